@@ -1,0 +1,2 @@
+//! Boots a Magpie image. Boards live here and nowhere else.
+#![no_std]

@@ -1,0 +1,3 @@
+//! Magpie's host tool. Run it as `cargo xtask`.
+
+fn main() {}
