@@ -1,0 +1,67 @@
+//! The one way upwards: what the machine calls when an interrupt or a fault arrives.
+//!
+//! `sched` and `boot` register a table once, before interrupts are first unmasked.
+
+use spin::Once;
+
+use super::switch::Frame;
+
+/// What the machine calls. All run with interrupts masked, on the stack of the interrupted code.
+pub struct Handlers {
+    /// The core's timer reached its deadline. The timer is already disarmed.
+    pub timer: fn(),
+    /// Another core sent the wake-up interrupt.
+    pub wake_up: fn(),
+    /// A device interrupt, by its interrupt number (SPIs; already acknowledged, ended on return).
+    pub device: fn(u32),
+    /// Called last, after the interrupt was ended, with the complete frame of the interrupted code.
+    /// May leave that code suspended by switching to another stack, and then does not return.
+    pub interrupt_exit: unsafe fn(*mut Frame),
+    /// [`super::switch::preempt_trap`] was called. Same contract as `interrupt_exit`.
+    pub preempt_trap: unsafe fn(*mut Frame),
+    /// A synchronous fault. Returns when it is not the fault of anything that can be ended alone; the
+    /// machine then prints the registers and stops.
+    pub fault: unsafe fn(&Fault, *mut Frame),
+}
+
+/// What kind of fault stopped the running code, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// What happened, in words.
+    pub reason: FaultReason,
+    /// Address of the instruction.
+    pub pc: u64,
+    /// The address that was accessed, where the reason has one.
+    pub address: u64,
+    /// The raw syndrome register.
+    pub syndrome: u64,
+}
+
+/// Causes of a fault, as far as the kernel tells them apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FaultReason {
+    /// The stack ran into its guard page.
+    StackOverflow,
+    /// A load or store to an address that is not mapped or not permitted.
+    DataAbort,
+    /// A jump to an address that is not mapped or not executable.
+    InstructionAbort,
+    /// An instruction that does not exist.
+    Undefined,
+    /// A misaligned program counter, stack pointer or access.
+    Alignment,
+    /// Anything else; see the syndrome.
+    Other,
+}
+
+static HANDLERS: Once<Handlers> = Once::new();
+
+/// Registers the table; later calls change nothing.
+pub fn register(handlers: Handlers) {
+    HANDLERS.call_once(|| handlers);
+}
+
+/// The table, once registered.
+pub fn get() -> Option<&'static Handlers> {
+    HANDLERS.get()
+}

@@ -1,0 +1,12 @@
+//! The host back end: a core is a std thread, sleeping is a condition variable, nothing is preempted.
+//!
+//! The signatures are those of `aarch64/`; the tests of everything above `arch/` run on both.
+
+pub mod barrier;
+pub mod clock;
+pub mod cpu;
+pub mod ipi;
+pub mod irq;
+pub mod percpu;
+pub mod switch;
+pub mod timer;

@@ -1,0 +1,55 @@
+//! The two thread-local words that stand in for `TPIDR_EL1` and `SP_EL0`.
+
+use core::cell::{Cell, UnsafeCell};
+
+use crate::arch::CoreId;
+
+/// What a thread that no core loop runs on uses for its stack block: long enough for the preemption
+/// word, which is all that code outside a core loop touches.
+#[repr(C, align(64))]
+struct FallbackBlock(UnsafeCell<[u64; 8]>);
+
+thread_local! {
+    static CORE_BLOCK: Cell<*mut ()> = const { Cell::new(core::ptr::null_mut()) };
+    static STACK_BLOCK: Cell<*mut ()> = const { Cell::new(core::ptr::null_mut()) };
+    static CORE: Cell<CoreId> = const { Cell::new(CoreId::BOOT) };
+    static FALLBACK: FallbackBlock = const { FallbackBlock(UnsafeCell::new([0; 8])) };
+}
+
+/// Says which core the calling thread stands in for (host only).
+pub fn become_core(core: CoreId) {
+    CORE.set(core);
+}
+
+/// The core that the calling thread stands in for (host only).
+pub(super) fn host_core() -> CoreId {
+    CORE.get()
+}
+
+/// Sets this core's block pointer.
+///
+/// # Safety
+/// `block` is what every user of [`core_block`] expects, and lives as long as the core runs.
+pub unsafe fn set_core_block(block: *mut ()) {
+    CORE_BLOCK.set(block);
+}
+
+/// This core's block, or null before [`set_core_block`]. Valid only while preemption is disabled.
+pub fn core_block() -> *mut () {
+    CORE_BLOCK.get()
+}
+
+/// Sets the block of the stack that runs.
+///
+/// # Safety
+/// `block` points to at least a preemption word, exclusively this stack's.
+pub unsafe fn set_stack_block(block: *mut ()) {
+    STACK_BLOCK.set(block);
+}
+
+/// The block of the stack that the caller runs on; never null once the core's boot has set it.
+#[inline(always)]
+pub fn stack_block() -> *mut () {
+    let block = STACK_BLOCK.get();
+    if block.is_null() { FALLBACK.with(|fallback| fallback.0.get().cast()) } else { block }
+}

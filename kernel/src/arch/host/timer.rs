@@ -1,0 +1,35 @@
+//! Each core's one-shot timer: a deadline that [`super::cpu::wait_for_interrupt`] honours.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::{clock, percpu};
+use crate::arch::{CoreId, MAX_CORES};
+
+const DISARMED: u64 = u64::MAX;
+
+// Only the thread of the core itself reads and writes its entry, so nothing needs ordering.
+static DEADLINES: [AtomicU64; MAX_CORES] = [const { AtomicU64::new(DISARMED) }; MAX_CORES];
+
+/// Arms this core's timer for `deadline` in clock ticks; one in the past fires at once.
+pub fn arm(deadline: u64) {
+    DEADLINES[percpu::host_core().index()].store(deadline, Ordering::Relaxed);
+}
+
+/// Disarms this core's timer.
+pub fn disarm() {
+    DEADLINES[percpu::host_core().index()].store(DISARMED, Ordering::Relaxed);
+}
+
+pub(super) fn deadline(core: CoreId) -> Option<u64> {
+    let deadline = DEADLINES[core.index()].load(Ordering::Relaxed);
+    (deadline != DISARMED).then_some(deadline)
+}
+
+/// Disarms the timer of `core` if its deadline has passed, and says whether it had.
+pub(super) fn expire(core: CoreId) -> bool {
+    let due = deadline(core).is_some_and(|deadline| deadline <= clock::now());
+    if due {
+        DEADLINES[core.index()].store(DISARMED, Ordering::Relaxed);
+    }
+    due
+}

@@ -1,0 +1,136 @@
+//! Disabling preemption: a count in the block of the running stack.
+//!
+//! The count travels with the code: it lies in the stack block (see `docs/architecture.md`, "Contexts
+//! and preemption"), not in the core's block, for code can be moved to another core between reading
+//! and writing a per-core count. Only code on that stack, and interrupts taken on it, touch the word,
+//! so plain loads and stores suffice.
+//!
+//! When the timer finds a process past its slice inside a section that must not be preempted, it sets
+//! [`PENDING`]; leaving the outermost section then enters the preemption handler.
+
+use core::marker::PhantomData;
+
+use crate::arch::atomic::{AtomicU32, Ordering};
+use crate::arch::{percpu, switch};
+
+/// Set in the word while a preemption is due.
+const PENDING: u32 = 1 << 31;
+
+/// The first word of every stack block: how many sections disable preemption, and whether one is due.
+#[repr(transparent)]
+pub struct PreemptWord(AtomicU32);
+
+impl PreemptWord {
+    /// A word that disables preemption `count` times.
+    pub const fn new(count: u32) -> Self {
+        // loom's atomics have no const constructor; no stack block exists under loom.
+        Self(make(count))
+    }
+
+    /// Whether a preemption may happen now.
+    pub fn is_enabled(&self) -> bool {
+        self.load() & !PENDING == 0
+    }
+
+    /// Remembers that a preemption is due, for when the section ends.
+    pub fn request(&self) {
+        self.store(self.load() | PENDING);
+    }
+
+    /// Forgets a request: the preemption happened or is no longer wanted.
+    pub fn clear_request(&self) {
+        self.store(self.load() & !PENDING);
+    }
+
+    /// Sets the word for a stack that begins a new life with preemption disabled `count` times.
+    pub fn reset(&self, count: u32) {
+        self.store(count);
+    }
+
+    #[inline(always)]
+    fn load(&self) -> u32 {
+        // Relaxed: only this stack's code and interrupts on it ever touch the word.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn store(&self, value: u32) {
+        // Relaxed: as for `load`. The compiler fences in the guard keep the section's accesses inside.
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// The word of the stack that the caller runs on.
+    #[inline(always)]
+    fn current() -> &'static Self {
+        // SAFETY: a stack block begins with a preemption word (the contract of `set_stack_block`), and
+        // is never unmapped while code runs on its stack. The reference is not kept across a switch of
+        // stacks by anyone, as it is private to this file.
+        unsafe { &*percpu::stack_block().cast::<Self>() }
+    }
+}
+
+#[cfg(not(loom))]
+const fn make(count: u32) -> AtomicU32 {
+    AtomicU32::new(count)
+}
+
+#[cfg(loom)]
+const fn make(_count: u32) -> AtomicU32 {
+    panic!("no stack block exists under loom")
+}
+
+/// Proof that preemption is disabled: as long as one lives, the running code stays on its core.
+///
+/// Not `Send`: it belongs to the stack it was made on.
+pub struct PreemptGuard {
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl PreemptGuard {
+    /// Disables preemption until the guard is dropped. Guards nest.
+    #[inline(always)]
+    pub fn new() -> Self {
+        #[cfg(not(loom))]
+        {
+            let word = PreemptWord::current();
+            word.store(word.load() + 1);
+            // Keeps the compiler from moving the section's accesses before the count. The hardware
+            // needs nothing: an interrupt on this core sees this core's own program order.
+            core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        }
+        Self { _not_send: PhantomData }
+    }
+}
+
+impl Default for PreemptGuard {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for PreemptGuard {
+    #[inline(always)]
+    fn drop(&mut self) {
+        #[cfg(not(loom))]
+        {
+            core::sync::atomic::compiler_fence(Ordering::SeqCst);
+            let word = PreemptWord::current();
+            let value = word.load() - 1;
+            word.store(value);
+            if value == PENDING {
+                preempt_now();
+            }
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn preempt_now() {
+    switch::preempt_trap();
+}
+
+/// Whether the caller runs with preemption disabled; for assertions.
+pub fn preemption_is_disabled() -> bool {
+    cfg!(loom) || !PreemptWord::current().is_enabled()
+}

@@ -1,0 +1,135 @@
+//! A test-and-test-and-set spin lock that disables preemption while it is held.
+//!
+//! Without that, a holder that is preempted would make every waiter spin for a whole slice. Interrupt
+//! handlers take no lock: they set flags that the core loop reads.
+
+use core::ops::{Deref, DerefMut};
+
+use super::PreemptGuard;
+use crate::arch::atomic::{AtomicU32, Ordering};
+use crate::arch::cpu;
+
+#[cfg(not(loom))]
+use core::cell::UnsafeCell;
+#[cfg(loom)]
+use loom::cell::UnsafeCell;
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+
+/// Data that one core at a time may touch.
+pub struct SpinLock<T> {
+    state: AtomicU32,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: the lock hands out access to the data to one holder at a time, so sharing the lock moves the
+// data between threads but never shares it.
+unsafe impl<T: Send> Sync for SpinLock<T> {}
+// SAFETY: the lock owns its data.
+unsafe impl<T: Send> Send for SpinLock<T> {}
+
+impl<T> SpinLock<T> {
+    /// A free lock around `data`.
+    #[cfg(not(loom))]
+    pub const fn new(data: T) -> Self {
+        Self { state: AtomicU32::new(FREE), data: UnsafeCell::new(data) }
+    }
+
+    /// A free lock around `data`.
+    #[cfg(loom)]
+    pub fn new(data: T) -> Self {
+        Self { state: AtomicU32::new(FREE), data: UnsafeCell::new(data) }
+    }
+
+    /// Waits for the lock and takes it.
+    #[inline(always)]
+    pub fn lock(&self) -> SpinGuard<'_, T> {
+        let preempt = PreemptGuard::new();
+        if !self.take() {
+            self.wait();
+        }
+        SpinGuard { lock: self, _preempt: preempt }
+    }
+
+    /// Takes the lock if it is free now.
+    #[inline(always)]
+    pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
+        let preempt = PreemptGuard::new();
+        self.take().then_some(SpinGuard { lock: self, _preempt: preempt })
+    }
+
+    #[inline(always)]
+    fn take(&self) -> bool {
+        // Acquire: pairs with the release in the guard's drop, so the holder sees what the last one
+        // wrote. Relaxed on failure: nothing was learned.
+        self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait(&self) {
+        loop {
+            // Relaxed: only a hint for when to try again; `take` orders.
+            while self.state.load(Ordering::Relaxed) == HELD {
+                cpu::relax();
+            }
+            if self.take() {
+                return;
+            }
+        }
+    }
+}
+
+/// The lock's data, until dropped.
+pub struct SpinGuard<'a, T> {
+    lock: &'a SpinLock<T>,
+    // Dropped after the body of `drop` below has freed the lock: preemption stays off until then.
+    _preempt: PreemptGuard,
+}
+
+#[cfg(not(loom))]
+impl<T> Deref for SpinGuard<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: the guard exists, so this core holds the lock and nobody else has a reference.
+        unsafe { &*self.lock.data.get() }
+    }
+}
+
+#[cfg(not(loom))]
+impl<T> DerefMut for SpinGuard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as for `deref`, and the guard is borrowed exclusively.
+        unsafe { &mut *self.lock.data.get() }
+    }
+}
+
+#[cfg(loom)]
+impl<T> Deref for SpinGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the guard exists, so this thread holds the lock; loom checks that claim.
+        self.lock.data.with(|data| unsafe { &*data })
+    }
+}
+
+#[cfg(loom)]
+impl<T> DerefMut for SpinGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as for `deref`, and the guard is borrowed exclusively.
+        self.lock.data.with_mut(|data| unsafe { &mut *data })
+    }
+}
+
+impl<T> Drop for SpinGuard<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `take`.
+        self.lock.state.store(FREE, Ordering::Release);
+    }
+}
