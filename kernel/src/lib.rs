@@ -7,4 +7,5 @@
 extern crate alloc;
 
 pub mod arch;
+pub mod sched;
 pub mod sync;
