@@ -1,3 +1,52 @@
-//! Magpie's host tool. Run it as `cargo xtask`.
+//! Magpie's host tool. Run it as `cargo xtask`; `cargo xtask help` lists the verbs.
 
-fn main() {}
+mod build;
+mod e2e;
+mod failure;
+mod machine;
+mod setup;
+mod stream;
+mod testing;
+mod verbs;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Sets up, builds, runs and tests Magpie.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version)]
+struct CommandLine {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Build an example and run it on QEMU
+    Qemu(verbs::qemu::Options),
+    /// Run an ELF on QEMU: what cargo calls for `cargo run` and `cargo test` of a kernel package
+    Runner(verbs::runner::Options),
+    /// Run the tests: on the host, in the kernel on QEMU, end to end
+    Test(verbs::test::Options),
+    /// Check formatting and lints, warnings denied
+    Check(verbs::check::Options),
+    /// Print what this machine has and lacks
+    Doctor,
+    /// Decode a recorded serial stream
+    Decode(verbs::decode::Options),
+}
+
+fn main() -> ExitCode {
+    let result = match CommandLine::parse().verb {
+        Verb::Qemu(options) => verbs::qemu::execute(options),
+        Verb::Runner(options) => verbs::runner::execute(options),
+        Verb::Test(options) => verbs::test::execute(&options),
+        Verb::Check(options) => verbs::check::execute(&options),
+        Verb::Doctor => verbs::doctor::execute(),
+        Verb::Decode(options) => verbs::decode::execute(&options),
+    };
+    ExitCode::from(result.unwrap_or_else(|error| {
+        eprintln!("xtask: {error:#}");
+        failure::status_of(&error)
+    }))
+}

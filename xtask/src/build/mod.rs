@@ -1,0 +1,9 @@
+//! From source to something QEMU can boot: cargo, the workspace's images, and the flat image file.
+
+mod cargo;
+mod image;
+mod workspace;
+
+pub use cargo::{Executable, Features, TARGET, build_example, build_suites, cargo, host_tests};
+pub use image::{Image, write_flat};
+pub use workspace::{Workspace, root};

@@ -1,0 +1,28 @@
+//! Builds the fixture guest (`xtask/fixtures/guest.rs`) with rustc alone.
+
+use super::Bench;
+use crate::build::{TARGET, root};
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The guest that ends so: `success`, `failure`, `panic` or `hang`.
+pub fn fixture(bench: &Bench<'_>, ending: &str) -> Result<PathBuf> {
+    let folder = root().join("xtask/fixtures");
+    let elf = bench.folder.join(format!("guest-{ending}"));
+    let output = Command::new("rustc")
+        .current_dir(root())
+        .args(["--edition=2024", "--target", TARGET, "-Copt-level=2", "-Cpanic=abort"])
+        .arg(format!("--cfg=ending=\"{ending}\""))
+        .arg("--check-cfg=cfg(ending,values(\"success\",\"failure\",\"panic\",\"hang\"))")
+        .arg(format!("-Clink-arg=-T{}", folder.join("guest.ld").display()))
+        .arg("-o")
+        .arg(&elf)
+        .arg(folder.join("guest.rs"))
+        .output()
+        .context("rustc cannot be started")?;
+    if !output.status.success() {
+        bail!("the fixture guest does not build\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(elf)
+}

@@ -1,0 +1,77 @@
+//! Runs this tool as a user would, and checks what comes of it.
+
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// This tool's own program, with nothing of the caller's settings for guests.
+pub fn tool() -> Result<Command> {
+    let path = std::env::current_exe().context("this tool does not know its own file")?;
+    // Linux names a program so whose file was replaced by a newer build meanwhile.
+    let shown = path.to_string_lossy();
+    let path = shown.strip_suffix(" (deleted)").map_or(path.clone(), PathBuf::from);
+    let mut command = Command::new(path);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("MAGPIE_") && name != "MAGPIE_QEMU" {
+            command.env_remove(name);
+        }
+    }
+    command.stdin(Stdio::null());
+    Ok(command)
+}
+
+/// What a finished command said.
+pub struct Said {
+    /// Its exit status; `None` after a signal.
+    pub status: Option<i32>,
+    /// Its standard output.
+    pub out: Vec<u8>,
+    /// Its standard error.
+    pub err: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code(),
+            out: output.stdout,
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Said {
+    /// Runs a command to its end.
+    pub fn of(mut command: Command) -> Result<Self> {
+        Ok(command.output().context("this tool cannot start itself")?.into())
+    }
+
+    /// The standard output as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.out).into_owned()
+    }
+
+    /// Fails unless the status is as expected.
+    pub fn expect_status(&self, status: i32) -> Result<&Self> {
+        if self.status != Some(status) {
+            bail!("status {:?} instead of {status}\n{}\n{}", self.status, self.text(), self.err);
+        }
+        Ok(self)
+    }
+
+    /// Fails unless standard error contains a text.
+    pub fn expect_error(&self, text: &str) -> Result<&Self> {
+        if !self.err.contains(text) {
+            bail!("the message '{text}' is missing\n{}", self.err);
+        }
+        Ok(self)
+    }
+
+    /// Fails unless standard output contains a line.
+    pub fn expect_line(&self, line: &str) -> Result<&Self> {
+        if !self.text().lines().any(|found| found == line) {
+            bail!("the line '{line}' is missing\n{}", self.text());
+        }
+        Ok(self)
+    }
+}

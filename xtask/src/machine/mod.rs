@@ -1,0 +1,11 @@
+//! The emulated machine: what may be asked of it, QEMU's command line for it, and one run of a guest.
+
+mod limits;
+mod qemu;
+mod run;
+mod size;
+
+pub use limits::{Gic, Machine};
+pub use qemu::{Guest, guest_command};
+pub use run::{Ending, Run, catch_interrupts, interrupted, run};
+pub use size::Size;

@@ -1,0 +1,92 @@
+//! QEMU's command line for a guest.
+
+use super::Machine;
+use crate::build::Image;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// What is to run, on what.
+#[derive(Debug, Clone)]
+pub struct Guest {
+    /// The machine.
+    pub machine: Machine,
+    /// The kernel.
+    pub image: Image,
+    /// The file that the guest finds as its initrd.
+    pub input: Option<PathBuf>,
+    /// The boot arguments, `key=value` words.
+    pub arguments: String,
+    /// How long it may run.
+    pub limit: Duration,
+}
+
+/// The command that boots the guest, its serial line on standard output.
+pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
+    let machine = &guest.machine;
+    let mut command = Command::new(qemu);
+    let virtualization = if machine.el2 { ",virtualization=on" } else { "" };
+    command.arg("-M").arg(format!("{},gic-version={}{virtualization}", machine.name, machine.gic));
+    command.arg("-cpu").arg(&machine.cpu);
+    command.arg("-smp").arg(machine.cores.to_string());
+    command.arg("-m").arg(machine.memory.to_string());
+    if machine.icount {
+        command.args(["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]);
+    } else {
+        command.args(["-accel", "tcg,thread=multi"]);
+    }
+    // No network: a boot ROM for it is in a package that is often not installed.
+    command.args(["-display", "none", "-nic", "none", "-serial", "stdio", "-monitor", "none"]);
+    command.args(["-semihosting", "-no-reboot"]);
+    command.arg("-kernel").arg(&guest.image.flat);
+    if let Some(input) = &guest.input {
+        command.arg("-initrd").arg(input);
+    }
+    if !guest.arguments.is_empty() {
+        command.arg("-append").arg(&guest.arguments);
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Guest, guest_command};
+    use crate::build::Image;
+    use crate::machine::{Machine, Size};
+    use std::path::Path;
+    use std::time::Duration;
+
+    fn line(machine: Machine, input: Option<&str>, arguments: &str) -> String {
+        let guest = Guest {
+            machine,
+            image: Image { elf: "k".into(), flat: "k.img".into() },
+            input: input.map(Into::into),
+            arguments: arguments.into(),
+            limit: Duration::from_secs(1),
+        };
+        let command = guest_command(Path::new("qemu"), &guest);
+        let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn the_plain_machine() {
+        let machine = Machine::new(4, Size::from_mebibytes(512), None).unwrap();
+        assert_eq!(
+            line(machine, None, ""),
+            "-M virt,gic-version=2 -cpu cortex-a72 -smp 4 -m 512M -accel tcg,thread=multi -display none -nic none \
+             -serial stdio -monitor none -semihosting -no-reboot -kernel k.img"
+        );
+    }
+
+    #[test]
+    fn every_option() {
+        let mut machine = Machine::new(16, Size::from_mebibytes(1024), None).unwrap();
+        machine.el2 = true;
+        machine.icount = true;
+        let line = line(machine, Some("in.txt"), "seed=1 filter=steal");
+        assert!(line.starts_with("-M virt,gic-version=3,virtualization=on -cpu cortex-a72 -smp 16 -m 1G"));
+        assert!(line.contains("-accel tcg,thread=single -icount shift=0,sleep=off"));
+        assert!(line.ends_with("-kernel k.img -initrd in.txt -append seed=1 filter=steal"));
+    }
+}

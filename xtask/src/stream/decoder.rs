@@ -1,0 +1,117 @@
+//! Splitter, log decoder and notices put together: bytes in, [`Output`] out, in order.
+//!
+//! Also checks that the image that runs is the one whose ELF decodes its log: a wrong ELF decodes wrongly
+//! without any other sign.
+
+use super::build_id::build_of;
+use super::log::LogDecoder;
+use super::notice::Notice;
+use super::split::{Piece, Splitter, salvage};
+use anyhow::{Context, Result};
+use std::path::Path;
+
+/// One thing a kernel said, or one thing to say about its stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// A line of text, as it came.
+    Text(Vec<u8>),
+    /// A decoded log line.
+    Log(String),
+    /// A line for the host tool.
+    Notice(Notice),
+    /// Something about the stream that the user should know.
+    Warning(String),
+}
+
+/// Decodes one stream.
+pub struct Decoder {
+    splitter: Splitter,
+    log: Option<LogDecoder>,
+    build: Option<u64>,
+    damaged_frames: u64,
+    garbage_bytes: u64,
+    said_no_strings: bool,
+}
+
+impl Decoder {
+    /// A decoder for what the image built as this ELF prints.
+    pub fn for_elf(path: &Path) -> Result<Self> {
+        let elf = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Self::new(&elf).with_context(|| format!("cannot use {}", path.display()))
+    }
+
+    fn new(elf: &[u8]) -> Result<Self> {
+        Ok(Self {
+            splitter: Splitter::new(),
+            log: LogDecoder::from_elf(elf)?,
+            build: build_of(elf)?,
+            damaged_frames: 0,
+            garbage_bytes: 0,
+            said_no_strings: false,
+        })
+    }
+
+    /// Takes the next bytes and hands on what they complete.
+    pub fn push(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Output)) {
+        let mut pieces = Vec::new();
+        self.splitter.push(bytes, &mut |piece| pieces.push(piece));
+        pieces.into_iter().for_each(|piece| self.piece(piece, sink));
+    }
+
+    /// The stream has ended: hands on the rest, and says what was damaged.
+    pub fn finish(&mut self, sink: &mut dyn FnMut(Output)) {
+        let mut pieces = Vec::new();
+        self.splitter.finish(&mut |piece| pieces.push(piece));
+        pieces.into_iter().for_each(|piece| self.piece(piece, sink));
+        let (frames, bytes) = (self.damaged_frames, self.garbage_bytes);
+        if frames > 0 || bytes > 0 {
+            sink(Output::Warning(format!(
+                "{frames} log frames could not be decoded and {bytes} bytes belonged to none"
+            )));
+        }
+    }
+
+    fn piece(&mut self, piece: Piece, sink: &mut dyn FnMut(Output)) {
+        match piece {
+            Piece::Line(line) => match Notice::parse(&line) {
+                Some(notice) => self.notice(notice, sink),
+                None => sink(Output::Text(line)),
+            },
+            Piece::Frame(frame) => self.frame(&frame, sink),
+            Piece::Garbage(bytes) => self.garbage_bytes += bytes as u64,
+        }
+    }
+
+    fn notice(&mut self, notice: Notice, sink: &mut dyn FnMut(Output)) {
+        let other_build = match (&notice, self.build) {
+            (Notice::Boot { build, .. }, Some(expected)) if *build != expected => Some((*build, expected)),
+            _ => None,
+        };
+        sink(Output::Notice(notice));
+        if let Some((running, expected)) = other_build {
+            sink(Output::Warning(format!(
+                "the running image is build {running:016x}, the ELF is build {expected:016x}: its log lines \
+                 below are wrong; give the ELF that the image was made from"
+            )));
+        }
+    }
+
+    fn frame(&mut self, frame: &[u8], sink: &mut dyn FnMut(Output)) {
+        let Some(log) = &self.log else {
+            if !self.said_no_strings {
+                self.said_no_strings = true;
+                sink(Output::Warning("the ELF has no log strings, so log frames are not shown".into()));
+            }
+            return;
+        };
+        match log.decode(frame) {
+            Some(line) => sink(Output::Log(line)),
+            None => {
+                self.damaged_frames += 1;
+                for line in salvage(frame) {
+                    self.piece(Piece::Line(line.into_bytes()), sink);
+                }
+            }
+        }
+    }
+}

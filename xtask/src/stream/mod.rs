@@ -1,0 +1,16 @@
+//! What a kernel prints, understood: bytes in, readable lines out, for QEMU, a recording or a board.
+//!
+//! `split` cuts the bytes into text and frames, `log` decodes a frame with the ELF, `notice` reads the lines
+//! that are meant for the host tool, `build_id` tells whether the ELF is the right one, `decoder` puts them
+//! together, and `show` writes the result.
+
+mod build_id;
+mod decoder;
+mod log;
+mod notice;
+mod show;
+mod split;
+
+pub use decoder::{Decoder, Output};
+pub use notice::Notice;
+pub use show::show;

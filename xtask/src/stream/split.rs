@@ -1,0 +1,179 @@
+//! Cuts a serial stream into lines of text and log frames.
+//!
+//! The protocol (docs/architecture.md, "What a kernel prints"): text is bytes as they are, a log frame is
+//! `00 01 <rzcobs> 00`, and rzcobs output contains no zero byte. So every zero byte is a boundary, and one
+//! rule is enough:
+//!
+//! ```text
+//!              0x00                    0x01
+//!    Text  ------------->  Boundary ----------->  Frame
+//!      ^                   |  ^  ^                  |
+//!      +---- other byte ---+  |  +------ 0x00 ------+
+//!                             +-- 0x00 (stays)
+//! ```
+//!
+//! A reader that joins in the middle, or that lost bytes, is in step again at the next zero byte. What came
+//! before it is a damaged frame; its bytes are counted as [`Piece::Garbage`] rather than shown, unless they
+//! are readable text. A text line that a frame interrupts is put together again.
+//!
+//! This file knows nothing about defmt, the ELF or QEMU, and does no input or output, so a serial monitor
+//! can use it as it is.
+
+/// Longest frame accepted, in bytes. A frame that grows beyond it has lost its end.
+const MAX_FRAME_BYTES: usize = 16 * 1024;
+/// Longest text line held back, in bytes. A longer one is handed on in parts.
+const MAX_LINE_BYTES: usize = 64 * 1024;
+
+/// One piece of the stream, in the order of arrival.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// A line of text without its end of line.
+    Line(Vec<u8>),
+    /// What stood between a frame's start and its end: one rzcobs frame if no byte was lost.
+    Frame(Vec<u8>),
+    /// That many bytes that are neither: the rest of a frame whose start was lost.
+    Garbage(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Text,
+    Boundary,
+    Frame,
+}
+
+/// The state of one stream.
+#[derive(Debug)]
+pub struct Splitter {
+    state: State,
+    /// The line being received; kept while frames pass.
+    line: Vec<u8>,
+    /// Where in `line` the bytes since the last boundary begin.
+    line_since_boundary: usize,
+    frame: Vec<u8>,
+}
+
+impl Default for Splitter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Splitter {
+    /// A splitter at the start of a stream, or anywhere in it.
+    pub fn new() -> Self {
+        Self { state: State::Text, line: Vec::new(), line_since_boundary: 0, frame: Vec::new() }
+    }
+
+    /// Takes the next bytes and hands on the pieces they complete.
+    pub fn push(&mut self, bytes: &[u8], sink: &mut dyn FnMut(Piece)) {
+        for &byte in bytes {
+            self.push_byte(byte, sink);
+        }
+    }
+
+    /// The stream has ended: hands on what is left. An unfinished frame is handed on as a frame, so that
+    /// text behind a lost end of frame (a panic, say) can still be found in it.
+    pub fn finish(&mut self, sink: &mut dyn FnMut(Piece)) {
+        if self.state == State::Frame && !self.frame.is_empty() {
+            sink(Piece::Frame(std::mem::take(&mut self.frame)));
+        }
+        self.boundary(sink);
+        if !self.line.is_empty() {
+            self.end_line(sink);
+        }
+        *self = Self::new();
+    }
+
+    fn push_byte(&mut self, byte: u8, sink: &mut dyn FnMut(Piece)) {
+        match (self.state, byte) {
+            (State::Text, 0) => {
+                self.boundary(sink);
+                self.state = State::Boundary;
+            }
+            (State::Boundary, 0) => {}
+            (State::Boundary, 1) => self.state = State::Frame,
+            (State::Text | State::Boundary, _) => {
+                self.state = State::Text;
+                self.push_text(byte, sink);
+            }
+            (State::Frame, 0) => {
+                if !self.frame.is_empty() {
+                    sink(Piece::Frame(std::mem::take(&mut self.frame)));
+                }
+                self.state = State::Boundary;
+            }
+            (State::Frame, _) => {
+                self.frame.push(byte);
+                if self.frame.len() == MAX_FRAME_BYTES {
+                    sink(Piece::Frame(std::mem::take(&mut self.frame)));
+                    self.state = State::Text;
+                }
+            }
+        }
+    }
+
+    fn push_text(&mut self, byte: u8, sink: &mut dyn FnMut(Piece)) {
+        if byte == b'\n' {
+            self.end_line(sink);
+        } else {
+            self.line.push(byte);
+            if self.line.len() == MAX_LINE_BYTES {
+                self.end_line(sink);
+            }
+        }
+    }
+
+    fn end_line(&mut self, sink: &mut dyn FnMut(Piece)) {
+        self.line_since_boundary = 0;
+        let mut line = std::mem::take(&mut self.line);
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        sink(Piece::Line(line));
+    }
+
+    /// A zero byte ends the text: unreadable text was the rest of a frame.
+    fn boundary(&mut self, sink: &mut dyn FnMut(Piece)) {
+        let since = &self.line[self.line_since_boundary..];
+        if !is_readable(since) {
+            sink(Piece::Garbage(since.len()));
+            self.line.truncate(self.line_since_boundary);
+        }
+        self.line_since_boundary = self.line.len();
+    }
+}
+
+/// Whether the bytes are text that a terminal can show: UTF-8 without control characters other than tab,
+/// carriage return and escape.
+pub fn is_readable(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes)
+        .is_ok_and(|text| text.chars().all(|c| !c.is_control() || matches!(c, '\t' | '\r' | '\x1b')))
+}
+
+/// The whole readable lines inside a damaged frame. When a frame's end is lost, the text behind it looks
+/// like a part of the frame; what a kernel said last must not be lost with it.
+pub fn salvage(frame: &[u8]) -> Vec<String> {
+    /// Shorter runs are as likely to be a frame's own bytes.
+    const SHORTEST_BYTES: usize = 6;
+    let mut lines = Vec::new();
+    for (index, line) in frame.split(|&byte| byte == b'\n').enumerate() {
+        // The first line begins with the frame's own bytes: take its longest readable end.
+        let start = if index == 0 {
+            line.iter()
+                .rposition(|&b| !(b' '..=b'~').contains(&b) && b != b'\t' && b != b'\r')
+                .map_or(0, |at| at + 1)
+        } else {
+            0
+        };
+        let text = &line[start..];
+        if text.len() >= SHORTEST_BYTES && is_readable(text) {
+            lines.push(String::from_utf8_lossy(text).trim_end().to_owned());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+#[path = "split_tests.rs"]
+mod tests;

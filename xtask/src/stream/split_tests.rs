@@ -1,0 +1,156 @@
+//! Tests of the splitter: whole, cut, and corrupted streams.
+
+use super::{MAX_FRAME_BYTES, Piece, Splitter, salvage};
+
+fn split_in(bytes: &[u8], chunk: usize) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut splitter = Splitter::new();
+    for part in bytes.chunks(chunk.max(1)) {
+        splitter.push(part, &mut |piece| pieces.push(piece));
+    }
+    splitter.finish(&mut |piece| pieces.push(piece));
+    pieces
+}
+
+fn split(bytes: &[u8]) -> Vec<Piece> {
+    split_in(bytes, bytes.len())
+}
+
+fn line(text: &str) -> Piece {
+    Piece::Line(text.as_bytes().to_vec())
+}
+
+fn frame(bytes: &[u8]) -> Piece {
+    Piece::Frame(bytes.to_vec())
+}
+
+/// Text, frames, text interrupted by a frame, and a last line without an end.
+const MIXED: &[u8] = b"hello\r\n\0\x01\x81\x82\x05\0\0\x01\xa0A\0par\0\x01\x90\x91\0tial\n\nend";
+
+fn mixed() -> Vec<Piece> {
+    vec![
+        line("hello"),
+        frame(b"\x81\x82\x05"),
+        frame(b"\xa0A"),
+        frame(b"\x90\x91"),
+        line("partial"),
+        line(""),
+        line("end"),
+    ]
+}
+
+#[test]
+fn separates_text_from_frames() {
+    assert_eq!(split(MIXED), mixed());
+}
+
+#[test]
+fn does_not_depend_on_how_the_stream_is_cut_into_reads() {
+    for chunk in 1..MIXED.len() {
+        assert_eq!(split_in(MIXED, chunk), mixed(), "in reads of {chunk} bytes");
+    }
+}
+
+#[test]
+fn a_byte_of_one_inside_a_frame_is_data() {
+    assert_eq!(split(b"\0\x01\x01\x01\0"), [frame(b"\x01\x01")]);
+}
+
+#[test]
+fn zeros_and_empty_frames_in_excess_are_ignored() {
+    assert_eq!(split(b"\0\0\0\x01\0\0\0\x01\x99\0\0\0ok\n"), [frame(b"\x99"), line("ok")]);
+}
+
+#[test]
+fn one_zero_may_end_a_frame_and_begin_the_next() {
+    assert_eq!(split(b"\0\x01\x99\0\x01\x98\0ok\n"), [frame(b"\x99"), frame(b"\x98"), line("ok")]);
+}
+
+#[test]
+fn joined_in_the_middle_of_a_frame_it_is_in_step_at_the_next_zero() {
+    assert_eq!(split(b"\x82\x03\xff\0\0\x01\x99\0text\n"), [Piece::Garbage(3), frame(b"\x99"), line("text")]);
+}
+
+#[test]
+fn joined_anywhere_everything_after_the_second_zero_is_whole() {
+    let tail = b"\0\x01\x99\x98\0a line of text\n";
+    let stream = [b"\0\x01\x81\x82\x83\x84\0".as_slice(), tail].concat();
+    for start in 0..7 {
+        let pieces = split(&stream[start..]);
+        assert!(
+            pieces.ends_with(&[frame(b"\x99\x98"), line("a line of text")]),
+            "joined at byte {start}: {pieces:?}"
+        );
+    }
+}
+
+#[test]
+fn a_lost_start_of_frame_costs_that_frame_alone() {
+    // The opening zero is gone, so 01 and the frame's bytes arrive as text.
+    assert_eq!(
+        split(b"before\n\x01\x81\x82\0\0\x01\x99\0after\n"),
+        [line("before"), Piece::Garbage(3), frame(b"\x99"), line("after")]
+    );
+}
+
+#[test]
+fn a_lost_end_of_frame_hands_on_the_text_inside_the_frame() {
+    let pieces = split(b"\0\x01\x81\x82kernel panicked at sched\nx0 = 0000000000000017\n");
+    let [Piece::Frame(bytes)] = pieces.as_slice() else { panic!("{pieces:?}") };
+    assert_eq!(salvage(bytes), ["kernel panicked at sched", "x0 = 0000000000000017"]);
+}
+
+#[test]
+fn salvage_finds_nothing_in_an_ordinary_frame() {
+    assert!(salvage(b"\x81\x02ab\x90\n\xff\xfe").is_empty());
+}
+
+#[test]
+fn an_endless_frame_is_given_up() {
+    let mut stream = b"\0\x01".to_vec();
+    stream.resize(2 + MAX_FRAME_BYTES, 0x80);
+    stream.extend_from_slice(b"text again\n");
+    let pieces = split(&stream);
+    assert_eq!(pieces.len(), 2);
+    assert_eq!(pieces[1], line("text again"));
+}
+
+#[test]
+fn lines_that_are_not_utf8_pass_as_they_are() {
+    assert_eq!(split(b"  12 caf\xe9\n"), [Piece::Line(b"  12 caf\xe9".to_vec())]);
+}
+
+#[test]
+fn no_corruption_makes_it_lose_what_follows_two_zeros() {
+    // One byte of the stream is replaced by each of some values, or lost; the last line always arrives.
+    let tail = b"\0\0\nthe last line\n";
+    for at in 0..MIXED.len() {
+        for value in [None, Some(0), Some(1), Some(b'\n'), Some(0x41), Some(0xff)] {
+            let mut stream = MIXED.to_vec();
+            match value {
+                Some(value) => stream[at] = value,
+                None => drop(stream.remove(at)),
+            }
+            stream.extend_from_slice(tail);
+            let pieces = split(&stream);
+            assert_eq!(pieces.last(), Some(&line("the last line")), "byte {at} became {value:?}");
+        }
+    }
+}
+
+#[test]
+fn random_garbage_never_stops_it() {
+    // A xorshift generator: fixed seed, so a failure repeats.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for round in 0..200 {
+        let mut stream = Vec::new();
+        for _ in 0..512 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            stream.push((state >> 32) as u8 & if round % 2 == 0 { 0xff } else { 0x03 });
+        }
+        stream.extend_from_slice(b"\0\0\n\0\x01\x99\0still here\n");
+        assert!(split_in(&stream, 7).ends_with(&[frame(b"\x99"), line("still here")]));
+    }
+}

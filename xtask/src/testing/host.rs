@@ -1,0 +1,86 @@
+//! Runs the host's unit tests with cargo, a package at a time, so that one which does not build hides none
+//! of the others.
+
+use super::Tally;
+use crate::build::host_tests;
+use anyhow::{Context, Result};
+use std::process::Stdio;
+use std::time::Instant;
+
+/// Runs the unit tests of some packages, all or those whose name contains `filter`.
+pub fn run_host_tests(packages: &[&str], filter: Option<&str>) -> Result<Tally> {
+    let mut total = Tally::default();
+    for package in packages {
+        let began = Instant::now();
+        let output = host_tests(package, filter)
+            .stderr(Stdio::inherit())
+            .output()
+            .context("cargo cannot be started; is Rust installed?")?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut tally = parse(&text, package);
+        if !output.status.success() && tally.failures.is_empty() {
+            tally.fail(format!("host {package}: the tests did not build or did not run to their end"));
+        }
+        if tally.failed() > 0 {
+            println!("{}", text.trim_end());
+        }
+        println!("host {package}: {tally} ({:.1} s)", began.elapsed().as_secs_f64());
+        total.add(tally);
+    }
+    Ok(total)
+}
+
+/// Reads what libtest prints, of one or several test programs.
+fn parse(text: &str, package: &str) -> Tally {
+    let mut tally = Tally::default();
+    let mut failed = 0;
+    for line in text.lines() {
+        if let Some(result) = line.strip_prefix("test result: ") {
+            tally.passed += number_before(result, " passed");
+            tally.skipped += number_before(result, " ignored");
+            failed += number_before(result, " failed");
+        } else if let Some(name) =
+            line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"))
+        {
+            tally.fail(format!("host {package}, {name}: its output is above"));
+        }
+    }
+    // A name may be lost among a test's own output; the count is not.
+    while (tally.failed() as u64) < failed {
+        tally.fail(format!("host {package}: a test whose name is in the output above"));
+    }
+    tally
+}
+
+/// The number that stands before a word.
+fn number_before(text: &str, word: &str) -> u64 {
+    let before = text.split(word).next().filter(|before| before.len() < text.len()).unwrap_or_default();
+    before.rsplit(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn adds_up_several_programs() {
+        let text = "running 2 tests\ntest a ... ok\n\
+                    test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.00s\n\
+                    test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+        assert_eq!(parse(text, "p").to_string(), "17 passed, 0 failed, 1 skipped");
+    }
+
+    #[test]
+    fn names_failures_and_loses_none() {
+        let text = "test deque::pop ... FAILED\n\
+                    test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        let tally = parse(text, "magpie");
+        assert_eq!((tally.passed, tally.failed()), (1, 2));
+        assert!(tally.failures[0].starts_with("host magpie, deque::pop"));
+    }
+
+    #[test]
+    fn nothing_heard_is_nothing_counted() {
+        assert_eq!(parse("error: could not compile", "p").to_string(), "0 passed, 0 failed");
+    }
+}

@@ -1,0 +1,125 @@
+//! Boots every in-kernel suite on QEMU, once for each number of cores, through the same path as
+//! `cargo xtask qemu`.
+
+use super::Tally;
+use super::report::Report;
+use crate::build::{Executable, Features, Image, build_suites, write_flat};
+use crate::machine::{Ending, Guest, Machine, Run, run};
+use crate::setup::Qemu;
+use crate::stream::{Decoder, Output, show};
+use anyhow::{Context, Result};
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// What to run, and how.
+pub struct KernelTests<'a> {
+    /// The emulator.
+    pub qemu: &'a Qemu,
+    /// The suites' names.
+    pub suites: &'a [&'a str],
+    /// The machines: each suite is booted on each.
+    pub machines: &'a [Machine],
+    /// The boot arguments.
+    pub arguments: &'a str,
+    /// How long one boot may take.
+    pub limit: Duration,
+    /// What the suites are built with.
+    pub features: Features,
+    /// Whether to show what the guests print although nothing failed.
+    pub verbose: bool,
+}
+
+/// Builds and runs the suites.
+pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
+    let mut total = Tally::default();
+    let built = match build_suites(tests.suites, tests.features) {
+        Ok(built) => built,
+        Err(error) => {
+            total.fail(format!("kernel: {error:#}"));
+            return Ok(total);
+        }
+    };
+    for suite in tests.suites {
+        let Some(executable) = built.iter().find(|executable| executable.name == **suite) else {
+            total.fail(format!("kernel {suite}: cargo built no program for it"));
+            continue;
+        };
+        let image = match write_flat(&executable.path) {
+            Ok(image) => image,
+            Err(error) => {
+                total.fail(format!("kernel {suite}: {error:#}"));
+                continue;
+            }
+        };
+        for machine in tests.machines {
+            total.add(boot(tests, executable, &image, machine)?);
+            if crate::machine::interrupted() {
+                return Ok(total);
+            }
+        }
+    }
+    Ok(total)
+}
+
+fn boot(tests: &KernelTests<'_>, suite: &Executable, image: &Image, machine: &Machine) -> Result<Tally> {
+    let guest = Guest {
+        machine: machine.clone(),
+        image: image.clone(),
+        input: None,
+        arguments: tests.arguments.to_owned(),
+        limit: tests.limit,
+    };
+    let mut decoder = Decoder::for_elf(&image.elf)?;
+    let mut report = Report::default();
+    let mut heard: Vec<u8> = Vec::new();
+    let mut sink = |output: Output| {
+        if let Output::Notice(notice) = &output {
+            report.take(notice);
+        }
+        if tests.verbose {
+            // A closed output is noticed by the line after the run.
+            let _ = show(&output, &mut io::stdout());
+        }
+        // Warnings too: where the output is kept, they belong between its lines.
+        let _ = match &output {
+            Output::Warning(warning) => writeln!(heard, "warning: {warning}"),
+            output => show(output, &mut heard),
+        };
+    };
+    let run = run(&tests.qemu.path, &guest, &mut |bytes| decoder.push(bytes, &mut sink))?;
+    decoder.finish(&mut sink);
+
+    let name = title(&suite.name, machine);
+    let tally = label(close(report, &run, tests.limit), &name);
+    let mut out = io::stdout().lock();
+    let failed = tally.failed() > 0;
+    let told = writeln!(out, "{name}: {tally} ({:.1} s)", run.time.as_secs_f64()).and_then(|()| {
+        if failed && !tests.verbose {
+            writeln!(out, "--- everything that {name} printed:")?;
+            out.write_all(&heard)?;
+            writeln!(out, "{}--- end of it", run.messages)?;
+        }
+        out.flush()
+    });
+    told.context("the results cannot be written")?;
+    Ok(tally)
+}
+
+fn close(report: Report, run: &Run, limit: Duration) -> Tally {
+    report.close(run.ending == Ending::Status(0), &run.describe(limit))
+}
+
+fn title(suite: &str, machine: &Machine) -> String {
+    let cores = if machine.cores == 1 { "1 core".to_owned() } else { format!("{} cores", machine.cores) };
+    let gic = if machine.cores <= 8 && machine.gic == crate::machine::Gic::V3 { ", GICv3" } else { "" };
+    let el2 = if machine.el2 { ", EL2" } else { "" };
+    format!("kernel {suite}, {cores}{gic}{el2}")
+}
+
+/// Says in each failure where it happened.
+fn label(mut tally: Tally, name: &str) -> Tally {
+    for failure in &mut tally.failures {
+        *failure = format!("{name}, {failure}");
+    }
+    tally
+}

@@ -1,0 +1,12 @@
+//! Runs the tests of every kind and counts them: `host` (unit tests, by cargo), `kernel` (the in-kernel
+//! suites, on QEMU), and the end-to-end tests of `crate::e2e`. `report` reads what a suite says about
+//! itself, `tally` adds everything up.
+
+mod host;
+mod kernel;
+mod report;
+mod tally;
+
+pub use host::run_host_tests;
+pub use kernel::{KernelTests, run_kernel_tests};
+pub use tally::Tally;

@@ -1,0 +1,66 @@
+//! `cargo xtask check`: formatting and lints, warnings denied.
+//!
+//! Packages that build for the host are checked there, packages of the kernel for its target as well. All
+//! problems are shown, not the first alone.
+
+use crate::build::{TARGET, Workspace, cargo};
+use crate::failure::{FAILURE, SUCCESS};
+use crate::setup::{Install, ready_components, ready_target};
+use anyhow::{Context, Result};
+use clap::Args;
+
+/// What `cargo xtask check` accepts.
+#[derive(Args)]
+pub struct Options {
+    /// Never install anything: stop with status 2 when something is missing
+    #[arg(long)]
+    no_install: bool,
+}
+
+/// Runs the verb.
+pub fn execute(options: &Options) -> Result<u8> {
+    let install = Install::unless(options.no_install);
+    ready_components(install)?;
+    ready_target(install)?;
+    let workspace = Workspace::load()?;
+    let mut bad = Vec::new();
+
+    if !run("formatting", &["fmt", "--all", "--check"], &[])? {
+        bad.push("formatting (mend it with 'cargo fmt --all')");
+    }
+    let host = workspace.host_packages();
+    if !run("lints, host", &["clippy", "--all-targets"], &host)? {
+        bad.push("lints of the host's packages");
+    }
+    let (kernel, tests) = workspace.kernel_packages();
+    let clippy = ["clippy", "--release", "--target", TARGET];
+    // Unit tests of the kernel's packages are built for the host; the in-kernel suites for the target.
+    if !kernel.is_empty() && !run("lints, kernel", &clippy, &kernel)? {
+        bad.push("lints of the kernel's packages");
+    }
+    if let Some(tests) = tests
+        && !run("lints, in-kernel tests", &[&clippy[..], &["--tests"]].concat(), &[tests])?
+    {
+        bad.push("lints of the in-kernel tests");
+    }
+    if bad.is_empty() {
+        eprintln!("xtask: check: no complaints");
+        return Ok(SUCCESS);
+    }
+    eprintln!("xtask: check failed: {}", bad.join(", "));
+    Ok(FAILURE)
+}
+
+/// Runs one cargo command on packages; whether it was content.
+fn run(what: &str, arguments: &[&str], packages: &[&str]) -> Result<bool> {
+    eprintln!("xtask: check: {what}");
+    let mut command = cargo();
+    command.args(arguments);
+    for package in packages {
+        command.args(["--package", package]);
+    }
+    if arguments.first() == Some(&"clippy") {
+        command.args(["--quiet", "--", "--deny", "warnings"]);
+    }
+    Ok(command.status().context("cargo cannot be started")?.success())
+}

@@ -1,0 +1,8 @@
+//! The verbs of `cargo xtask`, one file each.
+
+pub mod check;
+pub mod decode;
+pub mod doctor;
+pub mod qemu;
+pub mod runner;
+pub mod test;

@@ -1,0 +1,129 @@
+//! `cargo xtask qemu`: sets up what is missing, builds an example, boots it on QEMU and shows what it prints.
+
+use crate::build::{Features, Workspace, build_example, write_flat};
+use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, USAGE};
+use crate::machine::{Ending, Gic, Guest, Machine, Size, catch_interrupts, run};
+use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
+use crate::stream::{Decoder, Notice, Output, show};
+use anyhow::{Context, Result};
+use clap::Args;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What `cargo xtask qemu` accepts.
+#[derive(Args)]
+pub struct Options {
+    /// The example to run: a package below examples/
+    #[arg(default_value = "wordcount")]
+    app: String,
+    /// The file that the guest processes [default: the example's own input.txt, if it has one]
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// How many cores
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    smp: u32,
+    /// How much memory, like 512M or 2G
+    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    memory: Size,
+    /// QEMU's machine
+    #[arg(long, default_value = "virt", value_parser = ["virt"])]
+    machine: String,
+    /// The interrupt controller's version [default: 2 up to 8 cores, else 3]
+    #[arg(long, value_name = "2|3")]
+    gic: Option<Gic>,
+    /// Enter the kernel at EL2, as on a board
+    #[arg(long)]
+    el2: bool,
+    /// QEMU's name of the processor
+    #[arg(long, default_value = "cortex-a72")]
+    cpu: String,
+    /// After how many seconds to end QEMU
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+    /// Count instructions: one is one nanosecond of guest time, on one host thread
+    #[arg(long)]
+    icount: bool,
+    /// Boot arguments, words of the form key=value
+    #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
+    append: String,
+    /// Use the portable primitives in place of the hand-written exclusives
+    #[arg(long)]
+    portable: bool,
+    /// Build optimised; images always are, so this is the default
+    #[arg(long)]
+    release: bool,
+    /// Never install anything: stop with status 2 when something is missing
+    #[arg(long)]
+    no_install: bool,
+}
+
+/// Runs the verb.
+pub fn execute(options: Options) -> Result<u8> {
+    // Everything that can be wrong about the command is said before anything is installed or built.
+    let mut machine = Machine::new(options.smp, options.memory, options.gic)?;
+    machine.name = options.machine;
+    machine.el2 = options.el2;
+    machine.cpu = options.cpu;
+    machine.icount = options.icount;
+    if let Some(input) = &options.input {
+        machine.check_input(input)?;
+    }
+    let workspace = Workspace::load()?;
+    let folder = workspace.example(&options.app)?;
+    let input = match options.input {
+        Some(input) => Some(input),
+        None => Some(folder.join("input.txt")).filter(|path| path.exists()),
+    };
+    if let Some(input) = &input {
+        machine.check_input(input)?;
+    }
+
+    let install = Install::unless(options.no_install);
+    ready_target(install)?;
+    let qemu = Qemu::ready(OLDEST_FOR_VIRT, install)?;
+    let elf = build_example(&options.app, Features { portable: options.portable })?;
+    let image = write_flat(&elf)?;
+    let guest = Guest {
+        machine,
+        image,
+        input,
+        arguments: options.append,
+        limit: Duration::from_secs(options.timeout),
+    };
+    show_guest(&qemu, &guest)
+}
+
+/// Boots a guest, shows what it prints as it happens, and returns its exit status.
+pub fn show_guest(qemu: &Qemu, guest: &Guest) -> Result<u8> {
+    let mut decoder = Decoder::for_elf(&guest.image.elf)?;
+    let mut out = io::stdout().lock();
+    let mut panic_message = None;
+    let mut written = Ok(());
+    catch_interrupts()?;
+    eprintln!("xtask: QEMU {} ({}); Ctrl-C ends it", qemu.version, qemu.path.display());
+    let mut sink = |output: Output| {
+        if let Output::Notice(Notice::Panic(message)) = &output {
+            panic_message.get_or_insert_with(|| message.clone());
+        }
+        if written.is_ok() {
+            written = show(&output, &mut out);
+        }
+    };
+    let run = run(&qemu.path, guest, &mut |bytes| decoder.push(bytes, &mut sink))?;
+    decoder.finish(&mut sink);
+    written.context("the guest's output cannot be written")?;
+
+    let status = match run.ending {
+        Ending::Status(SUCCESS) if panic_message.is_none() => return Ok(SUCCESS),
+        // 2 is kept for wrong usage of this tool.
+        Ending::Status(SUCCESS | USAGE) | Ending::Signal(_) | Ending::TimeLimit => FAILURE,
+        Ending::Status(status) => status,
+        Ending::Interrupted => INTERRUPTED,
+    };
+    match panic_message {
+        Some(message) => eprintln!("xtask: the kernel panicked: {message}"),
+        None => eprintln!("xtask: {}", run.describe(guest.limit)),
+    }
+    Ok(status)
+}

@@ -1,0 +1,161 @@
+//! `cargo xtask test`: the host's unit tests, the in-kernel suites on QEMU, and the end-to-end tests.
+//!
+//! The last line printed is always `N passed, N failed` (with `, N skipped` where some were).
+
+use crate::build::{Features, Workspace};
+use crate::e2e;
+use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, usage};
+use crate::machine::{Gic, Machine, Size, catch_interrupts, interrupted};
+use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
+use crate::testing::{KernelTests, Tally, run_host_tests, run_kernel_tests};
+use anyhow::Result;
+use clap::Args;
+use std::time::Duration;
+
+/// What `cargo xtask test` accepts.
+#[derive(Args)]
+pub struct Options {
+    /// Run one in-kernel suite and nothing else
+    #[arg(long, value_name = "SUITE", conflicts_with_all = ["host", "e2e"])]
+    kernel: Option<String>,
+    /// Run the host's unit tests and nothing else
+    #[arg(long, conflicts_with = "e2e")]
+    host: bool,
+    /// Run the end-to-end tests and nothing else
+    #[arg(long)]
+    e2e: bool,
+    /// Numbers of cores to boot each suite with
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
+    smp: Vec<u32>,
+    /// Run the tests whose name contains this
+    #[arg(long, value_name = "SUBSTRING")]
+    filter: Option<String>,
+    /// After how many seconds to end a guest
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+    /// The seed of randomised tests
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The guest's memory, like 512M or 2G
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    memory: Size,
+    /// The interrupt controller's version [default: 2 up to 8 cores, else 3]
+    #[arg(long, value_name = "2|3")]
+    gic: Option<Gic>,
+    /// Enter the kernel at EL2
+    #[arg(long)]
+    el2: bool,
+    /// More boot arguments, words of the form key=value
+    #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
+    append: String,
+    /// Use the portable primitives in place of the hand-written exclusives
+    #[arg(long)]
+    portable: bool,
+    /// Show what the guests print although nothing failed
+    #[arg(long, short)]
+    verbose: bool,
+    /// Never install anything: stop with status 2 when something is missing
+    #[arg(long)]
+    no_install: bool,
+}
+
+/// Runs the verb.
+pub fn execute(options: &Options) -> Result<u8> {
+    let machines = machines(options)?;
+    let filter = options.filter.as_deref();
+    if filter.is_some_and(|filter| filter.contains(char::is_whitespace)) {
+        return Err(usage("--filter cannot contain blanks; give one word of the test's name"));
+    }
+    let workspace = Workspace::load()?;
+    let suites = suites(options, &workspace)?;
+    let every = options.kernel.is_none() && !options.host && !options.e2e;
+
+    // What a later part needs is set up before the first runs: better to stop now than in ten minutes.
+    let install = Install::unless(options.no_install);
+    let qemu = if options.host {
+        None
+    } else {
+        ready_target(install)?;
+        Some(Qemu::ready(OLDEST_FOR_VIRT, install)?)
+    };
+    catch_interrupts()?;
+
+    let mut total = Tally::default();
+    if every || options.host {
+        total.add(run_host_tests(&workspace.host_packages(), filter)?);
+    }
+    if let Some(qemu) = &qemu {
+        if !suites.is_empty() && !interrupted() {
+            total.add(run_kernel_tests(&KernelTests {
+                qemu,
+                suites: &suites,
+                machines: &machines,
+                arguments: &boot_arguments(options),
+                limit: Duration::from_secs(options.timeout),
+                features: Features { portable: options.portable },
+                verbose: options.verbose,
+            })?);
+        }
+        if (every || options.e2e) && !interrupted() {
+            total.add(e2e::run_all(&workspace, filter, Duration::from_secs(options.timeout))?);
+        }
+    }
+    Ok(finish(&total, filter))
+}
+
+/// Prints the failures again, in one place, and the last line.
+fn finish(total: &Tally, filter: Option<&str>) -> u8 {
+    if !total.failures.is_empty() {
+        println!("failures:");
+        for failure in &total.failures {
+            println!("  {failure}");
+        }
+    }
+    if interrupted() {
+        println!("interrupted; the rest was not run");
+    } else if total.passed == 0 && total.failed() == 0 {
+        match filter {
+            Some(filter) if total.skipped == 0 => println!("no test's name contains '{filter}'"),
+            _ => println!("no test was run"),
+        }
+    }
+    println!("{total}");
+    match (interrupted(), total.is_success()) {
+        (true, _) => INTERRUPTED,
+        (false, true) => SUCCESS,
+        (false, false) => FAILURE,
+    }
+}
+
+fn machines(options: &Options) -> Result<Vec<Machine>> {
+    let machine = |&cores: &u32| {
+        let mut machine = Machine::new(cores, options.memory, options.gic)?;
+        machine.el2 = options.el2;
+        Ok(machine)
+    };
+    options.smp.iter().map(machine).collect()
+}
+
+/// The suites to run: none for `--host` and `--e2e`.
+fn suites<'a>(options: &Options, workspace: &'a Workspace) -> Result<Vec<&'a str>> {
+    let all = workspace.suites();
+    match &options.kernel {
+        Some(name) => match all.iter().find(|suite| *suite == name) {
+            Some(suite) => Ok(vec![suite]),
+            None if all.is_empty() => Err(usage("there are no in-kernel suites in tests/")),
+            None => Err(usage(format!("there is no suite '{name}'; known suites: {}", all.join(", ")))),
+        },
+        None if options.host || options.e2e => Ok(Vec::new()),
+        None => Ok(all),
+    }
+}
+
+fn boot_arguments(options: &Options) -> String {
+    let mut words = Vec::new();
+    words.extend(options.filter.as_ref().map(|filter| format!("filter={filter}")));
+    words.extend(options.seed.map(|seed| format!("seed={seed}")));
+    if !options.append.is_empty() {
+        words.push(options.append.clone());
+    }
+    words.join(" ")
+}
