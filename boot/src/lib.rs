@@ -1,2 +1,33 @@
-//! Boots a Magpie image. Boards live here and nowhere else.
-#![no_std]
+//! Boots a Magpie image.
+//!
+//! From the firmware's jump to the first process: read the device tree ([`tree`]), share out the memory
+//! ([`memory`]), turn on the page tables, start the other cores, start the scheduler. Boards live here and
+//! nowhere else ([`board`]).
+//!
+//! An application names its main function with [`entry!`]. On the developer's own machine the same macro
+//! makes a program that runs the application on threads.
+#![cfg_attr(target_os = "none", no_std)]
+
+extern crate alloc;
+
+#[cfg(target_os = "none")]
+mod board;
+mod entry;
+pub mod exit;
+#[cfg(not(target_os = "none"))]
+pub mod host;
+pub mod memory;
+#[cfg(target_os = "none")]
+mod panic;
+#[cfg(target_os = "none")]
+mod pl011;
+#[cfg(target_os = "none")]
+mod primary;
+#[cfg(target_os = "none")]
+mod secondary;
+mod statistics;
+pub mod tree;
+
+pub use exit::ExitCode;
+#[cfg(target_os = "none")]
+pub use primary::run_main;

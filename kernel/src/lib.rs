@@ -7,5 +7,17 @@
 extern crate alloc;
 
 pub mod arch;
-pub mod sched;
 pub mod sync;
+
+pub mod deque;
+
+pub mod actor;
+#[cfg(feature = "checks")]
+pub mod checks;
+pub mod log;
+pub mod machine;
+pub mod mem;
+mod mutant;
+pub mod sched;
+pub mod stats;
+pub mod time;

@@ -10,16 +10,55 @@
 
 pub mod atomic;
 mod core_id;
+#[cfg(feature = "forced-failure")]
+pub mod forced_failure;
 pub mod handlers;
+mod outcomes;
 
 #[cfg(target_os = "none")]
 mod aarch64;
 #[cfg(target_os = "none")]
-pub use aarch64::{barrier, clock, cpu, ipi, irq, percpu, switch, timer};
+pub use aarch64::{barrier, clock, cpu, exceptions, gic, ipi, irq, mmu, percpu, psci, start, switch, timer};
 
 #[cfg(not(target_os = "none"))]
 mod host;
 #[cfg(not(target_os = "none"))]
 pub use host::{barrier, clock, cpu, ipi, irq, percpu, switch, timer};
 
+// The lock-free primitives: the assembly wherever the machine is an Arm one, unless the feature `portable`
+// asks otherwise or a checker runs, which cannot see into assembly.
+#[cfg(any(not(target_arch = "aarch64"), feature = "portable", feature = "mutants", loom, shuttle, miri))]
+mod portable;
+#[cfg(any(
+    not(target_arch = "aarch64"),
+    feature = "portable",
+    feature = "mutants",
+    loom,
+    shuttle,
+    miri
+))]
+pub use portable::{deque_ops, swap};
+
+#[cfg(not(any(
+    not(target_arch = "aarch64"),
+    feature = "portable",
+    feature = "mutants",
+    loom,
+    shuttle,
+    miri
+)))]
+#[path = "aarch64/deque_ops.rs"]
+pub mod deque_ops;
+#[cfg(not(any(
+    not(target_arch = "aarch64"),
+    feature = "portable",
+    feature = "mutants",
+    loom,
+    shuttle,
+    miri
+)))]
+#[path = "aarch64/swap.rs"]
+pub mod swap;
+
 pub use core_id::{CoreId, MAX_CORES};
+pub use outcomes::{Full, Steal, SwapOutcome};

@@ -11,7 +11,7 @@
 use core::marker::PhantomData;
 
 use crate::arch::atomic::{AtomicU32, Ordering};
-use crate::arch::{percpu, switch};
+use crate::arch::percpu;
 
 /// Set in the word while a preemption is due.
 const PENDING: u32 = 1 << 31;
@@ -90,7 +90,8 @@ impl PreemptGuard {
     /// Disables preemption until the guard is dropped. Guards nest.
     #[inline(always)]
     pub fn new() -> Self {
-        #[cfg(not(loom))]
+        // In a model the threads share one stack block, and nothing is ever preempted.
+        #[cfg(not(any(loom, shuttle)))]
         {
             let word = PreemptWord::current();
             word.store(word.load() + 1);
@@ -111,7 +112,7 @@ impl Default for PreemptGuard {
 impl Drop for PreemptGuard {
     #[inline(always)]
     fn drop(&mut self) {
-        #[cfg(not(loom))]
+        #[cfg(not(any(loom, shuttle)))]
         {
             core::sync::atomic::compiler_fence(Ordering::SeqCst);
             let word = PreemptWord::current();
@@ -124,13 +125,14 @@ impl Drop for PreemptGuard {
     }
 }
 
+#[cfg(not(any(loom, shuttle)))]
 #[cold]
 #[inline(never)]
 fn preempt_now() {
-    switch::preempt_trap();
+    crate::arch::switch::preempt_trap();
 }
 
 /// Whether the caller runs with preemption disabled; for assertions.
 pub fn preemption_is_disabled() -> bool {
-    cfg!(loom) || !PreemptWord::current().is_enabled()
+    cfg!(any(loom, shuttle)) || !PreemptWord::current().is_enabled()
 }

@@ -1,1 +1,20 @@
-//! The AArch64 back end.
+//! The AArch64 back end: the only room with assembly and system registers.
+//!
+//! Code runs at EL1 with SP_EL1. `TPIDR_EL1` holds the core's block, `SP_EL0` the block of the stack that
+//! runs, `TPIDR_EL0` the top of the core's emergency stack; `TPIDRRO_EL0` is scratch in the vectors.
+
+pub mod barrier;
+pub mod clock;
+pub mod cpu;
+pub mod exceptions;
+mod frame;
+pub mod gic;
+pub mod ipi;
+pub mod irq;
+pub mod mmu;
+pub mod percpu;
+pub mod psci;
+pub mod start;
+pub mod switch;
+pub mod timer;
+mod vectors;

@@ -21,6 +21,8 @@ pub fn wait_for_interrupt() {
 pub fn relax() {
     #[cfg(loom)]
     loom::thread::yield_now();
-    #[cfg(not(loom))]
+    #[cfg(shuttle)]
+    shuttle::thread::yield_now();
+    #[cfg(not(any(loom, shuttle)))]
     std::thread::yield_now();
 }

@@ -53,3 +53,16 @@ pub fn stack_block() -> *mut () {
     let block = STACK_BLOCK.get();
     if block.is_null() { FALLBACK.with(|fallback| fallback.0.get().cast()) } else { block }
 }
+
+/// The number of this core, or 0 before the scheduler runs on it. Valid only while preemption is disabled.
+///
+/// By convention a core's block begins with its number.
+#[inline(always)]
+pub fn core_number() -> usize {
+    let block = core_block().cast::<u64>();
+    if block.is_null() {
+        return 0;
+    }
+    // SAFETY: the block was set by the scheduler, and its first word is the core's number.
+    unsafe { block.read() as usize }
+}

@@ -15,6 +15,13 @@ pub fn arm(deadline: u64) {
     DEADLINES[percpu::host_core().index()].store(deadline, Ordering::Relaxed);
 }
 
+/// Arms this core's timer for `deadline`, unless it is armed for an earlier moment.
+pub fn arm_if_earlier(at: u64) {
+    if deadline(percpu::host_core()).is_none_or(|armed| armed > at) {
+        arm(at);
+    }
+}
+
 /// Disarms this core's timer.
 pub fn disarm() {
     DEADLINES[percpu::host_core().index()].store(DISARMED, Ordering::Relaxed);

@@ -1,0 +1,61 @@
+//! Running an application as an ordinary program, on threads: `cargo run -p wordcount -- --input FILE`.
+
+use std::future::Future;
+use std::process;
+use std::string::String;
+
+use magpie::machine::{self, Machine, Place};
+use magpie::{arch::MAX_CORES, sched};
+
+use crate::{ExitCode, statistics};
+
+/// Runs `main` with the command line's `--input FILE` and `--smp N`; other arguments become boot arguments.
+pub fn run(
+    application: &'static str,
+    main: impl Future<Output = ExitCode> + Send + 'static,
+) -> process::ExitCode {
+    let (mut cores, mut input, mut words) = (4usize, None, String::new());
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--smp" => {
+                match arguments.next().and_then(|n| n.parse().ok()).filter(|n| (1..=MAX_CORES).contains(n)) {
+                    Some(n) => cores = n,
+                    None => return usage("--smp takes a number of cores from 1 to 64"),
+                }
+            }
+            "--input" => match arguments.next().map(std::fs::read) {
+                Some(Ok(bytes)) => input = Some(&*bytes.leak()),
+                Some(Err(error)) => return usage(&format!("the input cannot be read: {error}")),
+                None => return usage("--input takes a file"),
+            },
+            word => {
+                words.push_str(word);
+                words.push(' ');
+            }
+        }
+    }
+    machine::describe(Machine {
+        board: "host",
+        application,
+        cores,
+        places: [Place::default(); MAX_CORES],
+        arguments: words.leak(),
+        input,
+    });
+    let ended = sched::run_on_threads(cores, 1, main);
+    statistics::print();
+    match ended {
+        Ok(ExitCode::Success) => process::ExitCode::SUCCESS,
+        Ok(ExitCode::Failure) => process::ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:?}");
+            process::ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage(message: &str) -> process::ExitCode {
+    eprintln!("error: {message}");
+    process::ExitCode::from(2)
+}

@@ -1,0 +1,269 @@
+//! The boot core's way from the first instruction in Rust to the scheduler.
+//!
+//! 1. Map the image and the device tree, turn on the MMU and the caches: before that no lock works.
+//! 2. Read the tree; map the rest: devices, memory, stacks with their guards.
+//! 3. Heap, stacks, vectors, interrupt controller.
+//! 4. The scheduler's blocks, the other cores, the application's main process, the core loop.
+
+use core::future::Future;
+
+use magpie::arch::exceptions;
+use magpie::arch::gic::{self, Controller};
+use magpie::arch::mmu::{self, MapError, Tables, Use};
+use magpie::arch::{CoreId, MAX_CORES, cpu};
+use magpie::log::{console, text};
+use magpie::machine::{self, Machine};
+use magpie::mem::{heap, stack};
+use magpie::sched;
+
+use crate::memory::{Free, Range};
+use crate::pl011::CONSOLE;
+use crate::tree::{self, Description, InterruptController};
+use crate::{ExitCode, board, exit, panic, secondary, statistics};
+
+const PAGE_BYTES: usize = 4096;
+/// The tree is mapped in blocks of this size before its length is known.
+const TREE_BLOCK_BYTES: usize = 2 << 20;
+/// Stacks for preempted processes, and one for each core; fewer where memory is short.
+const LENDABLE_STACKS: usize = 64;
+/// At most this part of the memory goes to stacks.
+const STACKS_SHARE: usize = 8;
+/// Bytes of the stack on which a core handles a stack overflow.
+pub(crate) const EMERGENCY_BYTES: usize = 8192;
+
+unsafe extern "C" {
+    static __image_start: u8;
+    static __text_end: u8;
+    static __rodata_end: u8;
+    static __boot_stack_start: u8;
+    static __image_end: u8;
+    static __build_id: u8;
+}
+
+unsafe extern "Rust" {
+    static MAGPIE_APPLICATION: &'static str;
+    /// The application's main, by the `entry!` macro.
+    safe fn magpie_main();
+}
+
+#[repr(align(16))]
+struct EmergencyStack(#[expect(dead_code, reason = "used by its address")] [u8; EMERGENCY_BYTES]);
+static mut EMERGENCY: EmergencyStack = EmergencyStack([0; EMERGENCY_BYTES]);
+
+/// The address of a symbol of the linker script.
+macro_rules! address_of {
+    ($symbol:ident) => {
+        (&raw const $symbol) as usize
+    };
+}
+
+/// Called by the first instructions, on the boot stack, with the MMU off.
+#[unsafe(no_mangle)]
+extern "C" fn magpie_boot_primary(tree_address: usize) -> ! {
+    let image = Range { start: address_of!(__image_start), end: address_of!(__image_end) };
+    // SAFETY: no other core runs yet, and this is the only call.
+    let mut tables = unsafe { Tables::new() };
+    let early = map_image(&mut tables, image).and_then(|()| map_tree(&mut tables, tree_address, image));
+    // SAFETY: the image is mapped onto itself, and nothing else is used before more is mapped. Where mapping
+    // failed there is nobody to tell yet: what is missing faults below, and the vectors say so.
+    unsafe { mmu::enable() };
+    // SAFETY: the emergency stack is used for nothing else, and this is the boot core.
+    unsafe { exceptions::install((&raw mut EMERGENCY).add(1).cast()) };
+    // SAFETY: the board says that its port is there, and it was mapped above.
+    unsafe { CONSOLE.set_base(board::this().early_uart) };
+    console::register(&CONSOLE);
+    if let Err(error) = early {
+        panic!("the image does not fit the page tables: {error:?}");
+    }
+    let blob = tree_blob(tree_address);
+    let found = match tree::read(blob) {
+        Ok(found) => found,
+        Err(error) => panic!("{error} (looked at {tree_address:#x})"),
+    };
+    let tree_range = Range { start: tree_address, end: tree_address + blob.len() };
+    set_up(&mut tables, &found, image, tree_range)
+}
+
+fn map_image(tables: &mut Tables, image: Range) -> Result<(), MapError> {
+    let (text_end, rodata_end) = (address_of!(__text_end), address_of!(__rodata_end));
+    let guard = address_of!(__boot_stack_start);
+    let uart = board::this().early_uart;
+    tables.map(image.start, text_end, Use::Text)?;
+    tables.map(text_end, rodata_end, Use::ReadOnly)?;
+    tables.map(rodata_end, guard, Use::Data)?;
+    tables.map(guard + PAGE_BYTES, image.end, Use::Data)?;
+    tables.map(uart, uart + PAGE_BYTES, Use::Device)
+}
+
+/// Two blocks, for the tree may lie across a border; the image's own pages stay as they are.
+fn map_tree(tables: &mut Tables, address: usize, image: Range) -> Result<(), MapError> {
+    let mut around = Free::new();
+    around.add(Range { start: address, end: address + TREE_BLOCK_BYTES }.outward(TREE_BLOCK_BYTES));
+    around.remove(image);
+    // Page 0 is never mapped.
+    around.remove(Range { start: 0, end: PAGE_BYTES });
+    around.iter().try_for_each(|range| tables.map(range.start, range.end, Use::ReadOnly))
+}
+
+/// The tree's bytes: as many as its header says, no more than are mapped.
+fn tree_blob(address: usize) -> &'static [u8] {
+    const MAGIC: u32 = 0xd00d_feed;
+    if address == 0 || !address.is_multiple_of(8) {
+        return &[];
+    }
+    let header = core::ptr::with_exposed_provenance::<u32>(address);
+    // SAFETY: aligned, and mapped in `map_tree` with at least a block after it. The firmware left the tree
+    // there and nothing writes it.
+    let (magic, bytes) =
+        unsafe { (u32::from_be(header.read()), u32::from_be(header.add(1).read()) as usize) };
+    if magic != MAGIC || bytes > TREE_BLOCK_BYTES {
+        return &[];
+    }
+    // SAFETY: as above; the length is within what is mapped.
+    unsafe { core::slice::from_raw_parts(header.cast(), bytes) }
+}
+
+fn set_up(tables: &mut Tables, found: &Description<'static>, image: Range, tree: Range) -> ! {
+    let mut free = Free::new();
+    for range in found.memory {
+        free.add(range.inward(PAGE_BYTES));
+    }
+    free.remove(image);
+    free.remove(Range { start: 0, end: PAGE_BYTES });
+    let mut result = free.iter().try_for_each(|range| tables.map(range.start, range.end, Use::Data));
+    free.remove(tree.outward(PAGE_BYTES));
+    if let Some(input) = found.input {
+        free.remove(input.outward(PAGE_BYTES));
+    }
+    let Some(largest) = free.largest().filter(|range| range.bytes() >= 4 << 20) else {
+        panic!(
+            "too little memory: {} KiB are free; give the machine 64 MiB or more",
+            free.largest().unwrap_or_default().bytes() / 1024
+        )
+    };
+    let slots = (LENDABLE_STACKS + found.cores).min(largest.bytes() / STACKS_SHARE / stack::SLOT_BYTES);
+    let stacks_start = largest.start.next_multiple_of(stack::SLOT_BYTES);
+    let heap_start = stacks_start + slots * stack::SLOT_BYTES;
+    for slot in 0..slots {
+        let guard = stacks_start + slot * stack::SLOT_BYTES;
+        result = result.and_then(|()| tables.map(guard, guard + PAGE_BYTES, Use::Guard));
+    }
+    result = result.and_then(|()| map_devices(tables, found));
+    if let Err(error) = result {
+        panic!("the machine's memory does not fit the page tables: {error:?}");
+    }
+    mmu::flush();
+    if let Some(uart) = found.uart {
+        // SAFETY: the tree says that a PL011 is there, and it was mapped above.
+        unsafe { CONSOLE.set_base(uart.start) };
+    }
+    // SAFETY: free memory, mapped, used for nothing else; called once.
+    unsafe {
+        heap::HEAP.init(heap_start, largest.end - heap_start);
+        stack::init(stacks_start, slots, 0);
+    }
+    let controller = match found.interrupts {
+        InterruptController::V2(distributor, cpu_interface) => {
+            Controller::V2 { distributor: distributor.start, cpu_interface: cpu_interface.start }
+        }
+        InterruptController::V3(distributor, redistributors) => Controller::V3 {
+            distributor: distributor.start,
+            redistributors: redistributors.start,
+            redistributors_bytes: redistributors.bytes(),
+        },
+    };
+    // SAFETY: the tree says that the controller is there, and it was mapped above.
+    unsafe { gic::init(controller, found.timer_interrupt) };
+    if let Err(error) = gic::init_core(CoreId::BOOT) {
+        panic!("the interrupt controller does not know the boot core: {error:?}");
+    }
+    start(found)
+}
+
+fn map_devices(tables: &mut Tables, found: &Description<'_>) -> Result<(), MapError> {
+    let (InterruptController::V2(first, second) | InterruptController::V3(first, second)) = found.interrupts;
+    for range in [Some(first), Some(second), found.uart].into_iter().flatten() {
+        let range = range.outward(PAGE_BYTES);
+        tables.map(range.start, range.end, Use::Device)?;
+    }
+    Ok(())
+}
+
+fn start(found: &Description<'static>) -> ! {
+    // SAFETY: set by the `entry!` macro of the application.
+    let application = unsafe { MAGPIE_APPLICATION };
+    cpu::start_event_stream();
+    let seed =
+        found.arguments.split_ascii_whitespace().find_map(|word| word.strip_prefix("seed=")?.parse().ok());
+    let seed = seed.unwrap_or(1);
+    let prepared = sched::prepare(found.cores.min(MAX_CORES), seed, on_device, panic::on_fault, exit::now);
+    let started = secondary::start_others(found, prepared);
+    machine::describe(Machine {
+        board: board::this().name,
+        application,
+        cores: started,
+        places: found.places,
+        arguments: found.arguments,
+        // SAFETY: the tree says where the host's input is; it was taken out of the free memory and is
+        // mapped, and nothing writes it.
+        input: found.input.map(|range| unsafe {
+            core::slice::from_raw_parts(core::ptr::with_exposed_provenance(range.start), range.bytes())
+        }),
+    });
+    text!("@magpie build={:016x} app={application} board={} cores={started}", build_id(), board::this().name);
+    apply_settings();
+    defmt::info!("{=u64} cores, {=u64} KiB of heap", started as u64, heap::HEAP.usage().1 as u64 / 1024);
+    sched::on_deadlock(deadlock);
+    magpie_main();
+    secondary::release_others();
+    // SAFETY: this is the boot core, prepared above; its stack block was set by the first instructions with
+    // preemption disabled once, and nothing here needs dropping.
+    unsafe { sched::enter(CoreId::BOOT) };
+    exit::now()
+}
+
+/// The linker's hash of the image: eight bytes after the note's header and name.
+fn build_id() -> u64 {
+    const NOTE_HEADER_BYTES: usize = 16;
+    // SAFETY: the linker script puts the note there; it is longer than this.
+    unsafe { (&raw const __build_id).add(NOTE_HEADER_BYTES).cast::<u64>().read_unaligned() }
+}
+
+/// Boot arguments that name a scheduler setting change it.
+fn apply_settings() {
+    for (key, value) in machine::arguments() {
+        let Ok(value) = value.parse() else { continue };
+        if let Err(error @ sched::SettingError::OutOfRange { .. }) = sched::set_by_name(key, value) {
+            text!("boot argument {key}={value} ignored: {error:?}");
+        }
+    }
+}
+
+fn deadlock() {
+    text!("every process waits for another, and no timer or device can end that: nothing will ever happen");
+    exit::set(ExitCode::Failure);
+    sched::stop();
+}
+
+fn on_device(_number: u32) {
+    // No device's interrupt is enabled.
+}
+
+/// Starts the application's main process. For the `entry!` macro.
+pub fn run_main(main: impl Future<Output = ExitCode> + Send + 'static) {
+    let watched = sched::spawn(async move {
+        let code = match sched::spawn(main) {
+            Ok(handle) => handle.await.unwrap_or(ExitCode::Failure),
+            Err(error) => {
+                text!("the main process was not started: {error:?}");
+                ExitCode::Failure
+            }
+        };
+        statistics::print();
+        exit::set(code);
+        sched::stop();
+    });
+    if let Err(error) = watched {
+        panic!("the main process was not started: {error:?}");
+    }
+}

@@ -1,0 +1,120 @@
+//! The other cores: started one by one, each reporting before the next; one that does not come is left out.
+
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use alloc::boxed::Box;
+use magpie::arch::psci::{self, Conduit};
+use magpie::arch::start::{SecondaryStart, secondary_entry};
+use magpie::arch::{CoreId, clock, cpu, exceptions, gic, mmu};
+use magpie::log::text;
+use magpie::mem::{self, stack};
+use magpie::sched;
+
+use crate::primary::EMERGENCY_BYTES;
+use crate::tree::{Description, FirmwareCall, StartMethod};
+
+/// How long a core may take to come up: generous, for an emulator's host may be busy.
+const PATIENCE_SECONDS: u64 = 10;
+
+static ARRIVED: AtomicUsize = AtomicUsize::new(1);
+static RELEASED: AtomicBool = AtomicBool::new(false);
+
+/// Starts cores 1 and up, `prepared` in all with this one. Returns how many run, this one included.
+///
+/// A core that cannot be started ends the sequence: cores are numbered without gaps.
+pub(crate) fn start_others(found: &Description<'_>, prepared: usize) -> usize {
+    if prepared < found.cores {
+        text!("memory for {prepared} of {} cores only; the others stay off", found.cores);
+    }
+    let own = cpu::affinity();
+    for core in 1..prepared {
+        if found.places[core].affinity == own {
+            text!(
+                "core {core} is the one that boots: the device tree does not list it first; running on {core}"
+            );
+            return core;
+        }
+        if let Err(reason) = start(found, core) {
+            text!(
+                "core {core} does not start: {reason}; running on {core} core{}",
+                if core == 1 { "" } else { "s" }
+            );
+            return core;
+        }
+    }
+    prepared
+}
+
+fn start(found: &Description<'_>, core: usize) -> Result<(), &'static str> {
+    let stack = stack::take().ok_or("no stack is left for it")?;
+    let record = SecondaryStart {
+        stack_top: stack.top() as usize,
+        stack_block: core::ptr::from_ref(stack.block()) as usize,
+        core,
+    };
+    let record = mem::try_box(record).map_err(|_| "no memory is left for it")?;
+    // Kept for good: the core reads it at a time of its own choosing.
+    let record = Box::leak(record) as *const SecondaryStart as usize;
+    mmu::clean(record, size_of::<SecondaryStart>());
+    mmu::clean(stack.top() as usize, stack::BLOCK_BYTES);
+    match found.start[core] {
+        StartMethod::Psci => {
+            let conduit = match found.firmware {
+                Some(FirmwareCall::Hvc) => Conduit::Hvc,
+                Some(FirmwareCall::Smc) => Conduit::Smc,
+                None => return Err("the device tree names no firmware that starts cores"),
+            };
+            psci::cpu_on(conduit, found.places[core].affinity, secondary_entry(), record)
+                .map_err(|_| "the firmware refuses")?;
+        }
+        StartMethod::SpinTable(_) => return Err("this board starts cores by a spin table"),
+    }
+    let patience = clock::now() + PATIENCE_SECONDS * clock::frequency();
+    // Acquire: pairs with the release in `magpie_boot_secondary`.
+    while ARRIVED.load(Ordering::Acquire) <= core {
+        if clock::now() > patience {
+            return Err("it was started but does not report");
+        }
+        cpu::relax();
+    }
+    Ok(())
+}
+
+/// Lets the started cores enter the scheduler.
+pub(crate) fn release_others() {
+    // Release: pairs with the acquire below; they see everything that boot set up.
+    RELEASED.store(true, Ordering::Release);
+    cpu::send_event();
+}
+
+/// Called by the first instructions of a core, on its stack, with the MMU off.
+#[unsafe(no_mangle)]
+extern "C" fn magpie_boot_secondary(core: usize) -> ! {
+    // SAFETY: the boot core has mapped everything, and this stack is among it. No lock or atomic
+    // exchange was used on this core before.
+    unsafe { mmu::enable() };
+    let Some(id) = CoreId::new(core) else {
+        panic!("core {core} was started, beyond what the kernel supports")
+    };
+    let Ok(emergency) = mem::try_box([0u128; EMERGENCY_BYTES / 16]) else {
+        panic!("no memory for core {core}'s emergency stack; give the machine more")
+    };
+    // SAFETY: leaked, for this core alone; the pointer is one past the end, where a stack begins.
+    unsafe { exceptions::install(Box::leak(emergency).as_mut_ptr().add(EMERGENCY_BYTES / 16).cast()) };
+    if let Err(error) = gic::init_core(id) {
+        panic!("the interrupt controller does not know core {core}: {error:?}");
+    }
+    cpu::start_event_stream();
+    // Release: pairs with the boot core's acquire.
+    ARRIVED.fetch_add(1, Ordering::Release);
+    // Acquire: pairs with `release_others`.
+    while !RELEASED.load(Ordering::Acquire) {
+        cpu::wait_for_event();
+    }
+    // SAFETY: prepared by the boot core; the stack block was set by the first instructions with preemption
+    // disabled once, and nothing here needs dropping.
+    unsafe { sched::enter(id) };
+    loop {
+        cpu::wait_for_interrupt();
+    }
+}

@@ -1,0 +1,274 @@
+//! Reading the device tree: what boot needs of it, and a clear error where it does not say.
+//!
+//! The tree comes from outside, so nothing in it is trusted: every access may fail, and counts are bounded.
+
+use core::fmt;
+
+use dtoolkit::fdt::{Fdt, FdtNode};
+use dtoolkit::{Node, Property};
+use magpie::arch::MAX_CORES;
+use magpie::machine::Place;
+
+use crate::memory::Range;
+
+/// The most ranges of memory that are read.
+pub const MOST_MEMORY: usize = 8;
+
+/// What is wrong with the tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TreeError {
+    /// There is none at the address given, or it is damaged.
+    Unreadable,
+    /// It names no memory.
+    NoMemory,
+    /// It names no interrupt controller that the kernel knows.
+    NoInterruptController,
+    /// It names no timer.
+    NoTimer,
+}
+
+impl fmt::Display for TreeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unreadable => "the device tree is missing or damaged: boot the flat image, not the ELF",
+            Self::NoMemory => "the device tree names no memory",
+            Self::NoInterruptController => "the device tree names no GICv2 or GICv3",
+            Self::NoTimer => "the device tree names no Armv8 timer",
+        })
+    }
+}
+
+/// How a core is started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum StartMethod {
+    /// By a call to the firmware.
+    #[default]
+    Psci,
+    /// By writing its entry address to this address.
+    SpinTable(usize),
+}
+
+/// How the firmware is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FirmwareCall {
+    /// The hypervisor call.
+    Hvc,
+    /// The secure monitor call.
+    Smc,
+}
+
+/// The interrupt controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InterruptController {
+    /// GICv2: distributor and CPU interface.
+    V2(Range, Range),
+    /// GICv3: distributor and redistributors.
+    V3(Range, Range),
+}
+
+/// What boot needs of the tree.
+#[derive(Clone, Debug)]
+pub struct Description<'a> {
+    /// Memory.
+    pub memory: [Range; MOST_MEMORY],
+    /// How many cores are named, at most [`MAX_CORES`] of them.
+    pub cores: usize,
+    /// Where each sits.
+    pub places: [Place; MAX_CORES],
+    /// How each is started.
+    pub start: [StartMethod; MAX_CORES],
+    /// The interrupt controller.
+    pub interrupts: InterruptController,
+    /// The virtual timer's interrupt number.
+    pub timer_interrupt: u32,
+    /// The console's registers, if it is a PL011.
+    pub uart: Option<Range>,
+    /// How the firmware is called, if there is one that takes calls.
+    pub firmware: Option<FirmwareCall>,
+    /// The boot arguments.
+    pub arguments: &'a str,
+    /// The initrd.
+    pub input: Option<Range>,
+}
+
+/// Reads what boot needs.
+pub fn read(blob: &[u8]) -> Result<Description<'_>, TreeError> {
+    let tree = Fdt::new(blob).map_err(|_| TreeError::Unreadable)?;
+    let root = tree.root();
+    let mut found = Description {
+        memory: memory(root)?,
+        cores: 0,
+        places: [Place::default(); MAX_CORES],
+        start: [StartMethod::default(); MAX_CORES],
+        interrupts: interrupts(root).ok_or(TreeError::NoInterruptController)?,
+        timer_interrupt: timer(root).ok_or(TreeError::NoTimer)?,
+        uart: by_compatible(root, &["arm,pl011"]).and_then(|node| range(node, 0)),
+        firmware: firmware(root),
+        arguments: "",
+        input: None,
+    };
+    cores(root, &mut found);
+    if let Some(chosen) = root.child("chosen") {
+        found.arguments = text(chosen, "bootargs").unwrap_or("");
+        found.input = input(chosen);
+    }
+    Ok(found)
+}
+
+fn text<'a>(node: FdtNode<'a>, name: &str) -> Option<&'a str> {
+    let value: &'a [u8] = bytes(node, name)?;
+    core::str::from_utf8(value.strip_suffix(&[0]).unwrap_or(value)).ok()
+}
+
+fn bytes<'a>(node: FdtNode<'a>, name: &str) -> Option<&'a [u8]> {
+    node.properties().find(|property| property.name() == name)?.value_as::<&'a [u8]>().ok()
+}
+
+/// The `index`th 32-bit cell of a property.
+fn cell(node: FdtNode<'_>, name: &str, index: usize) -> Option<u32> {
+    let value = bytes(node, name)?.get(index * 4..index * 4 + 4)?;
+    Some(u32::from_be_bytes(value.try_into().ok()?))
+}
+
+/// A property of one or two cells.
+fn number(node: FdtNode<'_>, name: &str) -> Option<u64> {
+    let value = bytes(node, name)?;
+    match value.len() {
+        4 => Some(u64::from(cell(node, name, 0)?)),
+        8 => Some(u64::from(cell(node, name, 0)?) << 32 | u64::from(cell(node, name, 1)?)),
+        _ => None,
+    }
+}
+
+/// The `index`th range of a node's `reg`.
+fn range(node: FdtNode<'_>, index: usize) -> Option<Range> {
+    let reg = node.reg().ok()??.nth(index)?;
+    let start = usize::try_from(reg.address::<u64>().ok()?).ok()?;
+    let bytes = usize::try_from(reg.size::<u64>().ok()?).ok()?;
+    Some(Range { start, end: start.checked_add(bytes)? })
+}
+
+fn is_compatible(node: FdtNode<'_>, names: &[&str]) -> bool {
+    let Some(value) = bytes(node, "compatible") else { return false };
+    value.split(|&byte| byte == 0).any(|one| names.iter().any(|name| name.as_bytes() == one))
+}
+
+/// The first node, level by level, with one of these names in its `compatible`.
+fn by_compatible<'a>(root: FdtNode<'a>, names: &[&str]) -> Option<FdtNode<'a>> {
+    let here = root.children().find(|node| is_compatible(*node, names));
+    here.or_else(|| {
+        root.children().find_map(|node| node.children().find(|inner| is_compatible(*inner, names)))
+    })
+}
+
+fn memory(root: FdtNode<'_>) -> Result<[Range; MOST_MEMORY], TreeError> {
+    let mut ranges = [Range::default(); MOST_MEMORY];
+    let mut count = 0;
+    for node in root.children().filter(|node| text(*node, "device_type") == Some("memory")) {
+        for index in 0.. {
+            let Some(range) = range(node, index) else { break };
+            if count < MOST_MEMORY && range.bytes() > 0 {
+                ranges[count] = range;
+                count += 1;
+            }
+        }
+    }
+    if count == 0 { Err(TreeError::NoMemory) } else { Ok(ranges) }
+}
+
+fn interrupts(root: FdtNode<'_>) -> Option<InterruptController> {
+    let v2 = || by_compatible(root, &["arm,cortex-a15-gic", "arm,gic-400", "arm,cortex-a9-gic"]);
+    if let Some(node) = by_compatible(root, &["arm,gic-v3"]) {
+        return Some(InterruptController::V3(range(node, 0)?, range(node, 1)?));
+    }
+    let node = v2()?;
+    Some(InterruptController::V2(range(node, 0)?, range(node, 1)?))
+}
+
+fn timer(root: FdtNode<'_>) -> Option<u32> {
+    // Four interrupts of three cells each: secure, non-secure, virtual, hypervisor. The second cell is the
+    // number among the per-core ones, which begin at 16.
+    const VIRTUAL_NUMBER: usize = 2 * 3 + 1;
+    let number = cell(by_compatible(root, &["arm,armv8-timer"])?, "interrupts", VIRTUAL_NUMBER)?;
+    (number < 16).then_some(number + 16)
+}
+
+fn firmware(root: FdtNode<'_>) -> Option<FirmwareCall> {
+    let node = by_compatible(root, &["arm,psci-1.0", "arm,psci-0.2", "arm,psci"])?;
+    match text(node, "method")? {
+        "hvc" => Some(FirmwareCall::Hvc),
+        "smc" => Some(FirmwareCall::Smc),
+        _ => None,
+    }
+}
+
+fn input(chosen: FdtNode<'_>) -> Option<Range> {
+    let start = usize::try_from(number(chosen, "linux,initrd-start")?).ok()?;
+    let end = usize::try_from(number(chosen, "linux,initrd-end")?).ok()?;
+    (start < end).then_some(Range { start, end })
+}
+
+fn cores(root: FdtNode<'_>, found: &mut Description<'_>) {
+    let Some(cpus) = root.child("cpus") else {
+        // A tree without cores: the one that reads it exists.
+        found.cores = 1;
+        return;
+    };
+    let mut handles = [0u32; MAX_CORES];
+    for node in cpus.children().filter(|node| text(*node, "device_type") == Some("cpu")) {
+        let Some(affinity) = number(node, "reg") else { continue };
+        if found.cores == MAX_CORES {
+            break;
+        }
+        let core = found.cores;
+        found.places[core].affinity = affinity;
+        found.places[core].node = cell(node, "numa-node-id", 0).unwrap_or(0);
+        // Where there is no map, MPIDR's higher fields are the best guess.
+        found.places[core].cluster = (affinity >> 8 & 0xffff) as u32;
+        handles[core] = cell(node, "phandle", 0).unwrap_or(0);
+        if text(node, "enable-method") == Some("spin-table")
+            && let Some(address) = number(node, "cpu-release-addr").and_then(|a| usize::try_from(a).ok())
+        {
+            found.start[core] = StartMethod::SpinTable(address);
+        }
+        found.cores += 1;
+    }
+    if let Some(map) = cpus.child("cpu-map") {
+        let count = found.cores;
+        map_level(map, Place::default(), &mut |handle, place| {
+            if let Some(core) = handles[..count].iter().position(|&known| known == handle) {
+                found.places[core].socket = place.socket;
+                found.places[core].cluster = place.cluster;
+            }
+        });
+    }
+    found.cores = found.cores.max(1);
+}
+
+/// Walks a `cpu-map`: sockets hold clusters, clusters hold clusters or cores.
+fn map_level(node: FdtNode<'_>, place: Place, see: &mut impl FnMut(u32, Place)) {
+    map_bounded(node, place, 0, see);
+}
+
+fn map_bounded(node: FdtNode<'_>, place: Place, depth: u32, see: &mut impl FnMut(u32, Place)) {
+    // Deeper than any real tree; a damaged one must not use up the stack.
+    if depth > 6 {
+        return;
+    }
+    for child in node.children() {
+        let name = child.name();
+        let index = |prefix: &str| name.strip_prefix(prefix).and_then(|number| number.parse::<u32>().ok());
+        let mut place = place;
+        if let Some(socket) = index("socket") {
+            place.socket = socket;
+        } else if let Some(cluster) = index("cluster") {
+            place.cluster = place.cluster * 16 + cluster;
+        } else if index("core").is_none() && index("thread").is_none() {
+            continue;
+        }
+        if let Some(handle) = cell(child, "cpu", 0) {
+            see(handle, place);
+        }
+        map_bounded(child, place, depth + 1, see);
+    }
+}

@@ -1,0 +1,153 @@
+//! A batch: what one gulp took, and how far its delivery has come.
+//!
+//! It lies in memory, not in registers, for the timer interrupt reads it: when a behaviour runs past its
+//! slice, the interrupt splits the batch (see `detach`). The delivery loop stores its position before each
+//! delivery and reads its end afresh after it; that is all that an unpreempted delivery pays.
+
+use core::ptr::{self, NonNull};
+
+use alloc::boxed::Box;
+
+use super::envelope::Envelope;
+use super::mailbox::Mailbox;
+use super::segment::Segment;
+use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
+use crate::mem;
+
+/// One batch. Written by the activation that delivers it and by the interrupt that splits it, on one core,
+/// one at a time: every access is relaxed.
+pub(super) struct Batch {
+    /// The envelope that is being delivered, or comes next.
+    position: AtomicPtr<u8>,
+    /// Where the envelopes of the current segment end for this batch.
+    end: AtomicPtr<u8>,
+    /// The current segment; null when there is no batch.
+    segment: AtomicPtr<Segment>,
+    /// Where it came from.
+    mailbox: AtomicPtr<Mailbox>,
+    /// The interrupt has handed the rest to another batch: this one ends with the envelope at `split_at`.
+    is_split: AtomicBool,
+    split_at: AtomicPtr<u8>,
+    /// The last envelope whose behaviour ended its actor.
+    ended_at: AtomicPtr<u8>,
+}
+
+impl Batch {
+    /// No batch yet.
+    pub(super) fn new() -> Option<NonNull<Self>> {
+        let batch = Self {
+            position: AtomicPtr::new(ptr::null_mut()),
+            end: AtomicPtr::new(ptr::null_mut()),
+            segment: AtomicPtr::new(ptr::null_mut()),
+            mailbox: AtomicPtr::new(ptr::null_mut()),
+            is_split: AtomicBool::new(false),
+            split_at: AtomicPtr::new(ptr::null_mut()),
+            ended_at: AtomicPtr::new(ptr::null_mut()),
+        };
+        Some(NonNull::from(Box::leak(mem::try_box(batch).ok()?)))
+    }
+
+    /// # Safety
+    /// Nobody uses the batch any more.
+    pub(super) unsafe fn free(this: NonNull<Self>) {
+        // SAFETY: made in `new`.
+        drop(unsafe { Box::from_raw(this.as_ptr()) });
+    }
+
+    /// Begins with a chain that was gulped from `mailbox`.
+    pub(super) fn begin(&self, mailbox: &'static Mailbox, first: NonNull<Segment>) {
+        self.mailbox.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
+        // SAFETY: the chain was gulped, so it is ours.
+        let used = unsafe { first.as_ref() }.used_bytes;
+        let begin = Segment::begin(first);
+        // SAFETY: within the segment.
+        self.set_place(first, begin, unsafe { begin.add(used) });
+    }
+
+    /// Goes on in `segment` from `position` to `end`.
+    pub(super) fn set_place(&self, segment: NonNull<Segment>, position: NonNull<u8>, end: NonNull<u8>) {
+        self.position.store(position.as_ptr(), Ordering::Relaxed);
+        self.end.store(end.as_ptr(), Ordering::Relaxed);
+        // Last: an interrupt takes the batch for active from here on.
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        self.segment.store(segment.as_ptr(), Ordering::Relaxed);
+    }
+
+    /// There is no batch any more.
+    pub(super) fn finish(&self) {
+        self.segment.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// Takes over where it came from.
+    pub(super) fn set_mailbox_of(&self, other: &Self) {
+        self.mailbox.store(other.mailbox.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    pub(super) fn mailbox(&self) -> &'static Mailbox {
+        // SAFETY: set from a static reference in `begin`, which comes before any use.
+        unsafe { &*self.mailbox.load(Ordering::Relaxed) }
+    }
+
+    /// The current segment, if there is a batch.
+    #[inline(always)]
+    pub(super) fn segment(&self) -> Option<NonNull<Segment>> {
+        NonNull::new(self.segment.load(Ordering::Relaxed))
+    }
+
+    /// The envelope that is being delivered or comes next, unless the current segment is done.
+    #[inline(always)]
+    pub(super) fn current(&self) -> Option<NonNull<Envelope>> {
+        let position = self.position.load(Ordering::Relaxed);
+        // Less, not unequal: after a split the position may be past the end.
+        if position < self.end.load(Ordering::Relaxed) { NonNull::new(position.cast()) } else { None }
+    }
+
+    /// The envelope at the position was delivered; it had that many bytes.
+    #[inline(always)]
+    pub(super) fn advance(&self, envelope: NonNull<Envelope>, bytes: usize) {
+        // SAFETY: within the segment, or one past its end.
+        self.position.store(unsafe { envelope.cast::<u8>().add(bytes) }.as_ptr(), Ordering::Relaxed);
+    }
+
+    pub(super) fn end(&self) -> *mut u8 {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    /// The interrupt hands everything after `envelope` to another batch.
+    pub(super) fn split(&self, envelope: NonNull<Envelope>) {
+        self.end.store(envelope.cast().as_ptr(), Ordering::Relaxed);
+        self.split_at.store(envelope.cast().as_ptr(), Ordering::Relaxed);
+        self.is_split.store(true, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    pub(super) fn is_split(&self) -> bool {
+        self.is_split.load(Ordering::Relaxed)
+    }
+
+    /// After a split: the envelope that this batch still has to deliver, if it has not yet.
+    pub(super) fn undelivered(&self) -> Option<NonNull<Envelope>> {
+        let position = self.position.load(Ordering::Relaxed);
+        if position == self.split_at.load(Ordering::Relaxed) { NonNull::new(position.cast()) } else { None }
+    }
+
+    /// The envelope that the batch was split at.
+    pub(super) fn held(&self) -> Option<NonNull<Envelope>> {
+        NonNull::new(self.split_at.load(Ordering::Relaxed).cast())
+    }
+
+    /// The behaviour of this envelope ended its actor.
+    pub(super) fn note_end(&self, envelope: NonNull<Envelope>) {
+        self.ended_at.store(envelope.cast().as_ptr(), Ordering::Relaxed);
+    }
+
+    /// After a split: whether the actor that is held has ended.
+    pub(super) fn has_ended_actor(&self) -> bool {
+        self.ended_at.load(Ordering::Relaxed) == self.split_at.load(Ordering::Relaxed)
+    }
+
+    /// Whether this batch was split at `envelope`, whose actor it therefore holds.
+    pub(super) fn holds(&self, envelope: NonNull<Envelope>) -> bool {
+        self.is_split() && self.split_at.load(Ordering::Relaxed) == envelope.cast().as_ptr()
+    }
+}

@@ -1,0 +1,74 @@
+//! What an actor is to its author: state, and a behaviour for each type of message.
+
+use super::address::Addr;
+use super::cell::CellHeader;
+use super::executor::{ExecutorHandle, SpawnError};
+use super::mailbox::directory;
+use super::word::Word;
+use core::ptr::NonNull;
+
+/// State with behaviours. Its behaviours are its implementations of [`Receive`].
+pub trait Actor: Send + 'static {}
+
+/// A message: anything that may be moved to another core.
+pub trait Message: Send + 'static {}
+
+impl<M: Send + 'static> Message for M {}
+
+/// The behaviour of an actor for messages of type `M`.
+///
+/// A message for which an actor has no behaviour cannot be sent to it:
+///
+/// ```compile_fail
+/// use magpie::actor::{Actor, Addr};
+/// struct Deaf;
+/// impl Actor for Deaf {}
+/// fn tell(deaf: Addr<Deaf>) { let _ = deaf.send(1u32); }
+/// ```
+pub trait Receive<M: Message>: Actor + Sized {
+    /// Handles one message, to completion. The actor handles one message at a time.
+    fn receive(&mut self, message: M, context: &mut Context<Self>) -> Outcome;
+}
+
+/// What becomes of an actor after a behaviour; the names are those of C∀.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Outcome {
+    /// It waits for its next message.
+    Continue = 0,
+    /// It ends: its state is dropped and its memory freed.
+    Delete = 1,
+}
+
+/// What a behaviour knows about itself.
+pub struct Context<A> {
+    cell: NonNull<CellHeader>,
+    word: Word,
+    actor: core::marker::PhantomData<fn(A)>,
+}
+
+impl<A: Actor> Context<A> {
+    #[inline(always)]
+    pub(super) fn new(cell: NonNull<CellHeader>, word: Word) -> Self {
+        Self { cell, word, actor: core::marker::PhantomData }
+    }
+
+    /// The address of the actor itself.
+    #[inline(always)]
+    pub fn address(&self) -> Addr<A> {
+        Addr::new(self.cell, self.word)
+    }
+
+    /// The executor that runs the actor.
+    pub fn executor(&self) -> ExecutorHandle {
+        directory::get(self.word.mailbox()).executor()
+    }
+
+    /// Starts another actor on the same executor.
+    ///
+    /// # Errors
+    /// As [`ExecutorHandle::spawn`].
+    pub fn spawn<B: Actor>(&self, actor: B) -> Result<Addr<B>, SpawnError<B>> {
+        self.executor().spawn(actor)
+    }
+}

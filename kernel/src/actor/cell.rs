@@ -1,0 +1,193 @@
+//! Cells: where actors live.
+//!
+//! A cell is a word and the actor's state. Cells of one type of actor share *chunks*, aligned to their size,
+//! so that the chunk's header, found by masking, says how to drop what is in a cell. Chunks are never given
+//! back: the memory of a cell stays a cell of that type for ever, and so an old address may always read the
+//! word. States that are too large for a chunk are boxed.
+
+use alloc::alloc::{Layout, alloc};
+use alloc::boxed::Box;
+use core::mem::{align_of, size_of};
+use core::ptr::{self, NonNull};
+
+use super::word::Word;
+use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::mem::{self, OutOfMemory};
+
+/// Bytes of a chunk, and its alignment.
+pub(super) const CHUNK_BYTES: usize = 4096;
+/// States up to this size live in the cell itself.
+const LARGEST_INLINE_BYTES: usize = 1000;
+
+/// The part of a cell that does not depend on the actor's type.
+#[repr(C)]
+pub struct CellHeader {
+    word: AtomicU64,
+}
+
+impl CellHeader {
+    /// The word. Acquire: pairs with the release of whoever stored it, so that who sees an actor attached
+    /// sees its state as it was left.
+    #[inline(always)]
+    pub(super) fn word(&self) -> Word {
+        Word::from_bits(self.word.load(Ordering::Acquire))
+    }
+
+    /// Changes the word. Release: pairs with [`CellHeader::word`].
+    pub(super) fn set_word(&self, word: Word) {
+        self.word.store(word.bits(), Ordering::Release);
+    }
+}
+
+#[repr(C)]
+struct Cell<A> {
+    header: CellHeader,
+    state: A,
+}
+
+/// How actors of one type are kept; one static for each type, compared by address.
+pub(super) struct Kind {
+    /// Drops the state in a cell.
+    pub drop_state: unsafe fn(NonNull<CellHeader>),
+    cell_bytes: usize,
+    align: usize,
+}
+
+/// The kind of `A`.
+pub(super) const fn kind_of<A: 'static>() -> &'static Kind {
+    struct Of<A>(core::marker::PhantomData<A>);
+    impl<A: 'static> Of<A> {
+        const KIND: Kind = Kind {
+            drop_state: drop_state::<A>,
+            cell_bytes: if is_boxed::<A>() { size_of::<Cell<Box<A>>>() } else { size_of::<Cell<A>>() },
+            align: if is_boxed::<A>() { align_of::<Cell<Box<A>>>() } else { align_of::<Cell<A>>() },
+        };
+    }
+    &Of::<A>::KIND
+}
+
+const fn is_boxed<A>() -> bool {
+    size_of::<A>() > LARGEST_INLINE_BYTES || align_of::<A>() > 64
+}
+
+/// # Safety
+/// The cell is of kind `A` and holds a state, which nobody else uses and which is not used again.
+unsafe fn drop_state<A: 'static>(cell: NonNull<CellHeader>) {
+    // SAFETY: by contract.
+    unsafe {
+        if is_boxed::<A>() {
+            ptr::drop_in_place(&raw mut (*cell.cast::<Cell<Box<A>>>().as_ptr()).state);
+        } else {
+            ptr::drop_in_place(&raw mut (*cell.cast::<Cell<A>>().as_ptr()).state);
+        }
+    }
+}
+
+/// The state in a cell.
+///
+/// # Safety
+/// The cell is of kind `A` and holds a state.
+#[inline(always)]
+pub(super) unsafe fn state<A>(cell: NonNull<CellHeader>) -> *mut A {
+    // SAFETY: by contract.
+    unsafe {
+        if is_boxed::<A>() {
+            &raw mut *(*cell.cast::<Cell<Box<A>>>().as_ptr()).state
+        } else {
+            &raw mut (*cell.cast::<Cell<A>>().as_ptr()).state
+        }
+    }
+}
+
+/// Puts a state into a free cell. Gives it back if it must be boxed and there is no memory.
+///
+/// # Safety
+/// The cell is free, of kind `A`, and the caller's.
+#[inline(always)]
+pub(super) unsafe fn fill<A>(cell: NonNull<CellHeader>, value: A) -> Result<(), (OutOfMemory, A)> {
+    // SAFETY: by contract.
+    unsafe {
+        if is_boxed::<A>() {
+            let boxed = mem::try_box(value)?;
+            (&raw mut (*cell.cast::<Cell<Box<A>>>().as_ptr()).state).write(boxed);
+        } else {
+            (&raw mut (*cell.cast::<Cell<A>>().as_ptr()).state).write(value);
+        }
+    }
+    Ok(())
+}
+
+/// The beginning of a chunk.
+#[repr(C)]
+pub(super) struct Chunk {
+    pub kind: &'static Kind,
+    next: *mut Chunk,
+    cells: u32,
+    first: u32,
+}
+
+/// Every chunk there is, newest first; chunks are only added.
+static CHUNKS: AtomicPtr<Chunk> = AtomicPtr::new(ptr::null_mut());
+
+impl Chunk {
+    /// A new chunk of free cells.
+    pub(super) fn new(kind: &'static Kind) -> Option<NonNull<Self>> {
+        let bytes = kind.cell_bytes.max(16).next_multiple_of(kind.align.max(8));
+        let first = size_of::<Self>().next_multiple_of(kind.align.max(16));
+        let layout = Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).ok()?;
+        // SAFETY: the size is not zero.
+        let chunk = NonNull::new(unsafe { alloc(layout) })?.cast::<Self>();
+        let cells = (CHUNK_BYTES - first) / bytes;
+        // SAFETY: fresh memory of a chunk's size and alignment.
+        unsafe {
+            chunk.write(Self { kind, next: ptr::null_mut(), cells: cells as u32, first: first as u32 });
+            for index in 0..cells {
+                let header = chunk.byte_add(first + index * bytes).cast::<CellHeader>();
+                header.write(CellHeader { word: AtomicU64::new(Word::NEVER_USED.bits()) });
+            }
+        }
+        publish(chunk);
+        Some(chunk)
+    }
+
+    /// The chunk that a cell is in.
+    pub(super) fn of(cell: NonNull<CellHeader>) -> NonNull<Self> {
+        let offset = cell.addr().get() & (CHUNK_BYTES - 1);
+        // SAFETY: cells lie in chunks that are aligned to their size.
+        unsafe { cell.byte_sub(offset).cast() }
+    }
+
+    /// Its cells.
+    pub(super) fn cells(&self) -> impl Iterator<Item = NonNull<CellHeader>> + '_ {
+        let bytes = self.kind.cell_bytes.max(16).next_multiple_of(self.kind.align.max(8));
+        let base = NonNull::from(self);
+        // SAFETY: the offsets are those of `new`, inside the chunk.
+        (0..self.cells as usize)
+            .map(move |i| unsafe { base.byte_add(self.first as usize + i * bytes).cast() })
+    }
+}
+
+fn publish(chunk: NonNull<Chunk>) {
+    let mut first = CHUNKS.load(Ordering::Relaxed);
+    loop {
+        // SAFETY: the chunk is the caller's until it is published.
+        unsafe { (*chunk.as_ptr()).next = first };
+        // Release: pairs with the acquire in `all_chunks`. Chunks are never removed, so there is no ABA.
+        match CHUNKS.compare_exchange(first, chunk.as_ptr(), Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(other) => first = other,
+        }
+    }
+}
+
+/// Every chunk there is.
+pub(super) fn all_chunks() -> impl Iterator<Item = &'static Chunk> {
+    // Acquire: pairs with the release in `publish`.
+    let mut next = CHUNKS.load(Ordering::Acquire);
+    core::iter::from_fn(move || {
+        // SAFETY: published chunks are initialised, never freed, and their headers never change.
+        let chunk = unsafe { next.as_ref() }?;
+        next = chunk.next;
+        Some(chunk)
+    })
+}

@@ -1,0 +1,147 @@
+//! Delivering a batch, and what happens to an actor afterwards.
+
+use core::ptr::NonNull;
+
+use super::batch::Batch;
+use super::behaviour::Outcome;
+use super::cell::{CellHeader, Chunk};
+use super::envelope::{self, Envelope, OUTCOME_MASK, Request};
+use super::word::Word;
+use super::{pool, side_queue};
+use crate::sync::PreemptGuard;
+
+/// How a call of [`deliver`] ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Delivered {
+    /// The current segment is done.
+    All,
+    /// The budget is used up.
+    OutOfBudget,
+    /// The batch was split: the caller is the suspended behaviour's activation, with one envelope to finish.
+    Split,
+    /// An envelope has to wait: there is no memory to keep it for an actor whose behaviour is suspended.
+    Blocked,
+}
+
+/// What happened during a delivery, to be added to the statistics afterwards.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub handled: u64,
+    pub dead_letters: u64,
+    pub ended: u64,
+}
+
+/// Delivers the envelopes of the batch's current segment, at most `budget`.
+///
+/// # Safety
+/// The caller is the activation that the batch belongs to.
+pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64, tally: &mut Tally) -> Delivered {
+    let mut left = *budget;
+    let outcome = loop {
+        let Some(envelope) = batch.current() else { break Delivered::All };
+        if left == 0 {
+            break Delivered::OutOfBudget;
+        }
+        left -= 1;
+        // SAFETY: envelopes up to the end of the segment were written by senders and not delivered yet.
+        let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
+        // SAFETY: cells are never unmapped. The acquire in it pairs with re-attaching on another core.
+        let word = unsafe { cell.as_ref() }.word();
+        if word != expected {
+            // SAFETY: as above.
+            match unsafe { deliver_slowly(batch, envelope, cell, expected, tally) } {
+                Some(bytes) => batch.advance(envelope, bytes),
+                None => break Delivered::Blocked,
+            }
+            continue;
+        }
+        // SAFETY: the actor is alive and attached, and its mailbox is being processed by this worker
+        // alone, so this core alone runs it.
+        let result = unsafe { Envelope::ask(envelope, Request::Deliver) };
+        tally.handled += 1;
+        if result & OUTCOME_MASK != 0 {
+            after(batch, envelope, cell, expected, result, tally);
+        } else {
+            batch.advance(envelope, result);
+        }
+    };
+    *budget = left;
+    if batch.is_split() { Delivered::Split } else { outcome }
+}
+
+/// The actor has ended, is another by now, or is held by a suspended behaviour. Returns the envelope's size
+/// once it needs no more care.
+///
+/// # Safety
+/// As [`deliver`]; `envelope` is the batch's current one.
+#[cold]
+#[inline(never)]
+unsafe fn deliver_slowly(
+    batch: &Batch,
+    envelope: NonNull<Envelope>,
+    cell: NonNull<CellHeader>,
+    expected: Word,
+    tally: &mut Tally,
+) -> Option<usize> {
+    if batch.holds(envelope) {
+        // It is this very activation that was suspended, before it had begun: it goes on.
+        // SAFETY: the actor is ours alone while it is detached.
+        let result = unsafe { Envelope::ask(envelope, Request::Deliver) };
+        tally.handled += 1;
+        if result & OUTCOME_MASK != 0 {
+            batch.note_end(envelope);
+            end_actor(cell, expected, envelope::outcome(result), tally);
+        }
+        return Some(result & !OUTCOME_MASK);
+    }
+    // Not preempted from here on: the envelope is in two places for a moment.
+    let _here = PreemptGuard::new();
+    match side_queue::keep(cell, expected, envelope) {
+        side_queue::Kept::Yes(bytes) => Some(bytes),
+        side_queue::Kept::OutOfMemory => None,
+        side_queue::Kept::NotDetached(true) => {
+            // It was re-attached between the look and now: look again, without moving on.
+            Some(0)
+        }
+        side_queue::Kept::NotDetached(false) => {
+            tally.dead_letters += 1;
+            // SAFETY: it was not delivered, and is not looked at again.
+            Some(unsafe { Envelope::ask(envelope, Request::Drop) })
+        }
+    }
+}
+
+/// A behaviour ended its actor.
+#[cold]
+#[inline(never)]
+fn after(
+    batch: &Batch,
+    envelope: NonNull<Envelope>,
+    cell: NonNull<CellHeader>,
+    word: Word,
+    result: usize,
+    tally: &mut Tally,
+) {
+    // Preemption stays off until the position is past the envelope: a split must not look at a freed cell.
+    let _here = PreemptGuard::new();
+    batch.note_end(envelope);
+    end_actor(cell, word, envelope::outcome(result), tally);
+    batch.advance(envelope, result & !OUTCOME_MASK);
+}
+
+/// Ends an actor, attached or held by the caller.
+pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, tally: &mut Tally) {
+    let here = PreemptGuard::new();
+    debug_assert!(outcome != Outcome::Continue, "an actor that continues does not end");
+    tally.ended += 1;
+    // SAFETY: cells are never unmapped.
+    if unsafe { cell.as_ref() }.word() != word {
+        // It is detached: what waits in its side queue is dropped with it.
+        tally.dead_letters += side_queue::discard(cell);
+    }
+    // SAFETY: cells lie in chunks, whose headers never change.
+    let kind = unsafe { Chunk::of(cell).as_ref() }.kind;
+    // SAFETY: the state is there, this core alone runs the actor, and the word says so no more below.
+    unsafe { (kind.drop_state)(cell) };
+    pool::give(cell, word, &here);
+}

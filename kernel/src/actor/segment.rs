@@ -1,0 +1,91 @@
+//! Segments: the buffers that envelopes lie in, chained when one is not enough.
+
+use alloc::alloc::{Layout, alloc, dealloc};
+use core::mem::size_of;
+use core::ptr::{self, NonNull};
+
+use super::envelope::ALIGN;
+use crate::arch::atomic::{AtomicU32, Ordering};
+
+/// The head of a buffer; the envelopes follow.
+#[repr(C)]
+pub(super) struct Segment {
+    /// The next one in its chain.
+    pub next: *mut Segment,
+    capacity_bytes: usize,
+    /// Bytes in use; meaningful once the segment is no longer written to.
+    pub used_bytes: usize,
+    /// Who still reads it: the batch, and each suspended behaviour whose envelope lies in it.
+    users: AtomicU32,
+}
+
+const HEADER_BYTES: usize = size_of::<Segment>();
+
+impl Segment {
+    fn layout(capacity_bytes: usize) -> Option<Layout> {
+        Layout::from_size_align(HEADER_BYTES.checked_add(capacity_bytes)?, ALIGN.max(align_of::<Self>())).ok()
+    }
+
+    /// An empty segment, unless there is no memory for it.
+    pub(super) fn new(capacity_bytes: usize) -> Option<NonNull<Self>> {
+        // SAFETY: the size is not zero.
+        let segment = NonNull::new(unsafe { alloc(Self::layout(capacity_bytes)?) })?.cast::<Self>();
+        let head = Self { next: ptr::null_mut(), capacity_bytes, used_bytes: 0, users: AtomicU32::new(1) };
+        // SAFETY: fresh memory with room for the head.
+        unsafe { segment.write(head) };
+        Some(segment)
+    }
+
+    /// Bytes of envelopes that fit.
+    pub(super) fn capacity_bytes(&self) -> usize {
+        self.capacity_bytes
+    }
+
+    /// Where its envelopes begin.
+    pub(super) fn begin(this: NonNull<Self>) -> NonNull<u8> {
+        // SAFETY: a segment's memory goes on after its head.
+        unsafe { this.cast::<u8>().add(HEADER_BYTES) }
+    }
+
+    /// Where the room for envelopes ends.
+    pub(super) fn limit(this: NonNull<Self>) -> NonNull<u8> {
+        // SAFETY: the segment is alive, and its memory is that long.
+        unsafe { Self::begin(this).add(this.as_ref().capacity_bytes) }
+    }
+
+    /// One more reads it.
+    pub(super) fn share(&self) {
+        // Relaxed: made by one who reads it already.
+        self.users.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The caller reads it no more. Whether it was the last, who may reuse or free it.
+    pub(super) fn release(&self) -> bool {
+        // Acquire: pairs with the other readers' release below. The common case is one reader.
+        if self.users.load(Ordering::Acquire) == 1 {
+            return true;
+        }
+        // AcqRel: our reading is over before the last one frees it.
+        self.users.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Makes a segment that was released by its last reader as good as new.
+    pub(super) fn recycle(&mut self) {
+        self.next = ptr::null_mut();
+        self.used_bytes = 0;
+        self.users = AtomicU32::new(1);
+    }
+
+    /// Frees it.
+    ///
+    /// # Safety
+    /// Nobody uses it any more, and its envelopes were delivered or dropped.
+    pub(super) unsafe fn free(this: NonNull<Self>) {
+        // SAFETY: the segment is alive; it was allocated with this layout.
+        unsafe {
+            if let Some(layout) = Self::layout(this.as_ref().capacity_bytes) {
+                dealloc(this.as_ptr().cast(), layout);
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Side queues: messages for actors whose behaviour is suspended.
+//!
+//! While a behaviour is suspended its actor is *detached*: the worker goes on with everyone else, and what
+//! it meets for that actor it copies here, in order. When the behaviour has ended, its activation delivers
+//! what is here, in order, and re-attaches the actor under the lock when nothing is left. So whatever was
+//! sent earlier is handled earlier, and nobody else waits.
+//!
+//! One lock guards all side queues: there are at most as many as there are stacks to lend, and every use is
+//! off the common path.
+
+use alloc::vec::Vec;
+use core::ptr::{self, NonNull};
+
+use super::cell::CellHeader;
+use super::copy_queue::CopyQueue;
+use super::envelope::{Envelope, Request};
+use super::segment::Segment;
+use super::word::Word;
+use crate::sync::SpinLock;
+
+/// Bytes of a side queue before it has grown.
+const FIRST_SEGMENT_BYTES: usize = 512;
+
+struct Side {
+    cell: NonNull<CellHeader>,
+    queue: CopyQueue,
+}
+
+// SAFETY: cells' words may be used from any core, and the queue may change cores.
+unsafe impl Send for Side {}
+
+static SIDES: SpinLock<Vec<Side>> = SpinLock::new(Vec::new());
+
+/// What became of an envelope that was to be kept.
+pub(super) enum Kept {
+    /// It was copied; it has that many bytes.
+    Yes(usize),
+    /// There is no memory for it now.
+    OutOfMemory,
+    /// The actor is not detached: it is attached (`true`), or has ended (`false`).
+    NotDetached(bool),
+}
+
+/// Detaches an actor. `false` if there is no memory for its side queue; then it stays attached.
+pub(super) fn open(cell: NonNull<CellHeader>, word: Word) -> bool {
+    let Some(segment) = Segment::new(FIRST_SEGMENT_BYTES) else { return false };
+    let mut sides = SIDES.lock();
+    if sides.try_reserve(1).is_err() {
+        drop(sides);
+        // SAFETY: just made, and empty.
+        unsafe { Segment::free(segment) };
+        return false;
+    }
+    sides.push(Side { cell, queue: CopyQueue::new(segment) });
+    // SAFETY: cells are never unmapped.
+    unsafe { cell.as_ref() }.set_word(word.detached());
+    true
+}
+
+/// Copies an envelope to its actor's side queue, if the actor is detached. The original must then not be
+/// delivered or dropped.
+pub(super) fn keep(cell: NonNull<CellHeader>, expected: Word, envelope: NonNull<Envelope>) -> Kept {
+    let mut sides = SIDES.lock();
+    // SAFETY: cells are never unmapped. The word changes to and from detached under this lock only.
+    let word = unsafe { cell.as_ref() }.word();
+    if word == expected {
+        return Kept::NotDetached(true);
+    }
+    if !word.is_same_actor(expected) {
+        return Kept::NotDetached(false);
+    }
+    let Some(side) = sides.iter_mut().find(|side| side.cell == cell) else { return Kept::NotDetached(false) };
+    // SAFETY: measuring changes nothing.
+    let bytes = unsafe { Envelope::ask(envelope, Request::Measure) };
+    if !side.queue.has_room(bytes) {
+        let Some(segment) = Segment::new(side.queue.next_capacity_bytes(bytes)) else {
+            return Kept::OutOfMemory;
+        };
+        side.queue.extend(segment);
+    }
+    let Some(place) = side.queue.reserve(bytes) else { return Kept::OutOfMemory };
+    // SAFETY: both have that many bytes and do not overlap; an envelope may be moved, for who has it has
+    // its message.
+    unsafe { ptr::copy_nonoverlapping(envelope.cast::<u8>().as_ptr(), place.as_ptr(), bytes) };
+    Kept::Yes(bytes)
+}
+
+/// What a detached actor's activation does next.
+pub(super) enum Next {
+    /// Deliver these.
+    Deliver(NonNull<Segment>),
+    /// Nothing: the actor is attached again.
+    Reattached,
+    /// Try again: there was no memory to go on collecting while these are delivered.
+    OutOfMemory,
+}
+
+/// Takes what waits for a detached actor; if that is nothing, the actor is attached again.
+pub(super) fn take_or_reattach(cell: NonNull<CellHeader>, word: Word) -> Next {
+    let mut sides = SIDES.lock();
+    let Some(index) = sides.iter().position(|side| side.cell == cell) else { return Next::Reattached };
+    if sides[index].queue.messages() > 0 {
+        return match Segment::new(FIRST_SEGMENT_BYTES) {
+            Some(spare) => Next::Deliver(sides[index].queue.gulp(spare).first),
+            None => Next::OutOfMemory,
+        };
+    }
+    let mut side = sides.swap_remove(index);
+    free(side.queue.take_segments());
+    // SAFETY: cells are never unmapped. The release in it hands the actor's state to its worker.
+    unsafe { cell.as_ref() }.set_word(word);
+    Next::Reattached
+}
+
+/// Removes a detached actor's side queue and drops what is in it. Returns how many messages that were.
+pub(super) fn discard(cell: NonNull<CellHeader>) -> u64 {
+    let side = {
+        let mut sides = SIDES.lock();
+        let Some(index) = sides.iter().position(|side| side.cell == cell) else { return 0 };
+        sides.swap_remove(index)
+    };
+    let mut queue = side.queue;
+    // SAFETY: the queue is ours now, and nothing in it was delivered.
+    unsafe { drop_chain(queue.take_segments()) }
+}
+
+/// Drops every message of a chain and frees it. Returns how many there were.
+///
+/// # Safety
+/// The chain is the caller's, and nothing in it was delivered.
+pub(super) unsafe fn drop_chain(first: NonNull<Segment>) -> u64 {
+    let mut dropped = 0;
+    let mut next = Some(first);
+    while let Some(segment) = next {
+        // SAFETY: by contract.
+        unsafe {
+            let begin = Segment::begin(segment);
+            dropped += drop_envelopes(begin, begin.add(segment.as_ref().used_bytes));
+            next = NonNull::new(segment.as_ref().next);
+            Segment::free(segment);
+        }
+    }
+    dropped
+}
+
+/// Drops the messages from `position` to `end`. Returns how many there were.
+///
+/// # Safety
+/// They are envelopes that were not delivered, and are not looked at again.
+pub(super) unsafe fn drop_envelopes(mut position: NonNull<u8>, end: NonNull<u8>) -> u64 {
+    let mut dropped = 0;
+    while position < end {
+        // SAFETY: by contract.
+        unsafe { position = position.add(Envelope::ask(position.cast(), Request::Drop)) };
+        dropped += 1;
+    }
+    dropped
+}
+
+fn free(first: NonNull<Segment>) {
+    let mut next = Some(first);
+    while let Some(segment) = next {
+        // SAFETY: the chain is the caller's and empty.
+        unsafe {
+            next = NonNull::new(segment.as_ref().next);
+            Segment::free(segment);
+        }
+    }
+}

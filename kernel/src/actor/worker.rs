@@ -1,0 +1,384 @@
+//! Workers: the resident process on each core that runs an executor's mailboxes.
+//!
+//! A worker goes round its range of the table:
+//! 1. a mailbox without mail is passed by, for the price of two loads;
+//! 2. one with mail is gulped, unless another worker is still handling a batch from it (a *missed gulp*:
+//!    it was stolen while that worker had it in hand, and will be found again in the next round);
+//! 3. the batch is delivered, at most as many messages in a turn as the worker has reductions; what is
+//!    left continues in the next turn, before anything else;
+//! 4. after two empty rounds it tries to steal, once; then announces that it is idle, passes a full
+//!    barrier, looks through its range again, and waits to be woken.
+//!
+//! The sender that makes an empty mailbox non-empty does the mirror image: it stores the length, passes a
+//! full barrier, reads whether the owner is idle, and wakes it.
+
+use alloc::sync::Arc;
+use core::cell::{Cell, UnsafeCell};
+use core::ptr::NonNull;
+
+use super::batch::Batch;
+use super::delivery::{self, Delivered, Tally};
+use super::executor::Shared;
+use super::mailbox::{GulpResult, Mailbox};
+use super::segment::Segment;
+use super::{detach, reclaim, side_queue, steal};
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use crate::arch::{CoreId, barrier};
+use crate::mem::stack::StackBlock;
+use crate::sched::{ProcessRef, Step};
+use crate::stats::{self, WorkerStatistics};
+use crate::sync::PreemptGuard;
+use spin::Once;
+
+/// What a worker keeps between turns; used by its own turn only.
+pub(super) struct Private {
+    /// The slot of its range that comes next.
+    pub cursor: Cell<usize>,
+    /// An empty segment to exchange at the next gulp.
+    pub spare: Cell<Option<NonNull<Segment>>>,
+    pub reclaim: reclaim::History,
+    /// State of its random numbers.
+    random: Cell<u64>,
+}
+
+/// One worker.
+#[repr(align(128))]
+pub(super) struct Worker {
+    pub shared: Arc<Shared>,
+    pub index: usize,
+    core: CoreId,
+    /// First slot of its range, and how many.
+    pub first: usize,
+    pub slots: usize,
+    /// Set while it waits to be woken; whoever clears it wakes it.
+    idle: AtomicBool,
+    /// When it last ran dry, in clock ticks: the thieves' longest-victim rule.
+    pub dry_since: AtomicU64,
+    /// The batch in hand; another one after a split.
+    pub batch: AtomicPtr<Batch>,
+    process: Once<ProcessRef>,
+    private: UnsafeCell<Private>,
+}
+
+// SAFETY: `private` is used by the worker's own turn only, of which there is one at a time: a turn that was
+// detached does not touch it again.
+unsafe impl Sync for Worker {}
+// SAFETY: as above; segments and batches may be used from any core.
+unsafe impl Send for Worker {}
+
+impl Worker {
+    /// A worker that is not yet started.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        index: usize,
+        core: CoreId,
+        range: (usize, usize),
+        batch: NonNull<Batch>,
+        spare: NonNull<Segment>,
+    ) -> Self {
+        Self {
+            shared,
+            index,
+            core,
+            first: range.0,
+            slots: range.1,
+            idle: AtomicBool::new(true),
+            dry_since: AtomicU64::new(0),
+            batch: AtomicPtr::new(batch.as_ptr()),
+            process: Once::new(),
+            private: UnsafeCell::new(Private {
+                cursor: Cell::new(0),
+                spare: Cell::new(Some(spare)),
+                reclaim: reclaim::History::new(),
+                random: Cell::new(0x2545_f491_4f6c_dd1d ^ (index as u64 + 1) << 20),
+            }),
+        }
+    }
+
+    pub(super) fn set_process(&self, process: ProcessRef) {
+        self.process.call_once(|| process);
+    }
+
+    pub(super) fn core(&self) -> CoreId {
+        self.core
+    }
+
+    /// # Safety
+    /// The caller is the worker's turn, not detached from it, and keeps no reference across the end of it.
+    pub(super) unsafe fn private(&self) -> &Private {
+        // SAFETY: by contract.
+        unsafe { &*self.private.get() }
+    }
+
+    /// The counters of the core that the caller runs on.
+    pub(super) fn statistics(_here: &PreemptGuard) -> &'static WorkerStatistics {
+        stats::worker_here()
+    }
+
+    fn slot(&self, offset: usize) -> &AtomicPtr<Mailbox> {
+        &self.shared.table[self.first + offset]
+    }
+
+    /// The mailbox in one of its own slots.
+    pub(super) fn own(&self, offset: usize) -> &'static Mailbox {
+        // Acquire: pairs with the release of the swap that put it there.
+        // SAFETY: only this worker makes its own slots null, and not while it is here; mailboxes are never
+        // freed.
+        unsafe { &*self.slot(offset).load(Ordering::Acquire) }
+    }
+
+    /// How many of its mailboxes have mail. From any core; may be old.
+    pub(super) fn mailboxes_with_mail(&self) -> u32 {
+        let with_mail = |offset: &usize| {
+            let mailbox = self.slot(*offset).load(Ordering::Acquire);
+            // SAFETY: mailboxes are never freed.
+            unsafe { mailbox.as_ref() }.is_some_and(|mailbox| mailbox.waiting() > 0)
+        };
+        (0..self.slots).filter(with_mail).count() as u32
+    }
+
+    /// Whether a batch is in hand; may be old.
+    fn has_batch(&self) -> bool {
+        // Relaxed: an estimate.
+        // SAFETY: batches are freed only by the activation that was detached with them, after it was
+        // replaced here; by the worker's end otherwise.
+        unsafe { &*self.batch.load(Ordering::Relaxed) }.segment().is_some()
+    }
+
+    /// What waits for it: mailboxes with mail, and a batch that is not finished.
+    pub(super) fn backlog(&self) -> u32 {
+        self.mailboxes_with_mail() + u32::from(self.has_batch())
+    }
+
+    /// Mail has come for an empty mailbox of this worker's. The caller stored the length before.
+    #[inline(always)]
+    pub(super) fn notify(&self) {
+        if self.is_running_here() {
+            // It is this worker's own turn that sends: it looks through its range before it waits.
+            return;
+        }
+        // Pairs with the barrier in `wait`.
+        barrier::full();
+        self.wake_if_idle();
+    }
+
+    #[inline(always)]
+    fn is_running_here(&self) -> bool {
+        let Some(process) = self.process.get() else { return false };
+        StackBlock::running_process() == process.id()
+    }
+
+    /// Wakes it if it waits. The caller has passed a full barrier since the mail became visible.
+    pub(super) fn wake_if_idle(&self) {
+        // Relaxed: ordered by the caller's barrier. The exchange makes one waker of many the one who wakes.
+        if self.idle.load(Ordering::Relaxed) && self.idle.swap(false, Ordering::AcqRel) {
+            self.wake();
+        }
+    }
+
+    /// Gives it a turn.
+    pub(super) fn wake(&self) {
+        if let Some(process) = self.process.get() {
+            process.wake();
+        }
+    }
+
+    /// One turn.
+    pub(super) fn turn(&self) -> Step {
+        // Relaxed: whoever woke it has cleared it already, or it was woken for another reason.
+        self.idle.store(false, Ordering::Relaxed);
+        let mut budget = self.shared.reductions;
+        // SAFETY: set at the start and by `detach` only, both to live batches.
+        let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
+        if batch.segment().is_some() {
+            match self.run_batch(batch, &mut budget) {
+                Turn::GoOn => {}
+                Turn::Over(step) => return step,
+            }
+        }
+        let mut empty = 0;
+        while budget > 0 {
+            if self.shared.is_stopping() {
+                return self.end();
+            }
+            // SAFETY: this is the worker's turn, and no batch is in hand, so it cannot be detached.
+            let private = unsafe { self.private() };
+            let cursor = private.cursor.get();
+            let mailbox = self.own(cursor);
+            private.cursor.set(if cursor + 1 == self.slots { 0 } else { cursor + 1 });
+            if mailbox.waiting() == 0 || !self.gulp(mailbox, batch) {
+                empty += 1;
+                budget -= 1;
+                if empty < 2 * self.slots {
+                    continue;
+                }
+                empty = 0;
+                if steal::try_steal(self) {
+                    continue;
+                }
+                return if self.wait() { Step::Pending } else { Step::Yield };
+            }
+            empty = 0;
+            match self.run_batch(batch, &mut budget) {
+                Turn::GoOn => {}
+                Turn::Over(step) => return step,
+            }
+        }
+        Step::Yield
+    }
+
+    /// Takes what is in a mailbox, if no other worker has a batch from it.
+    fn gulp(&self, mailbox: &'static Mailbox, batch: &Batch) -> bool {
+        let here = PreemptGuard::new();
+        let statistics = Self::statistics(&here);
+        // SAFETY: this is the worker's turn; preemption is off.
+        let private = unsafe { self.private() };
+        let Some(spare) = private.spare.take().or_else(|| Segment::new(self.shared.segment_bytes)) else {
+            // Without memory for a buffer the mail stays where it is; nothing is lost.
+            return false;
+        };
+        match mailbox.gulp(spare) {
+            GulpResult::Taken(gulp) => {
+                statistics.gulps.bump();
+                statistics.messages_sent.add(u64::from(gulp.messages));
+                statistics.gulp_sizes.record(u64::from(gulp.messages));
+                batch.begin(mailbox, gulp.first);
+                true
+            }
+            GulpResult::Empty => {
+                statistics.empty_gulps.bump();
+                private.spare.set(Some(spare));
+                false
+            }
+            GulpResult::Missed => {
+                statistics.missed_gulps.bump();
+                private.spare.set(Some(spare));
+                false
+            }
+        }
+    }
+
+    /// Delivers the batch in hand, as far as the budget goes.
+    fn run_batch(&self, batch: &Batch, budget: &mut u64) -> Turn {
+        self.shared.call_thief(self);
+        loop {
+            let mut tally = Tally::default();
+            // SAFETY: the batch is this activation's.
+            let delivered = unsafe { delivery::deliver(batch, budget, &mut tally) };
+            let here = PreemptGuard::new();
+            // With preemption off: was it split just now?
+            let delivered = if batch.is_split() { Delivered::Split } else { delivered };
+            Self::note(tally, &here);
+            match delivered {
+                Delivered::Split => {
+                    drop(here);
+                    return Turn::Over(detach::finish_detached(NonNull::from(batch)));
+                }
+                Delivered::OutOfBudget | Delivered::Blocked => return Turn::Over(Step::Yield),
+                Delivered::All => {
+                    if self.next_segment(batch) {
+                        continue;
+                    }
+                    batch.mailbox().done();
+                    return Turn::GoOn;
+                }
+            }
+        }
+    }
+
+    /// The current segment is done: goes on to the next, if there is one. Preemption is off.
+    fn next_segment(&self, batch: &Batch) -> bool {
+        let Some(segment) = batch.segment() else { return false };
+        // SAFETY: the segment is the batch's.
+        let next = NonNull::new(unsafe { segment.as_ref() }.next);
+        batch.finish();
+        // SAFETY: this is the worker's turn.
+        let private = unsafe { self.private() };
+        // SAFETY: all envelopes in it were delivered, but for one that a suspended behaviour may hold.
+        if unsafe { segment.as_ref() }.release() {
+            reclaim::keep_or_free(private, segment, self.shared.segment_bytes);
+        }
+        let Some(next) = next else { return false };
+        // SAFETY: as above.
+        let used = unsafe { next.as_ref() }.used_bytes;
+        let begin = Segment::begin(next);
+        // SAFETY: within the segment.
+        batch.set_place(next, begin, unsafe { begin.add(used) });
+        true
+    }
+
+    /// Adds what a delivery counted.
+    pub(super) fn note(tally: Tally, here: &PreemptGuard) {
+        let statistics = Self::statistics(here);
+        statistics.messages_handled.add(tally.handled);
+        if tally.dead_letters + tally.ended > 0 {
+            statistics.dead_letters.add(tally.dead_letters);
+            statistics.actors_ended.add(tally.ended);
+        }
+    }
+
+    /// Announces that it waits, and looks again. Whether it shall wait.
+    fn wait(&self) -> bool {
+        // Relaxed: the barrier orders it before the look.
+        self.idle.store(true, Ordering::Relaxed);
+        // Pairs with the barrier in `notify`.
+        barrier::full();
+        if self.mailboxes_with_mail() == 0 && !self.shared.is_stopping() {
+            return true;
+        }
+        // Relaxed: a waker that was faster has only woken it once more.
+        self.idle.store(false, Ordering::Relaxed);
+        // A mailbox in which another worker still has a batch cannot be gulped now; let others run.
+        false
+    }
+
+    /// The executor stops: drops what is in hand. Its last turn.
+    fn end(&self) -> Step {
+        let _here = PreemptGuard::new();
+        // SAFETY: this is the worker's turn.
+        if let Some(spare) = unsafe { self.private() }.spare.take() {
+            // SAFETY: the spare is empty and this worker's.
+            unsafe { Segment::free(spare) };
+        }
+        self.shared.worker_ended();
+        Step::Done
+    }
+
+    /// Random, below `bound`; xorshift64*.
+    pub(super) fn random_below(&self, bound: usize) -> usize {
+        // SAFETY: this is the worker's turn.
+        let random = &unsafe { self.private() }.random;
+        let mut x = random.get();
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        random.set(x);
+        (x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound.max(1)
+    }
+
+    /// At the end of the executor: drops what was never delivered from the batch in hand.
+    pub(super) fn drop_batch(&self) -> u64 {
+        // SAFETY: the worker has ended, so the batch is nobody else's.
+        unsafe {
+            let batch = NonNull::new_unchecked(self.batch.load(Ordering::Relaxed));
+            let mut dropped = 0;
+            if let (Some(segment), Some(position)) = (batch.as_ref().segment(), batch.as_ref().current()) {
+                let end = NonNull::new_unchecked(batch.as_ref().end());
+                dropped += side_queue::drop_envelopes(position.cast(), end);
+                if let Some(next) = NonNull::new(segment.as_ref().next) {
+                    dropped += side_queue::drop_chain(next);
+                }
+                if segment.as_ref().release() {
+                    Segment::free(segment);
+                }
+            }
+            Batch::free(batch);
+            dropped
+        }
+    }
+}
+
+enum Turn {
+    GoOn,
+    Over(Step),
+}

@@ -1,0 +1,291 @@
+//! The four operations of the work-stealing deque, as LDXR/STXR assembly.
+//!
+//! The algorithm, the meaning of the indices and the three pairs that must be ordered are those of
+//! `arch/portable/deque_ops.rs`; here each operation is one block, so that the instructions that run are
+//! the ones that were checked against the Arm memory model (`docs/verification.md`). In the model's terms:
+//!
+//! 1. *Item before index*: the slot's STR is before the STLR of `bottom` (anything is before a
+//!    store-release); the thief's LDAR of `bottom` is before its LDR of the slot and before every access
+//!    to the item (a load-acquire is before anything after it).
+//! 2. *Decrement before look*: DMB ISH on both sides. STLR followed by LDAR would do on hardware, but QEMU
+//!    on x86 lets the two pass each other; and on hardware STLR followed by LDR orders nothing.
+//! 3. *Read before reuse*: the thief's LDR of the slot is before its STLXR of `top` (a store-release);
+//!    the owner's LDAR of `top` is before its STR to the slot.
+//!
+//! An exclusive pair holds nothing but the comparison and the addition: no memory access stands between
+//! LDXR and STXR. A pair that is left without a store leaves the monitor armed, which is harmless: the next
+//! LDXR re-arms it, and taking an exception clears it.
+
+use core::arch::asm;
+use core::ptr::NonNull;
+
+use crate::arch::atomic::{AtomicPtr, AtomicU64};
+use crate::arch::{Full, Steal};
+
+/// What stands between LDXR and STXR: nothing, or in a test build a CLREX when a failure is due.
+#[cfg(not(feature = "forced-failure"))]
+macro_rules! force {
+    () => {
+        ""
+    };
+}
+#[cfg(feature = "forced-failure")]
+macro_rules! force {
+    () => {
+        "cbz {force:w}, 77f\n clrex\n 77:"
+    };
+}
+
+/// Whether the next exclusive store is to fail; in ordinary builds the operand is not used at all.
+#[cfg(feature = "forced-failure")]
+use crate::arch::forced_failure::due;
+
+const EMPTY: u64 = 0;
+const TAKEN: u64 = 1;
+
+/// Puts an item at the bottom.
+///
+/// # Safety
+/// The caller is the deque's owner: no other core is inside `push_bottom`, `pop_bottom` or `pop_oldest`.
+/// `N` is a power of two.
+#[inline(always)]
+pub unsafe fn push_bottom<T, const N: usize>(
+    top: &AtomicU64,
+    bottom: &AtomicU64,
+    slots: &[AtomicPtr<T>; N],
+    item: NonNull<T>,
+) -> Result<(), Full> {
+    let full: u64;
+    // SAFETY: the three references are valid for the accesses, all of which are single-copy atomic; the
+    // masked index is below `N`. That only the owner writes `bottom` and the slots is this function's
+    // contract.
+    unsafe {
+        asm!(
+            // Only this core writes bottom.
+            "ldr {b}, [{bottom}]",
+            // Acquire: pairs with STLXR in pop_top (3).
+            "ldar {t}, [{top}]",
+            "sub {t}, {b}, {t}",
+            "cmp {t}, {n}",
+            "cset {full:w}, ge",
+            "b.ge 2f",
+            "and {t}, {b}, {mask}",
+            "str {item}, [{slots}, {t}, lsl #3]",
+            "add {b}, {b}, #1",
+            // Release: pairs with LDAR of bottom in pop_top (1).
+            "stlr {b}, [{bottom}]",
+            "2:",
+            top = in(reg) top.as_ptr(),
+            bottom = in(reg) bottom.as_ptr(),
+            slots = in(reg) slots.as_ptr(),
+            item = in(reg) item.as_ptr(),
+            n = in(reg) N,
+            mask = in(reg) N - 1,
+            b = out(reg) _,
+            t = out(reg) _,
+            full = out(reg) full,
+            options(nostack),
+        );
+    }
+    if full == 0 { Ok(()) } else { Err(Full) }
+}
+
+/// Takes the newest item.
+///
+/// # Safety
+/// As for [`push_bottom`].
+#[inline(always)]
+pub unsafe fn pop_bottom<T, const N: usize>(
+    top: &AtomicU64,
+    bottom: &AtomicU64,
+    slots: &[AtomicPtr<T>; N],
+) -> Option<NonNull<T>> {
+    #[cfg(feature = "forced-failure")]
+    let mut force = u64::from(due());
+    let item: *mut T;
+    // SAFETY: as for `push_bottom`.
+    unsafe {
+        asm!(
+            "mov {item}, xzr",
+            "ldr {b}, [{bottom}]",
+            // An old top makes the deque look fuller than it is: if this says empty, it is.
+            "ldr {t}, [{top}]",
+            "sub {x}, {b}, {t}",
+            "cmp {x}, #0",
+            "b.le 9f",
+            "sub {b}, {b}, #1",
+            // Release: a thief may read this store, and must still see the items below it (1). On Arm a
+            // plain store would carry on what push_bottom's STLR began; the language's model has no such
+            // rule, and the two versions stay alike.
+            "stlr {b}, [{bottom}]",
+            // Pairs with the DMB in pop_top (2).
+            "dmb ish",
+            "ldr {t}, [{top}]",
+            "sub {x}, {b}, {t}",
+            "cmp {x}, #0",
+            "b.lt 8f",
+            "and {x}, {b}, {mask}",
+            // The owner's own writing: ordered by coherence. Does not touch the flags.
+            "ldr {item}, [{slots}, {x}, lsl #3]",
+            "b.gt 9f",
+            // The last item, and a thief may be at it. Until the store succeeds or top has moved. Plain
+            // exclusives: the slot is the owner's own, so nothing is ordered by this swap.
+            "3:",
+            "ldxr {x}, [{top}]",
+            "cmp {x}, {t}",
+            "b.ne 7f",
+            "add {x}, {x}, #1",
+            force!(),
+            "stxr {w:w}, {x}, [{top}]",
+            #[cfg(feature = "forced-failure")]
+            "mov {force}, xzr",
+            "cbnz {w:w}, 3b",
+            "b 8f",
+            "7:",
+            "mov {item}, xzr",
+            // Plain: top equals this value now, so who reads it finds nothing to take.
+            "8:",
+            "add {b}, {b}, #1",
+            "str {b}, [{bottom}]",
+            "9:",
+            top = in(reg) top.as_ptr(),
+            bottom = in(reg) bottom.as_ptr(),
+            slots = in(reg) slots.as_ptr(),
+            mask = in(reg) N - 1,
+            b = out(reg) _,
+            t = out(reg) _,
+            x = out(reg) _,
+            w = out(reg) _,
+            item = out(reg) item,
+            #[cfg(feature = "forced-failure")]
+            force = inout(reg) force,
+            options(nostack),
+        );
+    }
+    #[cfg(feature = "forced-failure")]
+    let _ = force;
+    NonNull::new(item)
+}
+
+/// Takes the oldest item, once: anybody may call it.
+#[inline(always)]
+pub fn pop_top<T, const N: usize>(
+    top: &AtomicU64,
+    bottom: &AtomicU64,
+    slots: &[AtomicPtr<T>; N],
+) -> Steal<T> {
+    let item: *mut T;
+    let outcome: u64;
+    // SAFETY: as for `push_bottom`, but this function writes `top` alone, by an exclusive store.
+    unsafe {
+        asm!(
+            "mov {item}, xzr",
+            "ldr {t}, [{top}]",
+            // Pairs with the DMB in pop_bottom (2).
+            "dmb ish",
+            // Acquire: pairs with the STLRs of bottom (1).
+            "ldar {b}, [{bottom}]",
+            "sub {b}, {b}, {t}",
+            "cmp {b}, #0",
+            // EMPTY unless there is something to take.
+            "cset {outcome:w}, gt",
+            "b.le 9f",
+            "and {b}, {t}, {mask}",
+            "ldr {item}, [{slots}, {b}, lsl #3]",
+            "ldxr {b}, [{top}]",
+            "cmp {b}, {t}",
+            "b.ne 8f",
+            "add {b}, {b}, #1",
+            force!(),
+            // Release: the slot was read before this; pairs with LDAR of top in push_bottom (3).
+            "stlxr {w:w}, {b}, [{top}]",
+            // One attempt: a store that fails for no reason is a lost race.
+            "cbz {w:w}, 9f",
+            "8:",
+            "mov {item}, xzr",
+            "9:",
+            top = in(reg) top.as_ptr(),
+            bottom = in(reg) bottom.as_ptr(),
+            slots = in(reg) slots.as_ptr(),
+            mask = in(reg) N - 1,
+            b = out(reg) _,
+            t = out(reg) _,
+            w = out(reg) _,
+            item = out(reg) item,
+            outcome = out(reg) outcome,
+            #[cfg(feature = "forced-failure")]
+            force = in(reg) u64::from(due()),
+            options(nostack),
+        );
+    }
+    match NonNull::new(item) {
+        Some(item) => Steal::Taken(item),
+        None if outcome == EMPTY => Steal::Empty,
+        None => {
+            debug_assert_eq!(outcome, TAKEN);
+            Steal::Lost
+        }
+    }
+}
+
+/// Takes the oldest item for the owner, against thieves but without their barrier: the owner knows `bottom`
+/// exactly, so the swap of `top` alone decides. Tries until it has an item or the deque is empty.
+///
+/// # Safety
+/// As for [`push_bottom`].
+#[inline(always)]
+pub unsafe fn pop_oldest<T, const N: usize>(
+    top: &AtomicU64,
+    bottom: &AtomicU64,
+    slots: &[AtomicPtr<T>; N],
+) -> Option<NonNull<T>> {
+    #[cfg(feature = "forced-failure")]
+    let mut force = u64::from(due());
+    let item: *mut T;
+    // SAFETY: as for `push_bottom`.
+    unsafe {
+        asm!(
+            // Only this core writes bottom.
+            "ldr {b}, [{bottom}]",
+            "2:",
+            "ldr {t}, [{top}]",
+            "sub {x}, {b}, {t}",
+            "cmp {x}, #0",
+            "b.le 8f",
+            "and {x}, {t}, {mask}",
+            // The owner's own writing: ordered by coherence, also against its own later reuse.
+            "ldr {item}, [{slots}, {x}, lsl #3]",
+            "3:",
+            "ldxr {x}, [{top}]",
+            "cmp {x}, {t}",
+            // A thief was faster: top has grown, look again.
+            "b.ne 2b",
+            "add {x}, {x}, #1",
+            force!(),
+            // Plain: it publishes nothing, and LDXR/STXR carries on what the thieves' STLXR released.
+            "stxr {w:w}, {x}, [{top}]",
+            #[cfg(feature = "forced-failure")]
+            "mov {force}, xzr",
+            "cbnz {w:w}, 3b",
+            "b 9f",
+            "8:",
+            "mov {item}, xzr",
+            "9:",
+            top = in(reg) top.as_ptr(),
+            bottom = in(reg) bottom.as_ptr(),
+            slots = in(reg) slots.as_ptr(),
+            mask = in(reg) N - 1,
+            b = out(reg) _,
+            t = out(reg) _,
+            x = out(reg) _,
+            w = out(reg) _,
+            item = out(reg) item,
+            #[cfg(feature = "forced-failure")]
+            force = inout(reg) force,
+            options(nostack),
+        );
+    }
+    #[cfg(feature = "forced-failure")]
+    let _ = force;
+    NonNull::new(item)
+}

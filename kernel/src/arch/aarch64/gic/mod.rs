@@ -1,0 +1,126 @@
+//! The interrupt controller: version 2 or 3, as the device tree says.
+
+mod v2;
+mod v3;
+
+use crate::arch::CoreId;
+use crate::arch::atomic::{AtomicU32, Ordering};
+
+/// The wake-up interrupt's number: a software-generated interrupt.
+pub const WAKE_UP: u32 = 0;
+/// Numbers from here on say that nothing is pending.
+pub const SPURIOUS: u32 = 1020;
+
+/// Where the controller is.
+#[derive(Clone, Copy, Debug)]
+pub enum Controller {
+    /// GICv2 (or the GIC-400): distributor and CPU interface.
+    V2 {
+        /// Address of the distributor.
+        distributor: usize,
+        /// Address of the CPU interface.
+        cpu_interface: usize,
+    },
+    /// GICv3: distributor and redistributors; the CPU interface is system registers.
+    V3 {
+        /// Address of the distributor.
+        distributor: usize,
+        /// Address of the first redistributor.
+        redistributors: usize,
+        /// Bytes of the redistributors' region.
+        redistributors_bytes: usize,
+    },
+}
+
+/// Why an interrupt controller cannot be used on a core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GicError {
+    /// No redistributor in the region is this core's.
+    NoRedistributor,
+}
+
+/// What was acknowledged, as it must be given back to [`end`].
+#[derive(Clone, Copy)]
+pub struct Interrupt(u32);
+
+impl Interrupt {
+    /// The interrupt's number. GICv2 carries the sending core in bits 10 to 12; those are cut off.
+    pub fn number(self) -> u32 {
+        if IS_V3.load(Ordering::Relaxed) != 0 { self.0 & 0xff_ffff } else { self.0 & 0x3ff }
+    }
+}
+
+// Written once at boot before interrupts are unmasked anywhere, hence relaxed.
+static IS_V3: AtomicU32 = AtomicU32::new(0);
+static TIMER: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Sets up the part that all cores share; called once, on the first core.
+///
+/// # Safety
+/// The addresses are those of the controller, mapped as device memory.
+pub unsafe fn init(controller: Controller, timer_interrupt: u32) {
+    TIMER.store(timer_interrupt, Ordering::Relaxed);
+    // SAFETY: by contract.
+    unsafe {
+        match controller {
+            Controller::V2 { distributor, cpu_interface } => v2::init(distributor, cpu_interface),
+            Controller::V3 { distributor, redistributors, redistributors_bytes } => {
+                IS_V3.store(1, Ordering::Relaxed);
+                v3::init(distributor, redistributors, redistributors_bytes);
+            }
+        }
+    }
+}
+
+/// Sets up the calling core's own part: priorities, the wake-up interrupt, the timer's.
+pub fn init_core(core: CoreId) -> Result<(), GicError> {
+    let timer = TIMER.load(Ordering::Relaxed);
+    if is_v3() { v3::init_core(core, timer) } else { v2::init_core(core, timer) }
+}
+
+/// Lets a device's interrupt through, to the core that boots.
+pub fn enable_device(number: u32) {
+    if is_v3() { v3::enable_device(number) } else { v2::enable_device(number) }
+}
+
+/// Whether this is the timer's interrupt.
+pub(super) fn is_timer(number: u32) -> bool {
+    number == TIMER.load(Ordering::Relaxed)
+}
+
+/// Takes the most urgent pending interrupt.
+pub(super) fn acknowledge() -> Interrupt {
+    Interrupt(if is_v3() { v3::acknowledge() } else { v2::acknowledge() })
+}
+
+/// Says that the interrupt was handled.
+pub(super) fn end(interrupt: Interrupt) {
+    if interrupt.number() < SPURIOUS {
+        if is_v3() { v3::end(interrupt.0) } else { v2::end(interrupt.0) }
+    }
+}
+
+/// Sends the wake-up interrupt.
+pub(super) fn send_wake_up(core: CoreId) {
+    if is_v3() { v3::send(core, WAKE_UP) } else { v2::send(core, WAKE_UP) }
+}
+
+fn is_v3() -> bool {
+    IS_V3.load(Ordering::Relaxed) != 0
+}
+
+/// A 32-bit register of a device.
+///
+/// # Safety
+/// `base + offset` is a register of the device, mapped as device memory.
+unsafe fn read(base: usize, offset: usize) -> u32 {
+    // SAFETY: by contract.
+    unsafe { core::ptr::with_exposed_provenance::<u32>(base + offset).read_volatile() }
+}
+
+/// # Safety
+/// As for [`read`]; writing the value is what the device expects.
+unsafe fn write(base: usize, offset: usize, value: u32) {
+    // SAFETY: by contract.
+    unsafe { core::ptr::with_exposed_provenance_mut::<u32>(base + offset).write_volatile(value) }
+}

@@ -1,0 +1,32 @@
+//! Masking interrupts on this core.
+
+use aarch64_cpu::registers::{DAIF, Readable, Writeable};
+
+/// Unmasks interrupts on this core.
+///
+/// # Safety
+/// The caller is not inside a section that relies on them being masked.
+#[inline(always)]
+pub unsafe fn enable() {
+    // SAFETY: changes the mask bit only; by contract nothing relies on it.
+    unsafe { core::arch::asm!("msr daifclr, #2", options(nostack, preserves_flags)) };
+}
+
+/// Masks interrupts on this core.
+#[inline(always)]
+pub fn disable() {
+    // SAFETY: changes the mask bit only.
+    unsafe { core::arch::asm!("msr daifset, #2", options(nostack, preserves_flags)) };
+}
+
+/// Masks interrupts on this core, and returns the mask there was.
+pub fn mask() -> u64 {
+    let before = DAIF.get();
+    disable();
+    before
+}
+
+/// Puts back the mask that [`mask`] returned.
+pub fn restore(before: u64) {
+    DAIF.set(before);
+}

@@ -1,0 +1,23 @@
+//! Each core's one-shot timer: the virtual timer.
+
+use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable};
+
+/// Arms this core's timer for `deadline` in clock ticks; one in the past fires at once.
+#[inline(always)]
+pub fn arm(deadline: u64) {
+    CNTV_CVAL_EL0.set(deadline);
+    CNTV_CTL_EL0.write(CNTV_CTL_EL0::ENABLE::SET + CNTV_CTL_EL0::IMASK::CLEAR);
+}
+
+/// Disarms this core's timer.
+#[inline(always)]
+pub fn disarm() {
+    CNTV_CTL_EL0.write(CNTV_CTL_EL0::ENABLE::CLEAR);
+}
+
+/// Arms this core's timer for `deadline`, unless it is armed for an earlier moment.
+pub fn arm_if_earlier(deadline: u64) {
+    if !CNTV_CTL_EL0.is_set(CNTV_CTL_EL0::ENABLE) || CNTV_CVAL_EL0.get() > deadline {
+        arm(deadline);
+    }
+}

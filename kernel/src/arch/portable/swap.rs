@@ -1,0 +1,68 @@
+//! The double swap: two table slots exchange their pointers, wait-free, over the language's atomics.
+//!
+//! The algorithm is that of C∀'s actor executor (`try_swap_queues`). Only the owner of a slot ever makes
+//! it null, and only for the length of one swap:
+//!
+//! 1. load `mine` and `his`; a null in `his` means its owner is swapping: give up;
+//! 2. take out: exchange `mine` from its pointer to null; failing means another thief robbed it: give up;
+//! 3. exchange `his` from its pointer to mine; failing means somebody was faster: put mine back, give up;
+//! 4. put his pointer into `mine`.
+//!
+//! So every pointer is in exactly one slot, or in the hands of exactly one thief, at every moment. Each
+//! step is one attempt: a store-exclusive that fails for no reason is a failed steal, and every call ends
+//! after two attempts and one store. Success is not lock-free: thieves in a circle can all fail.
+//!
+//! Orderings. What a thief learns with a pointer (what its last holder wrote before the pointer was put
+//! into the slot) must reach whoever reads the pointer next:
+//! - both exchanges acquire, pairing with the releases in steps 3 and 4 of an earlier swap;
+//! - step 3 is also a release: it pairs with the acquire of whoever reads `his` next, and it keeps step 2
+//!   before it, so that nobody sees my pointer in both slots;
+//! - step 4 is a release: it pairs with the acquire of whoever reads `mine` next, and it keeps step 3
+//!   before it, so that nobody sees his pointer in both slots. With exclusives this is not free: a plain
+//!   store after a successful STLXR can be seen before it;
+//! - the restore in step 3 is a release for the same reason: it publishes again what step 2 acquired.
+//!
+//! That a pointer stands for the same thing throughout is the caller's part: the mailboxes it points to
+//! are neither freed nor recycled while thieves run.
+
+use core::ptr::NonNull;
+
+use super::exclusive::once_ptr;
+use crate::arch::SwapOutcome;
+use crate::arch::atomic::{AtomicPtr, Ordering};
+use crate::mutant;
+
+/// Exchanges the pointers in `mine` and `his`, once. `mine` belongs to the caller: nobody else makes it
+/// null, so the caller finds a pointer in it. The two slots differ.
+#[inline]
+pub fn double_swap<T>(mine: &AtomicPtr<T>, his: &AtomicPtr<T>) -> SwapOutcome<T> {
+    // Relaxed: the exchanges below check both and acquire.
+    let my_pointer = mine.load(Ordering::Relaxed);
+    let his_pointer = his.load(Ordering::Relaxed);
+    let Some(given) = NonNull::new(my_pointer) else {
+        debug_assert!(false, "the thief's own slot is null: it is swapping twice at once");
+        return SwapOutcome::LostMine;
+    };
+    let Some(gained) = NonNull::new(his_pointer) else {
+        return SwapOutcome::VictimSlotNull;
+    };
+    // Acquire: pairs with the releases below, in the swap that put this pointer here.
+    let acquire = mutant::choose("swap-mine-relaxed", Ordering::Acquire, Ordering::Relaxed);
+    if !mutant::is("swap-keeps-mine") && !once_ptr(mine, my_pointer, core::ptr::null_mut(), acquire) {
+        return SwapOutcome::LostMine;
+    }
+    // Acquire and release: see above.
+    let exchange = mutant::choose("swap-his-relaxed", Ordering::AcqRel, Ordering::Relaxed);
+    if mutant::is("swap-his-unasked") {
+        his.store(my_pointer, Ordering::Release);
+    } else if !once_ptr(his, his_pointer, my_pointer, exchange) {
+        if !mutant::is("swap-no-restore") {
+            // Release: publishes again what the first exchange acquired.
+            mine.store(my_pointer, Ordering::Release);
+        }
+        return SwapOutcome::LostHis;
+    }
+    // Release: pairs with the acquire of the next thief, and of the owner, that reads this slot.
+    mine.store(his_pointer, mutant::choose("swap-final-relaxed", Ordering::Release, Ordering::Relaxed));
+    SwapOutcome::Swapped { gained, given }
+}

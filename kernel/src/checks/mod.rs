@@ -1,0 +1,81 @@
+//! The tests of the lock-free structures, as bodies that run anywhere.
+//!
+//! The hand-written and the portable primitives must pass the same tests, and the hand-written ones run
+//! only on an Arm machine. So the bodies stand here, and each harness brings its own parallelism: threads
+//! on the host (`tests/queues.rs`), pinned processes in the booted kernel. A body panics when a promise is
+//! broken. The promises are those that crossbeam-deque's tests ask of its deque (order, one consumer,
+//! stampede, stress, destructors), and those of this project's other structures.
+
+mod deque;
+mod handshake;
+mod items;
+mod lists;
+mod swap;
+
+use alloc::vec::Vec;
+
+use crate::arch::atomic::{AtomicBool, Ordering};
+
+/// What each core does in a check; its argument is the core's number.
+pub type Body<'a> = dyn Fn(usize) + Sync + 'a;
+
+/// How a check gets its parallelism.
+pub struct Cores<'a> {
+    /// How many cores there are, at least 1.
+    pub count: usize,
+    /// How much to do: about so many operations on each core.
+    pub work: usize,
+    /// Where the pseudo-random choices start.
+    pub seed: u64,
+    /// Runs the body once on each core at the same time, with the numbers `0..count`, and returns when all
+    /// have returned.
+    pub run: &'a (dyn Fn(&Body) + Sync),
+}
+
+/// A check: its name says what is promised.
+pub struct Check {
+    /// `structure::promise`.
+    pub name: &'static str,
+    /// Below so many cores there is nothing to check.
+    pub min_cores: usize,
+    /// Panics when the promise is broken.
+    pub body: fn(&Cores),
+}
+
+/// Every check, in the order to run them.
+pub fn all() -> Vec<&'static Check> {
+    [deque::ALL, lists::ALL, swap::ALL, handshake::ALL].into_iter().flatten().collect()
+}
+
+/// A small pseudo-random generator (xorshift64*, Vigna 2016): checks must not depend on a library.
+struct Random(u64);
+
+impl Random {
+    /// A sequence of its own for each core.
+    fn new(seed: u64, core: usize) -> Self {
+        let mixed =
+            (seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_add((core as u64).wrapping_mul(0xd134_2543_de82_ef95));
+        Self(mixed | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+}
+
+/// Ends the others' loops when it is dropped, also when this core's body panics.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        // Relaxed: the end of the run orders what is looked at after it.
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

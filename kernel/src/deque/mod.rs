@@ -1,0 +1,19 @@
+//! Queues that carry pointers between cores.
+//!
+//! - [`Deque`]: what a core enqueues for itself and others may steal from; bounded.
+//! - [`Overflow`]: where the owner puts what the deque has no room for; unbounded, locked.
+//! - [`Inbox`]: what other cores enqueue for a core; unbounded, lock-free, drained whole by anybody.
+//!
+//! None of them owns what it carries, allocates, or drops anything: an item belongs to the queue from the
+//! push to the pop, and to whoever holds the pointer otherwise.
+
+mod inbox;
+mod linked;
+mod overflow;
+mod work_stealing;
+
+pub use crate::arch::{Full, Steal};
+pub use inbox::Inbox;
+pub use linked::{Chain, Linked};
+pub use overflow::Overflow;
+pub use work_stealing::{Batch, Corrupted, Deque};

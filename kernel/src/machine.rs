@@ -1,0 +1,106 @@
+//! What machine this is: plain data, set once by boot, read by all.
+
+use spin::Once;
+
+use crate::arch::{CoreId, MAX_CORES};
+
+/// Where a core sits. Cores that share more of these are nearer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Place {
+    /// The value that names the core to the firmware and the interrupt controller.
+    pub affinity: u64,
+    /// Memory node.
+    pub node: u32,
+    /// Socket.
+    pub socket: u32,
+    /// Cluster within the socket.
+    pub cluster: u32,
+}
+
+/// The machine, as boot found it.
+pub struct Machine {
+    /// The board's name.
+    pub board: &'static str,
+    /// The application's name.
+    pub application: &'static str,
+    /// How many cores run.
+    pub cores: usize,
+    /// Where each sits.
+    pub places: [Place; MAX_CORES],
+    /// The boot arguments: words `key=value`.
+    pub arguments: &'static str,
+    /// What the host handed over: the initrd.
+    pub input: Option<&'static [u8]>,
+}
+
+static MACHINE: Once<Machine> = Once::new();
+
+/// Describes the machine; later calls change nothing.
+pub fn describe(machine: Machine) {
+    MACHINE.call_once(|| machine);
+}
+
+/// The machine, once boot has described it.
+pub fn get() -> Option<&'static Machine> {
+    MACHINE.get()
+}
+
+/// How many cores run.
+pub fn cores() -> usize {
+    MACHINE.get().map_or(1, |machine| machine.cores)
+}
+
+/// What the host handed over, if anything.
+pub fn input() -> Option<&'static [u8]> {
+    MACHINE.get()?.input
+}
+
+/// The value of a boot argument `key=value`; a word without `=` has the value "".
+pub fn argument(key: &str) -> Option<&'static str> {
+    MACHINE.get()?.arguments.split_ascii_whitespace().find_map(|word| {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        (name == key).then_some(value)
+    })
+}
+
+/// Every boot argument.
+pub fn arguments() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let words = MACHINE.get().map_or("", |machine| machine.arguments).split_ascii_whitespace();
+    words.map(|word| word.split_once('=').unwrap_or((word, "")))
+}
+
+/// How far apart two cores are: 0 for the same core, 1 in one cluster, 2 in one socket, 3 in one memory
+/// node, 4 beyond.
+pub fn distance(a: CoreId, b: CoreId) -> u32 {
+    let Some(machine) = MACHINE.get() else { return u32::from(a != b) };
+    distance_of(a == b, &machine.places[a.index()], &machine.places[b.index()])
+}
+
+fn distance_of(same: bool, a: &Place, b: &Place) -> u32 {
+    if same {
+        0
+    } else if a.node != b.node {
+        4
+    } else if a.socket != b.socket {
+        3
+    } else if a.cluster != b.cluster {
+        2
+    } else {
+        1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Place, distance_of};
+
+    #[test]
+    fn what_is_shared_makes_near() {
+        let here = Place::default();
+        assert_eq!(distance_of(true, &here, &here), 0);
+        assert_eq!(distance_of(false, &here, &here), 1);
+        assert_eq!(distance_of(false, &here, &Place { cluster: 1, ..here }), 2);
+        assert_eq!(distance_of(false, &here, &Place { socket: 1, ..here }), 3);
+        assert_eq!(distance_of(false, &here, &Place { node: 1, ..here }), 4);
+    }
+}

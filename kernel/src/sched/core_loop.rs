@@ -1,0 +1,138 @@
+//! The core loop: pick a process, give it a turn, deal with how the turn ended.
+//!
+//! The loop runs with preemption disabled and calls a turn with preemption enabled. While a turn runs the
+//! stack may be lent to it (see `preempt`), so the code after the turn may be on another core, and the
+//! process that ended its turn may be a detached piece of the one that began it. Hence after the turn
+//! everything is read afresh: the core from its register, the process from the stack block.
+
+use core::ptr::NonNull;
+
+use super::cores::Core;
+use super::dispatch::{self, Dispatch};
+use super::process::{Header, ProcessRef};
+use super::settings::{self, Setting};
+use super::step::Step;
+use super::{balance, enqueue, global, idle, preempt, stop};
+use crate::arch::atomic::Ordering;
+use crate::arch::clock;
+use crate::mem::stack::StackBlock;
+use crate::time;
+
+/// Runs processes until the scheduler is stopped.
+///
+/// # Safety
+/// Called on a core whose block and stack block are set, with preemption disabled once.
+pub(super) unsafe fn run() {
+    while !stop::is_requested() {
+        // SAFETY: by contract; read afresh in every round.
+        let core = unsafe { Core::this() };
+        chores(core);
+        // SAFETY: this is the core's own loop.
+        match unsafe { next(core) } {
+            // SAFETY: as above; the process was taken from a queue, so it is alive and ours.
+            Some(process) => unsafe { turn(core, process) },
+            None => idle::idle(core),
+        }
+    }
+}
+
+/// Whether the core would find something to run.
+pub(super) fn has_work(core: &Core) -> bool {
+    !core.queue.is_empty() || (dispatch::current() == Dispatch::Global && !global::is_empty())
+}
+
+/// # Safety
+/// The caller is `core`'s loop.
+unsafe fn next(core: &Core) -> Option<NonNull<Header>> {
+    // SAFETY: by contract.
+    let own = unsafe { core.queue.take() };
+    if own.is_none() && dispatch::current() == Dispatch::Global { global::take() } else { own }
+}
+
+/// What is due between turns.
+fn chores(core: &Core) {
+    // Relaxed: set by this core's own interrupt.
+    if core.timer_due.load(Ordering::Relaxed) != 0 {
+        core.timer_due.store(0, Ordering::Relaxed);
+        let more = time::expire(core.id(), clock::now(), settings::get(Setting::TimersPerPass) as usize);
+        if more {
+            core.timer_due.store(1, Ordering::Relaxed);
+        }
+        preempt::arm_timer(core);
+        balance::run_if_due(core);
+    }
+}
+
+/// Gives a process its turn, or resumes it on the stack it was suspended on.
+///
+/// # Safety
+/// The caller is `core`'s loop and has taken `process` from a queue.
+unsafe fn turn(core: &'static Core, process: NonNull<Header>) {
+    // SAFETY: a process in hand is alive.
+    let header = unsafe { process.as_ref() };
+    debug_assert!(
+        header.is_dispatchable(),
+        "corrupted queue: core {} took {process:?}, which is not runnable",
+        core.number()
+    );
+    core.statistics.context_switches.bump();
+    core.statistics.scheduling_latency.record(clock::now().saturating_sub(header.enqueued_at()));
+    header.set_home(core.id());
+    // Relaxed: read by this core's own interrupt, and by others as an estimate.
+    core.slices.store(0, Ordering::Relaxed);
+    core.busy.store(1, Ordering::Relaxed);
+    preempt::ensure_slice_timer(core);
+    if let Some(stack) = NonNull::new(header.take_stack()) {
+        // SAFETY: by contract; the process is suspended on that stack. Does not return.
+        unsafe { preempt::resume(core, stack) }
+    }
+    header.begin();
+    let block = StackBlock::current();
+    // Relaxed: the block is touched by code on this stack and by interrupts on it.
+    block.set_process(process.as_ptr().cast());
+    block.set_reductions(settings::get(Setting::Reductions));
+    block.preempt().reset(0);
+    // SAFETY: the process is running, and this core alone runs it.
+    let step = unsafe { (header.vtable().step)(process) };
+    block.preempt().reset(1);
+    // SAFETY: preemption is disabled again, by the line above.
+    unsafe { finish_turn(step) };
+}
+
+/// The turn that ran on this stack has ended, wherever it began.
+///
+/// # Safety
+/// Called by a core loop, right after the turn, with preemption disabled.
+unsafe fn finish_turn(step: Step) {
+    // SAFETY: by contract; the turn may have moved to another core.
+    let core = unsafe { Core::this() };
+    let block = StackBlock::current();
+    let Some(process) = NonNull::new(block.take_process().cast::<Header>()) else {
+        panic!("the stack block of core {} names no process after a turn: it was overwritten", core.number());
+    };
+    // Relaxed: as in `turn`.
+    core.busy.store(0, Ordering::Relaxed);
+    core.statistics.reductions.add(settings::get(Setting::Reductions).saturating_sub(block.reductions()));
+    // SAFETY: the scheduler's reference has kept the process alive during its turn.
+    let header = unsafe { process.as_ref() };
+    match step {
+        Step::Pending => {
+            if header.end_pending() {
+                // SAFETY: this is the core's own loop.
+                unsafe { enqueue::requeue(core, process) };
+            }
+        }
+        Step::Yield => {
+            header.requeue();
+            // SAFETY: this is the core's own loop.
+            unsafe { enqueue::requeue(core, process) };
+        }
+        Step::Done => {
+            header.finish();
+            super::spawn::note_end();
+            core.balancer.note_event();
+            // SAFETY: the scheduler's reference, which ends with the process.
+            drop(unsafe { ProcessRef::from_counted(process) });
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! A core's block: its queues, its idle state, and what it is doing.
+//!
+//! Read by everyone through references; the fields in `Cell`s are touched by the core itself only, with
+//! preemption disabled or from its interrupts.
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use super::balance::Balancer;
+use super::migration::TargetHistory;
+use super::process::Header;
+use super::run_queue::RunQueue;
+use super::victim;
+use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::arch::{CoreId, MAX_CORES, clock, percpu};
+use crate::mem::stack::StackRef;
+use crate::stats::{self, CoreStatistics};
+use crate::sync::{IdleFlag, PreemptGuard};
+
+/// What a core spends its time on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Activity {
+    Running,
+    Stealing,
+    Idle,
+}
+
+/// One core.
+#[repr(C)]
+pub(super) struct Core {
+    /// First, where `arch::percpu::core_number` reads it.
+    number: u64,
+    id: CoreId,
+    pub queue: RunQueue,
+    /// Its announcement that it waits.
+    pub idle: IdleFlag,
+    pub statistics: &'static CoreStatistics,
+    /// Slice ends that the current turn has seen; the timer interrupt counts, dispatch resets.
+    pub slices: AtomicU32,
+    /// Whether a process runs now, as opposed to the loop itself.
+    pub busy: AtomicU32,
+    /// The timer interrupt asks the core loop to look at its timers.
+    pub timer_due: AtomicU32,
+    /// Another core has woken this one to come and steal.
+    pub called_to_steal: AtomicU32,
+    /// When the slice in progress ends, in clock ticks; 0 when none is being counted.
+    pub slice_end: Cell<u64>,
+    /// Deep in an interrupt: the owner's side of the queues must not be touched.
+    pub in_interrupt: Cell<bool>,
+    /// What a preemption leaves to the fresh core loop: to enqueue.
+    pub handover: Cell<[Option<NonNull<Header>>; 2]>,
+    /// The stack that a resumption leaves behind, to give back.
+    pub left_stack: Cell<Option<StackRef>>,
+    activity: Cell<Activity>,
+    activity_since: Cell<u64>,
+    random: Cell<u64>,
+    /// As a thief: what it has learnt of its victims.
+    pub memory: victim::Memory,
+    /// As the target of moves, for the policy.
+    pub history: TargetHistory,
+    pub balancer: Balancer,
+    robbed_at: AtomicU64,
+}
+
+// SAFETY: the `Cell`s are only used by the core itself (see the head of this file), everything else is
+// atomic or immutable.
+unsafe impl Sync for Core {}
+// SAFETY: as above; a core's block is made on one core and used on another before that one starts.
+unsafe impl Send for Core {}
+
+static CORES: [AtomicPtr<Core>; MAX_CORES] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_CORES];
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static ONLINE: AtomicU64 = AtomicU64::new(0);
+
+/// How many cores the scheduler was started with.
+pub(super) fn count() -> usize {
+    // Relaxed: written once, before any other core runs.
+    COUNT.load(Ordering::Relaxed)
+}
+
+/// The cores that take work, as a mask.
+pub(super) fn online() -> u64 {
+    // Relaxed: placement that misses a change is corrected by the core that goes offline.
+    ONLINE.load(Ordering::Relaxed)
+}
+
+/// The cores that were made, as a mask.
+pub(super) fn existing() -> u64 {
+    match count() {
+        0 => 0,
+        count => u64::MAX >> (MAX_CORES - count),
+    }
+}
+
+pub(super) fn set_online(core: CoreId, online: bool) {
+    if online {
+        ONLINE.fetch_or(core.mask(), Ordering::AcqRel);
+    } else {
+        ONLINE.fetch_and(!core.mask(), Ordering::AcqRel);
+    }
+}
+
+/// The core with this number, if it was made.
+pub(super) fn get(index: usize) -> Option<&'static Core> {
+    // Acquire: pairs with the release in `install`.
+    let core = CORES.get(index)?.load(Ordering::Acquire);
+    // SAFETY: blocks are leaked in `install` and never freed.
+    unsafe { core.as_ref() }
+}
+
+/// All cores that were made.
+pub(super) fn all() -> impl Iterator<Item = &'static Core> {
+    (0..count()).filter_map(get)
+}
+
+/// Makes `cores` core blocks. Returns how many could be made: fewer when memory runs out.
+pub(super) fn install(cores: usize) -> usize {
+    let mut made = 0;
+    for id in (0..cores).filter_map(CoreId::new) {
+        let Ok(core) = crate::mem::try_box(Core::new(id)) else { break };
+        // Release: pairs with the acquire in `get`.
+        CORES[id.index()].store(alloc::boxed::Box::leak(core), Ordering::Release);
+        made += 1;
+    }
+    COUNT.store(made, Ordering::Relaxed);
+    made
+}
+
+impl Core {
+    fn new(id: CoreId) -> Self {
+        Self {
+            number: id.index() as u64,
+            id,
+            queue: RunQueue::new(),
+            idle: IdleFlag::new(),
+            statistics: stats::core(id),
+            slices: AtomicU32::new(0),
+            busy: AtomicU32::new(0),
+            timer_due: AtomicU32::new(0),
+            called_to_steal: AtomicU32::new(0),
+            slice_end: Cell::new(0),
+            in_interrupt: Cell::new(false),
+            handover: Cell::new([None; 2]),
+            left_stack: Cell::new(None),
+            activity: Cell::new(Activity::Running),
+            activity_since: Cell::new(clock::now()),
+            random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ (self::seed() << 8) ^ (id.index() as u64 + 1)),
+            memory: victim::Memory::new(),
+            history: TargetHistory::new(),
+            balancer: Balancer::new(),
+            robbed_at: AtomicU64::new(0),
+        }
+    }
+
+    /// The core that runs the caller, or `None` on a thread that is no core (before the scheduler
+    /// starts, or on the host).
+    #[inline(always)]
+    pub(super) fn current(_here: &PreemptGuard) -> Option<&'static Self> {
+        // SAFETY: a core's block pointer is null or that of a leaked `Core`.
+        unsafe { percpu::core_block().cast::<Self>().as_ref() }
+    }
+
+    /// The core that runs the caller, which is its core loop or an interrupt on it.
+    ///
+    /// # Safety
+    /// Preemption is disabled, and the scheduler runs on this core.
+    #[inline(always)]
+    pub(super) unsafe fn this() -> &'static Self {
+        // SAFETY: by contract the block was set, to a leaked `Core`.
+        unsafe { &*percpu::core_block().cast::<Self>() }
+    }
+
+    pub(super) fn id(&self) -> CoreId {
+        self.id
+    }
+
+    /// The number as the machine reads it; keeps the first word in use.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its load: what waits, and one for what runs.
+    pub(super) fn load(&self) -> u64 {
+        // Relaxed: an estimate.
+        self.queue.stealable() as u64 + u64::from(self.busy.load(Ordering::Relaxed))
+    }
+
+    /// When a thief last tried it, in clock ticks.
+    pub(super) fn robbed_at(&self) -> u64 {
+        // Relaxed: a hint.
+        self.robbed_at.load(Ordering::Relaxed)
+    }
+
+    /// A thief has just tried it.
+    pub(super) fn note_robbed(&self) {
+        // Relaxed: as above.
+        self.robbed_at.store(clock::now(), Ordering::Relaxed);
+    }
+
+    /// From now on time counts as `activity`. Owner only.
+    pub(super) fn enter(&self, activity: Activity) {
+        let now = clock::now();
+        let spent = now.saturating_sub(self.activity_since.get());
+        match self.activity.get() {
+            Activity::Running => self.statistics.time_running.add(spent),
+            Activity::Stealing => self.statistics.time_stealing.add(spent),
+            Activity::Idle => self.statistics.time_idle.add(spent),
+        }
+        self.activity.set(activity);
+        self.activity_since.set(now);
+    }
+
+    /// A random number below `bound` (which is not zero); xorshift64*. Owner only.
+    pub(super) fn random_below(&self, bound: u64) -> u64 {
+        let mut x = self.random.get();
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        self.random.set(x);
+        x.wrapping_mul(0x2545_f491_4f6c_dd1d) % bound
+    }
+}
+
+static SEED: AtomicU64 = AtomicU64::new(1);
+
+/// The seed of every core's random numbers, set before the cores are made.
+pub(super) fn set_seed(seed: u64) {
+    // Relaxed: set once, before any other core runs.
+    SEED.store(seed, Ordering::Relaxed);
+}
+
+fn seed() -> u64 {
+    SEED.load(Ordering::Relaxed)
+}

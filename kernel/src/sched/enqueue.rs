@@ -1,0 +1,140 @@
+//! Putting runnable processes into queues: which core, which part of its queues, and whom to wake.
+
+use core::ptr::NonNull;
+
+use super::cores::{self, Core};
+use super::dispatch::{self, Dispatch};
+use super::priority::Priority;
+use super::process::Header;
+use super::{global, idle};
+use crate::arch::{CoreId, barrier, clock};
+use crate::sync::PreemptGuard;
+
+/// A process was woken: it goes to the core where it ran last if that is awake, for its state is in that
+/// cache; otherwise to this one, which is cheaper than waking another. An idle core comes to steal if
+/// this one has too much to do.
+pub(super) fn woken(process: NonNull<Header>) {
+    let here = PreemptGuard::new();
+    // SAFETY: a process in hand is alive.
+    let header = unsafe { process.as_ref() };
+    header.set_enqueued_at(clock::now());
+    if dispatch::current() == Dispatch::Global && !header.is_pinned() {
+        global::push(process);
+        return;
+    }
+    let Some(core) = Core::current(&here) else {
+        deliver(process, place_from_outside(header));
+        return;
+    };
+    let target = place(core, header);
+    if target.id() != core.id() || core.in_interrupt.get() {
+        deliver(process, target);
+        return;
+    }
+    if header.priority() == Priority::Normal && !header.is_pinned() {
+        // SAFETY: this core's own queue, preemption disabled by `here`, not in an interrupt.
+        if unsafe { core.queue.push_fast(process) } {
+            idle::wake_thief();
+        }
+        return;
+    }
+    // SAFETY: as above.
+    unsafe { core.queue.push_own(process) };
+    if !header.is_pinned() {
+        idle::wake_thief();
+    }
+}
+
+/// A new process: on the core of its parent, at the back, unless its mask says otherwise.
+pub(super) fn spawned(process: NonNull<Header>) {
+    let here = PreemptGuard::new();
+    // SAFETY: a process in hand is alive.
+    let header = unsafe { process.as_ref() };
+    header.set_enqueued_at(clock::now());
+    if dispatch::current() == Dispatch::Global && !header.is_pinned() {
+        global::push(process);
+        return;
+    }
+    match Core::current(&here) {
+        Some(core) if allowed(header) & core.id().mask() != 0 && !core.in_interrupt.get() => {
+            // SAFETY: this core's own queue, preemption disabled by `here`, not in an interrupt.
+            unsafe { core.queue.push_own(process) };
+            core.balancer.note_event();
+            if !header.is_pinned() {
+                idle::wake_thief();
+            }
+        }
+        _ => deliver(process, place_from_outside(header)),
+    }
+}
+
+/// A process whose turn is over goes to the back of this core's queue.
+///
+/// # Safety
+/// The caller is `core`'s loop.
+pub(super) unsafe fn requeue(core: &Core, process: NonNull<Header>) {
+    // SAFETY: a process in hand is alive.
+    let header = unsafe { process.as_ref() };
+    header.set_enqueued_at(clock::now());
+    if dispatch::current() == Dispatch::Global && !header.is_pinned() {
+        global::push(process);
+    } else if allowed(header) & core.id().mask() == 0 {
+        // Its mask was changed, or this core is going offline.
+        deliver(process, place_from_outside(header));
+    } else {
+        // SAFETY: by contract.
+        unsafe { core.queue.push_own(process) };
+        if !header.is_pinned() {
+            idle::wake_thief();
+        }
+    }
+}
+
+/// Delivers a process to another core's inbox, and wakes it or, if it is busy, a thief.
+pub(super) fn deliver(process: NonNull<Header>, target: &Core) {
+    // SAFETY: a process in hand is alive.
+    let pinned = unsafe { process.as_ref() }.is_pinned();
+    target.queue.push_remote(process);
+    // Pairs with the barrier in `idle::announce`.
+    barrier::full();
+    if !idle::wake(target) && !pinned {
+        idle::wake_thief();
+    }
+}
+
+/// The online cores that a process may run on; if its mask leaves none of those, the mask itself: it then
+/// waits for its core to come back.
+fn allowed(header: &Header) -> u64 {
+    let mask = header.affinity() & cores::online();
+    if mask == 0 { header.affinity() } else { mask }
+}
+
+fn place(core: &'static Core, header: &Header) -> &'static Core {
+    let allowed = allowed(header);
+    let home = header.home();
+    if home != core.id()
+        && allowed & home.mask() != 0
+        && let Some(home) = cores::get(home.index())
+        && (allowed & core.id().mask() == 0 || !idle::is_idle(home))
+    {
+        return home;
+    }
+    if allowed & core.id().mask() != 0 { core } else { place_from_outside(header) }
+}
+
+/// Where a process goes that cannot stay here: home if allowed, else the allowed core with the shortest
+/// queue.
+fn place_from_outside(header: &Header) -> &'static Core {
+    let allowed = allowed(header);
+    let fits = |core: &&'static Core| allowed & core.id().mask() != 0;
+    if let Some(home) = cores::get(header.home().index()).filter(fits) {
+        return home;
+    }
+    let shortest = cores::all().filter(fits).min_by_key(|core| core.queue.stealable());
+    match shortest.or_else(|| cores::get(CoreId::BOOT.index())) {
+        Some(core) => core,
+        None => {
+            panic!("a process was made runnable before the scheduler was started: call sched::start first")
+        }
+    }
+}

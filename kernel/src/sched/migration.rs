@@ -1,0 +1,155 @@
+//! The migration policy: when a process may change cores.
+//!
+//! There are two kinds of moves. An *idle* core that steals keeps the system work-conserving: only the
+//! affinity mask can refuse it, for every other rule exists to save cost, and an idle core is the greater
+//! cost (the BEAM had to take back a rule that forgot this). The *balancer* moves work between busy
+//! cores, which is never urgent: every rule applies, and each counts how often it said no.
+
+use super::cores::Core;
+use super::process::Header;
+use super::settings::{self, Setting};
+use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::{MAX_CORES, clock};
+
+/// The rules, in the order in which they are asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Rule {
+    /// The process may not run on that core.
+    Affinity,
+    /// The source has too few processes, counting the one it runs.
+    MinimumQueue,
+    /// The source's load exceeds the target's by too little.
+    LoadDifference,
+    /// The process has not waited long enough.
+    Age,
+    /// The process has not been on its core long enough.
+    Residency,
+    /// The process has moved too often in this interval.
+    PerProcess,
+    /// The target has taken too many in this interval.
+    PerCore,
+    /// The system has moved too many in this interval.
+    SystemWide,
+    /// The target has taken from this source too recently.
+    Cooling,
+}
+
+impl Rule {
+    /// How many there are.
+    pub const COUNT: usize = 9;
+
+    /// All, in the order in which they are asked.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Affinity,
+        Self::MinimumQueue,
+        Self::LoadDifference,
+        Self::Age,
+        Self::Residency,
+        Self::PerProcess,
+        Self::PerCore,
+        Self::SystemWide,
+        Self::Cooling,
+    ];
+}
+
+/// Who wants to move a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Urgency {
+    /// A core with nothing to run.
+    Idle,
+    /// The balancer, between busy cores.
+    Balance,
+}
+
+/// Moves counted since the current interval began.
+pub(super) struct Window {
+    began: AtomicU64,
+    moves: AtomicU64,
+}
+
+impl Window {
+    pub(super) const fn new() -> Self {
+        Self { began: AtomicU64::new(0), moves: AtomicU64::new(0) }
+    }
+
+    fn count(&self, now: u64, interval: u64) -> u64 {
+        // Relaxed throughout: a rate limit; two cores that open a window at once cost one interval's
+        // accuracy.
+        if now.saturating_sub(self.began.load(Ordering::Relaxed)) >= interval {
+            self.began.store(now, Ordering::Relaxed);
+            self.moves.store(0, Ordering::Relaxed);
+        }
+        self.moves.load(Ordering::Relaxed)
+    }
+
+    fn add(&self) {
+        self.moves.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+static SYSTEM: Window = Window::new();
+
+/// What a core remembers for the policy, as the target of moves.
+pub(super) struct TargetHistory {
+    window: Window,
+    last_from: [AtomicU64; MAX_CORES],
+}
+
+impl TargetHistory {
+    pub(super) fn new() -> Self {
+        Self { window: Window::new(), last_from: [const { AtomicU64::new(0) }; MAX_CORES] }
+    }
+}
+
+/// Asks every rule that applies, and records the move. The caller holds the process out of any queue.
+pub(super) fn move_process(header: &Header, from: &Core, to: &Core, urgency: Urgency) -> Result<(), Rule> {
+    let now = clock::now();
+    if let Err(rule) = ask(header, from, to, urgency, now) {
+        to.statistics.migrations_refused[rule as usize].bump();
+        return Err(rule);
+    }
+    header.record_move(now);
+    header.set_home(to.id());
+    SYSTEM.add();
+    to.history.window.add();
+    // Relaxed: read by this core's own later questions.
+    to.history.last_from[from.id().index()].store(now, Ordering::Relaxed);
+    Ok(())
+}
+
+fn ask(header: &Header, from: &Core, to: &Core, urgency: Urgency, now: u64) -> Result<(), Rule> {
+    if header.affinity() & to.id().mask() == 0 {
+        return Err(Rule::Affinity);
+    }
+    if urgency == Urgency::Idle {
+        return Ok(());
+    }
+    // The process itself is out of the queue already, hence the one more.
+    let source_load = from.load() + 1;
+    let target_load = to.load();
+    let interval = settings::ticks(Setting::MigrationIntervalMicroseconds);
+    let since_move = now.saturating_sub(header.moved_at());
+    let refuse = |rule: Rule, refused: bool| if refused { Err(rule) } else { Ok(()) };
+    refuse(Rule::MinimumQueue, source_load < settings::get(Setting::MigrationMinimumQueue))?;
+    let wanted = settings::get(Setting::MigrationLoadDifferencePercent) * to.balancer.scale() / 100;
+    let difference = (source_load - target_load.min(source_load)) * 100;
+    refuse(Rule::LoadDifference, difference <= source_load * wanted)?;
+    let waited = now.saturating_sub(header.enqueued_at());
+    refuse(Rule::Age, waited < settings::ticks(Setting::MigrationAgeMicroseconds))?;
+    let resident =
+        header.migrations() == 0 || since_move >= settings::ticks(Setting::MigrationResidencyMicroseconds);
+    refuse(Rule::Residency, !resident)?;
+    let recent = header.migrations_since(now.saturating_sub(interval));
+    refuse(Rule::PerProcess, recent >= settings::get(Setting::MigrationsPerProcess))?;
+    refuse(
+        Rule::PerCore,
+        to.history.window.count(now, interval) >= settings::get(Setting::MigrationsPerCore),
+    )?;
+    refuse(Rule::SystemWide, SYSTEM.count(now, interval) >= settings::get(Setting::MigrationsSystemWide))?;
+    // Relaxed: written by this core alone.
+    let last = to.history.last_from[from.id().index()].load(Ordering::Relaxed);
+    let cooling =
+        last != 0 && now.saturating_sub(last) < settings::ticks(Setting::MigrationCoolingMicroseconds);
+    refuse(Rule::Cooling, cooling)
+}

@@ -1,0 +1,127 @@
+//! Knowing when the system has run out of work.
+//!
+//! After the rule of the Sophie note: the last core to become idle decides, and only if it saw every
+//! other core idle, no timer and no external source pending *before* it looked through every queue, and
+//! found nothing. A core that leaves idleness meanwhile bumps the epoch, which spoils the verdict.
+//!
+//! Why it is never early: work exists only in a queue, on a running core, in a timer, or at an external
+//! source. At the moment the mask was read no core was running: one that was woken but has not gone on
+//! has its work in a queue still. From then on a core starts to run only by leaving idleness, which bumps
+//! the epoch, then passes a full barrier, then takes work. If the look below misses that work because it
+//! was taken, then the second reading of the epoch, after a full barrier of its own, finds it changed.
+
+use alloc::vec::Vec;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+use super::cores::{self, Core};
+use super::idle;
+use super::{core_loop, residents, stop};
+use crate::arch::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::arch::barrier;
+use crate::sync::SpinLock;
+use crate::time;
+
+static EPOCH: AtomicU64 = AtomicU64::new(0);
+static EXTERNAL_SOURCES: AtomicU32 = AtomicU32::new(0);
+static WAITING: SpinLock<Vec<Waker>> = SpinLock::new(Vec::new());
+
+/// A core leaves idleness, and has not taken any work yet.
+pub(super) fn note_activity() {
+    EPOCH.fetch_add(1, Ordering::AcqRel);
+    // Pairs with the barrier in `check`.
+    barrier::full();
+}
+
+/// Something outside the system that may bring work, such as a device: while one exists, the system has
+/// not run out of work.
+pub struct ExternalSource(());
+
+impl ExternalSource {
+    /// Registers a source.
+    pub fn new() -> Self {
+        // AcqRel: a running core does this, so no verdict is in progress that could miss it.
+        EXTERNAL_SOURCES.fetch_add(1, Ordering::AcqRel);
+        Self(())
+    }
+}
+
+impl Default for ExternalSource {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for ExternalSource {
+    fn drop(&mut self) {
+        // AcqRel: as above.
+        EXTERNAL_SOURCES.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Called by a core that has announced that it is idle. Whether it has taken that back, to look for work
+/// again: it has spoken, or somebody was faster.
+pub(super) fn check(core: &Core) -> bool {
+    // Acquire: everything below is read after the epoch.
+    let epoch = EPOCH.load(Ordering::Acquire);
+    let everyone = cores::online();
+    if idle::idle_cores() & everyone != everyone
+        || EXTERNAL_SOURCES.load(Ordering::Acquire) != 0
+        || time::pending() != 0
+    {
+        return false;
+    }
+    if cores::all().any(core_loop::has_work) || residents::any_backlog() {
+        return false;
+    }
+    // Pairs with the barrier in `note_activity`.
+    barrier::full();
+    // This core leaves idleness before it says so, which bumps the epoch once: another core that finds the
+    // same at the same time must not speak too, nor take what is woken here for missing.
+    idle::retract(core);
+    let verdict = EPOCH.compare_exchange(epoch + 1, epoch + 2, Ordering::AcqRel, Ordering::Acquire);
+    if verdict.is_ok() && !wake_waiting() {
+        stop::out_of_work_unawaited();
+    }
+    true
+}
+
+fn wake_waiting() -> bool {
+    let waiting = core::mem::take(&mut *WAITING.lock());
+    let any = !waiting.is_empty();
+    for waker in waiting {
+        waker.wake();
+    }
+    any
+}
+
+/// Waits until the system has run out of work: nothing is runnable, nothing runs, no timer is pending and
+/// no [`ExternalSource`] exists. Whoever waits here does not count as work.
+pub fn out_of_work() -> OutOfWork {
+    OutOfWork { registered: false }
+}
+
+/// The future of [`out_of_work`].
+pub struct OutOfWork {
+    registered: bool,
+}
+
+impl Future for OutOfWork {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.registered {
+            // Only `check` wakes what is registered. A spurious wake-up from elsewhere is told apart by
+            // the waker still being on the list.
+            let waiting = WAITING.lock();
+            if waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+                return Poll::Pending;
+            }
+            return Poll::Ready(());
+        }
+        self.registered = true;
+        WAITING.lock().push(context.waker().clone());
+        Poll::Pending
+    }
+}

@@ -1,0 +1,33 @@
+//! The four priorities, named as in the BEAM.
+
+/// How urgent a process is. `Max` and `High` are strict; `Low` runs once for every eight `Normal`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Priority {
+    /// Before everything else; meant for the system's own urgent work.
+    Max = 0,
+    /// Before `Normal` and `Low`, always.
+    High = 1,
+    /// The default.
+    Normal = 2,
+    /// Behind `Normal`, but never starved by it.
+    Low = 3,
+}
+
+impl Priority {
+    /// How many there are.
+    pub const COUNT: usize = 4;
+
+    /// All, most urgent first.
+    pub const ALL: [Self; Self::COUNT] = [Self::Max, Self::High, Self::Normal, Self::Low];
+
+    /// Its place in [`Priority::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Its bit in a mask of non-empty queues.
+    pub const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}

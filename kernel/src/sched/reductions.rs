@@ -1,0 +1,20 @@
+//! Reductions: what a process is charged for what it does in one turn.
+//!
+//! The count lies in the stack block, which travels with the code, so charging needs no core and no
+//! atomic. A turn that has used its reductions is asked to yield: every future of the kernel that a
+//! process awaits (receive, sleep, join) asks [`is_exhausted`] first.
+
+use crate::mem::stack::StackBlock;
+
+/// Charges the running process.
+#[inline(always)]
+pub fn charge(reductions: u64) {
+    let block = StackBlock::current();
+    block.set_reductions(block.reductions().saturating_sub(reductions));
+}
+
+/// Whether the running process has used up its turn.
+#[inline(always)]
+pub fn is_exhausted() -> bool {
+    StackBlock::current().reductions() == 0
+}

@@ -1,0 +1,288 @@
+//! One core's run queues: four priorities, a fast lane, and who comes next.
+//!
+//! Each priority has four parts, because different cores put processes there:
+//!
+//! - the *deque*: what the owner enqueued; thieves take from its top;
+//! - the *overflow*: what the owner enqueued while the deque was full, so nothing is lost;
+//! - the *inbox*: what other cores and interrupts enqueued; thieves may empty it too, so that what was
+//!   delivered to a core in a long slice does not wait for it;
+//! - the *bound* list: processes pinned to this core, which no thief needs to look through.
+//!
+//! The owner takes the oldest first: newest first would let a process that yields starve its neighbours.
+//! The *fast lane* is one slot for the `Normal` process that was woken last, by this core: it may jump
+//! the queue a bounded number of times in a row, for what it was woken for is in the cache.
+//!
+//! Bounds that follow, and are tested: a runnable `Max` process waits for at most the slice in progress;
+//! `Low` waits for at most `normal_per_low` `Normal` turns; the head of `Normal` waits for at most
+//! `fast_lane_turns` turns of the fast lane.
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use super::priority::Priority;
+use super::process::Header;
+use super::settings::{self, Setting};
+use crate::arch::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::deque::{Batch, Chain, Deque, Inbox, Overflow};
+
+/// Slots of one deque; more than this goes to the overflow list.
+pub(super) const DEQUE_SLOTS: usize = 256;
+
+pub(super) struct PriorityQueue {
+    deque: Deque<Header, DEQUE_SLOTS>,
+    overflow: Overflow<Header>,
+    inbox: Inbox<Header>,
+    /// How many are in the inbox, roughly: counted before they are visible.
+    inbox_length: AtomicU32,
+    bound: Overflow<Header>,
+}
+
+impl PriorityQueue {
+    fn new() -> Self {
+        Self {
+            deque: Deque::new(),
+            overflow: Overflow::new(),
+            inbox: Inbox::new(),
+            inbox_length: AtomicU32::new(0),
+            bound: Overflow::new(),
+        }
+    }
+
+    /// How many wait here that a thief could take. Any core may ask; the answer may be old.
+    pub(super) fn stealable(&self) -> usize {
+        // Relaxed: an estimate.
+        self.deque.len() + self.overflow.len() + self.inbox_length.load(Ordering::Relaxed) as usize
+    }
+
+    fn len(&self) -> usize {
+        self.stealable() + self.bound.len()
+    }
+
+    /// # Safety
+    /// The caller is the owner's core, with preemption disabled and not in an interrupt.
+    unsafe fn push_own(&self, process: NonNull<Header>) {
+        // SAFETY: a process in hand is alive.
+        if unsafe { process.as_ref() }.is_pinned() {
+            // SAFETY: the process is the caller's, so in no list; processes may be handed to any core.
+            unsafe { self.bound.push(process) };
+            return;
+        }
+        // What overflowed earlier is older than this one: stay behind it.
+        // SAFETY: the caller is the owner.
+        if !self.overflow.is_empty() || unsafe { self.deque.push_bottom(process) }.is_err() {
+            // SAFETY: as above.
+            unsafe { self.overflow.push(process) };
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::push_own`].
+    unsafe fn drain_inbox(&self) {
+        for process in self.take_inbox() {
+            // SAFETY: by contract.
+            unsafe { self.push_own(process) };
+        }
+    }
+
+    fn take_inbox(&self) -> Chain<Header> {
+        let chain = self.inbox.take_all();
+        // Relaxed: an estimate; what arrives meanwhile is counted by its sender.
+        self.inbox_length.fetch_sub(chain.len() as u32, Ordering::Relaxed);
+        chain
+    }
+
+    /// # Safety
+    /// As for [`Self::push_own`].
+    unsafe fn take_own(&self, bound_first: bool) -> Option<NonNull<Header>> {
+        if !self.inbox.is_empty() {
+            // SAFETY: by contract.
+            unsafe { self.drain_inbox() };
+        }
+        if bound_first && let Some(process) = self.bound.pop() {
+            return Some(process);
+        }
+        // SAFETY: by contract.
+        unsafe { self.deque.pop_oldest() }.or_else(|| self.overflow.pop()).or_else(|| self.bound.pop())
+    }
+
+    /// Takes up to half of what waits here, at most `most`, for another core: oldest first.
+    pub(super) fn steal(&self, most: usize, mut take: impl FnMut(NonNull<Header>)) -> Batch {
+        let mut count = self.deque.steal_half(most, &mut take);
+        if count.taken == 0 {
+            for process in self.overflow.steal_half(most) {
+                take(process);
+                count.taken += 1;
+            }
+        }
+        if count.taken == 0 {
+            // The whole inbox, for it can only be taken whole; what is above the share would otherwise
+            // wait for a victim that is in a long slice.
+            for process in self.take_inbox() {
+                take(process);
+                count.taken += 1;
+            }
+        }
+        count
+    }
+}
+
+/// One core's queues.
+pub(super) struct RunQueue {
+    queues: [PriorityQueue; Priority::COUNT],
+    /// A bit for each priority that may have something. A set bit may be stale; a clear one is right,
+    /// but for what a sender has pushed and not flagged yet.
+    mask: AtomicU32,
+    fast: AtomicPtr<Header>,
+    // The rest is the owner's alone.
+    fast_turns: Cell<u64>,
+    normal_turns: Cell<u64>,
+    bound_first: Cell<bool>,
+}
+
+impl RunQueue {
+    pub(super) fn new() -> Self {
+        Self {
+            queues: core::array::from_fn(|_| PriorityQueue::new()),
+            mask: AtomicU32::new(0),
+            fast: AtomicPtr::new(core::ptr::null_mut()),
+            fast_turns: Cell::new(0),
+            normal_turns: Cell::new(0),
+            bound_first: Cell::new(false),
+        }
+    }
+
+    pub(super) fn of(&self, priority: Priority) -> &PriorityQueue {
+        &self.queues[priority.index()]
+    }
+
+    /// How many wait that a thief could take without touching the fast lane.
+    pub(super) fn stealable(&self) -> usize {
+        self.queues.iter().map(PriorityQueue::stealable).sum()
+    }
+
+    /// Whether a process waits in the fast lane.
+    pub(super) fn fast_lane_is_taken(&self) -> bool {
+        // Relaxed: an estimate.
+        !self.fast.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Whether nothing waits here, as far as the owner or a core that has just passed a full barrier can
+    /// see.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.fast_lane_is_taken()
+            && self.queues.iter().all(|queue| queue.len() == 0 && queue.inbox.is_empty())
+    }
+
+    /// Puts a process at the back of its queue.
+    ///
+    /// # Safety
+    /// The caller is the owner's core, with preemption disabled and not in an interrupt; it gives up
+    /// the process.
+    pub(super) unsafe fn push_own(&self, process: NonNull<Header>) {
+        // SAFETY: a process in hand is alive.
+        let priority = unsafe { process.as_ref() }.priority();
+        // SAFETY: by contract.
+        unsafe { self.of(priority).push_own(process) };
+        self.flag(priority);
+    }
+
+    /// Puts a process into the fast lane, and the one that was there at the back of its queue. Returns
+    /// whether there was one.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`]; the process is `Normal` and not pinned.
+    pub(super) unsafe fn push_fast(&self, process: NonNull<Header>) -> bool {
+        // AcqRel: the release hands the process to whoever takes it; the acquire receives the old one.
+        let old = self.fast.swap(process.as_ptr(), Ordering::AcqRel);
+        let Some(old) = NonNull::new(old) else { return false };
+        // SAFETY: by contract; the swap made `old` ours.
+        unsafe { self.push_own(old) };
+        true
+    }
+
+    /// Delivers a process from another core or an interrupt.
+    pub(super) fn push_remote(&self, process: NonNull<Header>) {
+        // SAFETY: a process in hand is alive.
+        let priority = unsafe { process.as_ref() }.priority();
+        let queue = self.of(priority);
+        // Relaxed: an estimate, made before the process is visible so that it never goes below zero.
+        queue.inbox_length.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the process is the caller's, so in no list; processes may be handed to any core.
+        unsafe { queue.inbox.push(process) };
+        self.flag(priority);
+    }
+
+    fn flag(&self, priority: Priority) {
+        // Relaxed: only saves the read-modify-write. A bit that is seen set here but is being cleared by
+        // the owner: the owner looks at the inbox again after clearing; only the owner pushes elsewhere.
+        // For a remote pusher that look could come before its push, so it must not rely on the bit.
+        // AcqRel: the release publishes the push to the owner's acquire in `unflag`.
+        self.mask.fetch_or(priority.bit(), Ordering::AcqRel);
+    }
+
+    fn unflag(&self, priority: Priority) {
+        // AcqRel: if a sender's `flag` came before, this acquires its push, and the look below sees it;
+        // if it comes after, its bit stays.
+        self.mask.fetch_and(!priority.bit(), Ordering::AcqRel);
+        if self.of(priority).len() != 0 || !self.of(priority).inbox.is_empty() {
+            self.flag(priority);
+        }
+    }
+
+    /// Takes the next process to run.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    pub(super) unsafe fn take(&self) -> Option<NonNull<Header>> {
+        loop {
+            // Acquire: pairs with `flag`.
+            let mask = self.mask.load(Ordering::Acquire);
+            let priority = self.next_priority(mask)?;
+            if priority == Priority::Normal
+                && self.fast_lane_is_taken()
+                && (mask & priority.bit() == 0
+                    || self.fast_turns.get() < settings::get(Setting::FastLaneTurns))
+                && let Some(process) = self.take_fast()
+            {
+                self.fast_turns.set(self.fast_turns.get() + 1);
+                return Some(process);
+            }
+            self.fast_turns.set(0);
+            self.bound_first.set(!self.bound_first.get());
+            // SAFETY: by contract.
+            if let Some(process) = unsafe { self.of(priority).take_own(self.bound_first.get()) } {
+                return Some(process);
+            }
+            self.unflag(priority);
+        }
+    }
+
+    /// Empties the fast lane.
+    pub(super) fn take_fast(&self) -> Option<NonNull<Header>> {
+        // AcqRel: pairs with the swap in `push_fast`.
+        NonNull::new(self.fast.swap(core::ptr::null_mut(), Ordering::AcqRel))
+    }
+
+    fn next_priority(&self, mask: u32) -> Option<Priority> {
+        if mask & Priority::Max.bit() != 0 {
+            return Some(Priority::Max);
+        }
+        if mask & Priority::High.bit() != 0 {
+            return Some(Priority::High);
+        }
+        let normal = mask & Priority::Normal.bit() != 0 || self.fast_lane_is_taken();
+        // Not the bit alone: while it is stale, no turns must be counted in favour of `Low`.
+        let low = mask & Priority::Low.bit() != 0 && self.of(Priority::Low).len() > 0;
+        if !low {
+            // The turns are counted while both wait, and not saved up.
+            self.normal_turns.set(0);
+            return normal.then_some(Priority::Normal);
+        }
+        if normal && self.normal_turns.get() < settings::get(Setting::NormalPerLow) {
+            self.normal_turns.set(self.normal_turns.get() + 1);
+            return Some(Priority::Normal);
+        }
+        self.normal_turns.set(0);
+        Some(Priority::Low)
+    }
+}

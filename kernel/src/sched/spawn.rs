@@ -1,0 +1,140 @@
+//! Starting processes.
+
+use core::future::Future;
+use core::ptr::NonNull;
+
+use super::cores::Core;
+use super::enqueue;
+use super::priority::Priority;
+use super::process::Header;
+use super::settings::{self, Setting};
+use super::task::{self, JoinHandle};
+use crate::arch::CoreId;
+use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::sync::PreemptGuard;
+
+/// Why a process was not started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SpawnError {
+    /// As many processes exist as [`Setting::ProcessLimit`] allows.
+    TooManyProcesses,
+    /// No memory for it.
+    OutOfMemory,
+    /// Its affinity mask names no core that exists.
+    NoSuchCore,
+}
+
+/// What does not fit the default: see [`Spawn::priority`] and its siblings.
+#[derive(Clone, Copy, Debug)]
+pub struct Spawn {
+    priority: Priority,
+    affinity: u64,
+}
+
+/// Processes that exist.
+static LIVE: AtomicU64 = AtomicU64::new(0);
+
+/// How many processes exist.
+pub fn live_processes() -> u64 {
+    // Relaxed: a statistic.
+    LIVE.load(Ordering::Relaxed)
+}
+
+pub(super) fn count_start() -> Result<(), SpawnError> {
+    // Relaxed: a limit; nothing is inferred from the count.
+    if LIVE.fetch_add(1, Ordering::Relaxed) >= settings::get(Setting::ProcessLimit) {
+        LIVE.fetch_sub(1, Ordering::Relaxed);
+        return Err(SpawnError::TooManyProcesses);
+    }
+    Ok(())
+}
+
+pub(super) fn note_end() {
+    // Relaxed: as above.
+    LIVE.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// Starts a process with the defaults: `Normal`, on any core.
+pub fn spawn<F>(future: F) -> Result<JoinHandle<F::Output>, SpawnError>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    Spawn::new().start(future)
+}
+
+/// Starts a procedure that belongs to no actor: a process whose body is a plain closure.
+pub fn procedure<R: Send + 'static>(
+    body: impl FnOnce() -> R + Send + 'static,
+) -> Result<JoinHandle<R>, SpawnError> {
+    spawn(async move { body() })
+}
+
+impl Spawn {
+    /// `Normal`, on any core.
+    pub const fn new() -> Self {
+        Self { priority: Priority::Normal, affinity: u64::MAX }
+    }
+
+    /// With this priority.
+    pub const fn priority(self, priority: Priority) -> Self {
+        Self { priority, ..self }
+    }
+
+    /// On the cores in this mask only.
+    pub const fn affinity(self, affinity: u64) -> Self {
+        Self { affinity, ..self }
+    }
+
+    /// On this core only.
+    pub const fn pinned(self, core: CoreId) -> Self {
+        self.affinity(core.mask())
+    }
+
+    /// Starts a process.
+    pub fn start<F>(self, future: F) -> Result<JoinHandle<F::Output>, SpawnError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let affinity = self.affinity & super::cores::existing();
+        if affinity == 0 {
+            return Err(SpawnError::NoSuchCore);
+        }
+        // Every core means: also those that come online later.
+        let affinity = if self.affinity == u64::MAX { u64::MAX } else { affinity };
+        count_start()?;
+        let home = CoreId::new(home_for(affinity)).unwrap_or(CoreId::BOOT);
+        let (process, handle) = match task::create(future, self.priority, affinity, home) {
+            Ok(created) => created,
+            Err(future) => {
+                note_end();
+                drop(future);
+                return Err(SpawnError::OutOfMemory);
+            }
+        };
+        start(process);
+        Ok(handle)
+    }
+}
+
+impl Default for Spawn {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn start(process: NonNull<Header>) {
+    // SAFETY: just made, so alive.
+    unsafe { process.as_ref() }.mark_queued();
+    enqueue::spawned(process);
+}
+
+/// The parent's core if the mask allows it, else the first that it does.
+fn home_for(affinity: u64) -> usize {
+    let here = PreemptGuard::new();
+    match Core::current(&here) {
+        Some(core) if affinity & core.id().mask() != 0 => core.id().index(),
+        _ => affinity.trailing_zeros() as usize,
+    }
+}

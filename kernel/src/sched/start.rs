@@ -1,0 +1,59 @@
+//! Starting the scheduler on every core.
+//!
+//! On the machine, boot calls [`prepare`] on the first core, then [`enter`] on each core, the first one
+//! last. On the host, [`run_on_threads`] does all of it.
+
+use super::cores::{self, Core};
+use super::{core_loop, preempt, stop};
+use crate::arch::handlers::{self, Fault, Handlers};
+use crate::arch::switch::Frame;
+use crate::arch::{CoreId, percpu};
+
+/// Makes the blocks of `cores` cores and registers the interrupt handlers. Returns how many cores there
+/// is memory for; the others must not be started.
+pub fn prepare(
+    cores: usize,
+    seed: u64,
+    device: fn(u32),
+    fault: unsafe fn(&Fault, *mut Frame),
+    exit: fn() -> !,
+) -> usize {
+    cores::set_seed(seed);
+    stop::at_end(exit);
+    handlers::register(Handlers {
+        timer: preempt::on_timer,
+        wake_up: preempt::on_wake_up,
+        device,
+        interrupt_exit: preempt::consider,
+        preempt_trap: preempt::consider,
+        fault,
+    });
+    cores::install(cores)
+}
+
+/// Runs the scheduler on the calling core, for ever on the machine; on the host until it is stopped.
+///
+/// # Safety
+/// Called once for each core that [`prepare`] made, on that core, with its stack block set, preemption
+/// disabled once, and nothing on its stack that must be dropped.
+pub unsafe fn enter(id: CoreId) {
+    let Some(core) = cores::get(id.index()) else {
+        panic!("core {} was started but not prepared; start only as many as prepare() returned", id.index())
+    };
+    // SAFETY: the block is leaked, and is this core's own.
+    unsafe { percpu::set_core_block(core::ptr::from_ref::<Core>(core).cast_mut().cast()) };
+    online(id);
+    stop::core_started();
+    // SAFETY: both blocks are set and preemption is disabled, by contract and the line above.
+    unsafe {
+        crate::arch::irq::enable();
+        core_loop::run();
+    }
+    #[cfg(target_os = "none")]
+    stop::core_stopped();
+}
+
+/// Lets a core take work; what is placed on it waits until it has entered.
+pub(super) fn online(id: CoreId) {
+    cores::set_online(id, true);
+}

@@ -1,0 +1,82 @@
+//! Stopping: the end of the core loops, and what happens when nobody waits for the end.
+
+use super::cores::{self, Core};
+use super::idle;
+use crate::arch::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::arch::{CoreId, barrier, cpu};
+use crate::sync::PreemptGuard;
+use spin::Once;
+
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+static RUNNING: AtomicU32 = AtomicU32::new(0);
+static AT_END: Once<fn() -> !> = Once::new();
+
+/// Asks every core to leave its loop after the turn it is in.
+pub fn request() {
+    // Release: pairs with the acquire in `is_requested`.
+    REQUESTED.store(true, Ordering::Release);
+    // Pairs with the barrier in `idle::announce`: a core that announces later sees the request.
+    barrier::full();
+    for core in cores::all() {
+        idle::wake(core);
+    }
+}
+
+/// Whether the scheduler is stopping.
+pub(super) fn is_requested() -> bool {
+    // Acquire: pairs with `request`.
+    REQUESTED.load(Ordering::Acquire)
+}
+
+#[cfg(not(target_os = "none"))]
+/// The scheduler may be started again (the host back end's tests do).
+pub(super) fn reset() {
+    REQUESTED.store(false, Ordering::Release);
+}
+
+/// Says what core 0 does when it has left its loop.
+pub(super) fn at_end(exit: fn() -> !) {
+    AT_END.call_once(|| exit);
+}
+
+pub(super) fn core_started() {
+    // AcqRel: pairs with the count down.
+    RUNNING.fetch_add(1, Ordering::AcqRel);
+}
+
+/// A core has left its loop, on the machine. Core 0 waits for the others and then ends the image.
+pub(super) fn core_stopped() -> ! {
+    // AcqRel: core 0 sees all that the others did.
+    RUNNING.fetch_sub(1, Ordering::AcqRel);
+    let here = PreemptGuard::new();
+    let is_boot_core = Core::current(&here).is_some_and(|core| core.id() == CoreId::BOOT);
+    if is_boot_core {
+        while RUNNING.load(Ordering::Acquire) != 0 {
+            cpu::relax();
+        }
+        if let Some(exit) = AT_END.get() {
+            exit();
+        }
+    }
+    loop {
+        cpu::wait_for_interrupt();
+    }
+}
+
+/// The system has run out of work, and nobody awaited that: what is left waits for something that cannot
+/// come any more.
+pub(super) fn out_of_work_unawaited() {
+    if super::spawn::live_processes() > 0 && !is_requested() {
+        (DEADLOCK.get().unwrap_or(&(ignore as fn())))();
+    }
+}
+
+fn ignore() {}
+
+static DEADLOCK: Once<fn()> = Once::new();
+
+/// Says what to do when every process waits for another: nothing is runnable, no timer is pending, no
+/// external source exists, and nobody awaits [`super::out_of_work()`]. Called with preemption disabled.
+pub fn on_deadlock(handler: fn()) {
+    DEADLOCK.call_once(|| handler);
+}

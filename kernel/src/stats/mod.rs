@@ -1,0 +1,26 @@
+//! Statistics: what each core counted.
+//!
+//! A core's counters are written by that core alone, without atomic read-modify-writes, read by anyone, and
+//! reset by nobody. Names follow the sources: the BEAM seed for processes, C∀ for mailboxes.
+
+mod counter;
+mod per_core;
+mod table;
+
+pub use counter::{Counter, Tally};
+pub use per_core::{CoreStatistics, WorkerStatistics, core, worker, worker_here};
+pub use table::Table;
+
+/// The sum of one of the schedulers' counters over all cores.
+pub fn total(counter: impl Fn(&CoreStatistics) -> u64) -> u64 {
+    cores().map(|id| counter(core(id))).sum()
+}
+
+/// The sum of one of the workers' counters over all cores.
+pub fn worker_total(counter: impl Fn(&WorkerStatistics) -> u64) -> u64 {
+    cores().map(|id| counter(worker(id))).sum()
+}
+
+fn cores() -> impl Iterator<Item = crate::arch::CoreId> {
+    (0..crate::machine::cores()).filter_map(crate::arch::CoreId::new)
+}

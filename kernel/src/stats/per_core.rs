@@ -1,0 +1,170 @@
+//! Each core's counters, in statics on cache lines of their own.
+
+use super::counter::{Counter, Tally};
+use crate::arch::{CoreId, MAX_CORES, percpu};
+
+/// Rules of the migration policy; `sched::Rule` has as many.
+const RULES: usize = 9;
+
+/// What a core's scheduler counted.
+#[repr(align(128))]
+pub struct CoreStatistics {
+    /// Turns given to processes.
+    pub context_switches: Counter,
+    /// Clock ticks that processes waited in a queue.
+    pub scheduling_latency: Tally,
+    /// Reductions charged.
+    pub reductions: Counter,
+    /// Clock ticks spent on processes and on choosing them.
+    pub time_running: Counter,
+    /// Clock ticks spent searching for victims.
+    pub time_stealing: Counter,
+    /// Clock ticks spent waiting.
+    pub time_idle: Counter,
+    /// Times it waited for an event.
+    pub dozes: Counter,
+    /// Times it waited for an interrupt.
+    pub sleeps: Counter,
+    /// Idle cores that it woke.
+    pub wake_ups_sent: Counter,
+    /// Victims that it tried.
+    pub steal_attempts: Counter,
+    /// Searches that found processes.
+    pub steals: Counter,
+    /// Processes taken from other cores.
+    pub processes_stolen: Counter,
+    /// Searches that found nothing.
+    pub steal_failures_empty: Counter,
+    /// Searches not made, for enough others searched.
+    pub steal_failures_not_thief: Counter,
+    /// Attempts that another core's were faster than.
+    pub steal_failures_lost_race: Counter,
+    /// Turns suspended on a lent stack.
+    pub preemptions: Counter,
+    /// Turns not suspended, for no stack was left.
+    pub preemptions_without_stack: Counter,
+    /// Turns of residents not suspended, for they had nothing to detach.
+    pub detachments_refused: Counter,
+    /// Turns that ended in a panic or fault.
+    pub crashes: Counter,
+    /// Times that the balancer tried to take processes.
+    pub balance_attempts: Counter,
+    /// Processes that it took.
+    pub processes_balanced: Counter,
+    /// Moves refused, by rule of the migration policy.
+    pub migrations_refused: [Counter; RULES],
+}
+
+impl CoreStatistics {
+    const fn new() -> Self {
+        Self {
+            context_switches: Counter::new(),
+            scheduling_latency: Tally::new(),
+            reductions: Counter::new(),
+            time_running: Counter::new(),
+            time_stealing: Counter::new(),
+            time_idle: Counter::new(),
+            dozes: Counter::new(),
+            sleeps: Counter::new(),
+            wake_ups_sent: Counter::new(),
+            steal_attempts: Counter::new(),
+            steals: Counter::new(),
+            processes_stolen: Counter::new(),
+            steal_failures_empty: Counter::new(),
+            steal_failures_not_thief: Counter::new(),
+            steal_failures_lost_race: Counter::new(),
+            preemptions: Counter::new(),
+            preemptions_without_stack: Counter::new(),
+            detachments_refused: Counter::new(),
+            crashes: Counter::new(),
+            balance_attempts: Counter::new(),
+            processes_balanced: Counter::new(),
+            migrations_refused: [const { Counter::new() }; RULES],
+        }
+    }
+}
+
+/// What the workers on a core counted.
+#[repr(align(128))]
+pub struct WorkerStatistics {
+    /// Actors spawned here.
+    pub actors_created: Counter,
+    /// Actors whose behaviour ended them.
+    pub actors_ended: Counter,
+    /// Actors whose behaviour panicked or faulted.
+    pub actors_crashed: Counter,
+    /// Messages taken out of mailboxes.
+    pub messages_sent: Counter,
+    /// Messages delivered to a behaviour.
+    pub messages_handled: Counter,
+    /// Mailboxes taken.
+    pub gulps: Counter,
+    /// Mailboxes found empty after all.
+    pub empty_gulps: Counter,
+    /// Mailboxes that another worker was still handling a batch from.
+    pub missed_gulps: Counter,
+    /// Messages in a gulp.
+    pub gulp_sizes: Tally,
+    /// Searches for a mailbox to steal.
+    pub mailbox_steal_attempts: Counter,
+    /// Mailboxes stolen.
+    pub mailboxes_stolen: Counter,
+    /// Messages in them.
+    pub messages_stolen: Counter,
+    /// Searches that found no mailbox to swap.
+    pub steal_failures_no_candidate: Counter,
+    /// Swaps lost on the thief's own slot.
+    pub steal_failures_lost_mine: Counter,
+    /// Swaps lost on the victim's slot.
+    pub steal_failures_lost_his: Counter,
+    /// Swaps not tried, for the victim was swapping that slot.
+    pub steal_failures_slot_null: Counter,
+    /// Messages dropped because their actor had ended.
+    pub dead_letters: Counter,
+    /// Behaviours suspended past their slice.
+    pub detached_behaviours: Counter,
+}
+
+impl WorkerStatistics {
+    const fn new() -> Self {
+        Self {
+            actors_created: Counter::new(),
+            actors_ended: Counter::new(),
+            actors_crashed: Counter::new(),
+            messages_sent: Counter::new(),
+            messages_handled: Counter::new(),
+            gulps: Counter::new(),
+            empty_gulps: Counter::new(),
+            missed_gulps: Counter::new(),
+            gulp_sizes: Tally::new(),
+            mailbox_steal_attempts: Counter::new(),
+            mailboxes_stolen: Counter::new(),
+            messages_stolen: Counter::new(),
+            steal_failures_no_candidate: Counter::new(),
+            steal_failures_lost_mine: Counter::new(),
+            steal_failures_lost_his: Counter::new(),
+            steal_failures_slot_null: Counter::new(),
+            dead_letters: Counter::new(),
+            detached_behaviours: Counter::new(),
+        }
+    }
+}
+
+static CORES: [CoreStatistics; MAX_CORES] = [const { CoreStatistics::new() }; MAX_CORES];
+static WORKERS: [WorkerStatistics; MAX_CORES] = [const { WorkerStatistics::new() }; MAX_CORES];
+
+/// What `core`'s scheduler counted.
+pub fn core(core: CoreId) -> &'static CoreStatistics {
+    &CORES[core.index()]
+}
+
+/// What the workers on `core` counted.
+pub fn worker(core: CoreId) -> &'static WorkerStatistics {
+    &WORKERS[core.index()]
+}
+
+/// The workers' counters of the core that runs the caller, which has disabled preemption.
+#[inline(always)]
+pub fn worker_here() -> &'static WorkerStatistics {
+    &WORKERS[percpu::core_number()]
+}

@@ -1,0 +1,68 @@
+//! Moments of the machine's clock.
+
+use core::ops::{Add, Sub};
+use core::time::Duration;
+
+use crate::arch::clock;
+
+const NANOSECONDS_PER_SECOND: u128 = 1_000_000_000;
+
+/// A moment, in ticks of the clock that all cores share.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// This moment.
+    pub fn now() -> Self {
+        Self(clock::now())
+    }
+
+    /// In clock ticks.
+    pub fn ticks(self) -> u64 {
+        self.0
+    }
+
+    /// How long ago it was; zero if it is still to come.
+    pub fn elapsed(self) -> Duration {
+        Self::now() - self
+    }
+}
+
+/// A duration as clock ticks, rounded up; as many as fit if it is longer than the clock can count.
+fn ticks(duration: Duration) -> u64 {
+    let ticks = (duration.as_nanos() * u128::from(clock::frequency())).div_ceil(NANOSECONDS_PER_SECOND);
+    u64::try_from(ticks).unwrap_or(u64::MAX)
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(ticks(duration)))
+    }
+}
+
+impl Sub for Instant {
+    type Output = Duration;
+
+    fn sub(self, earlier: Self) -> Duration {
+        let ticks = u128::from(self.0.saturating_sub(earlier.0));
+        let nanoseconds = ticks * NANOSECONDS_PER_SECOND / u128::from(clock::frequency().max(1));
+        Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Instant;
+    use core::time::Duration;
+
+    #[test]
+    fn adding_and_subtracting_agree() {
+        let begin = Instant::now();
+        let later = begin + Duration::from_millis(5);
+        assert_eq!(later - begin, Duration::from_millis(5));
+        assert_eq!(begin - later, Duration::ZERO);
+        assert!(begin + Duration::MAX > later);
+    }
+}

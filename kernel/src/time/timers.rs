@@ -1,0 +1,165 @@
+//! Each core's wheel, its lock, and the deadline it publishes.
+//!
+//! A timer lives in the wheel of the core that armed it. Anyone may cancel it, under that wheel's lock. The
+//! core loop fires: it takes wakers out under the lock and wakes after it, so a timer's memory is not
+//! touched any more when its owner can know that it has fired.
+//!
+//! Interrupt handlers take no lock: they read the published deadline.
+
+use core::ptr::NonNull;
+use core::task::Waker;
+
+use super::wheel::{State, Step, Timer, Wheel};
+use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::{CoreId, MAX_CORES, percpu, timer};
+use crate::sync::{PreemptGuard, SpinLock};
+
+/// A tick of the wheels in clock ticks, as a power of two: 65 microseconds at 62.5 MHz.
+const TICK_SHIFT: u32 = 12;
+const NONE: u64 = u64::MAX;
+/// Wakers taken out at once.
+const BATCH: usize = 16;
+
+struct PerCore {
+    wheel: SpinLock<Wheel>,
+    /// When there is something to do next, in clock ticks.
+    next: AtomicU64,
+}
+
+static CORES: [PerCore; MAX_CORES] =
+    [const { PerCore { wheel: SpinLock::new(Wheel::new()), next: AtomicU64::new(NONE) } }; MAX_CORES];
+/// Timers that count as work and have not fired, or whose waker was not called yet.
+static PENDING: AtomicU64 = AtomicU64::new(0);
+static FIRED: AtomicU64 = AtomicU64::new(0);
+
+/// When `core` has a timer to fire next, in clock ticks.
+#[inline]
+pub fn next_deadline(core: CoreId) -> Option<u64> {
+    // Relaxed: written by the core itself, or by one that cancels and can only make it later.
+    match CORES[core.index()].next.load(Ordering::Relaxed) {
+        NONE => None,
+        deadline => Some(deadline),
+    }
+}
+
+/// How many timers are pending that count as work.
+pub fn pending() -> u64 {
+    // Acquire: pairs with the release of the decrement, which comes after the wake-up.
+    PENDING.load(Ordering::Acquire)
+}
+
+/// How many timers have fired.
+pub fn fired() -> u64 {
+    // Relaxed: a statistic.
+    FIRED.load(Ordering::Relaxed)
+}
+
+fn publish(core: usize, wheel: &Wheel) {
+    let next = wheel.next_tick().map_or(NONE, |tick| (tick << TICK_SHIFT).max(1));
+    // Relaxed: as in `next_deadline`.
+    CORES[core].next.store(next, Ordering::Relaxed);
+}
+
+/// Arms a timer on the calling core. Returns the core.
+///
+/// # Safety
+/// The timer stays where it is until it has fired or [`cancel`] was called.
+pub(super) unsafe fn arm(timer: NonNull<Timer>, deadline: u64) -> usize {
+    let _here = PreemptGuard::new();
+    let core = percpu::core_number();
+    let mut wheel = CORES[core].wheel.lock();
+    // SAFETY: under the lock, and by contract.
+    unsafe {
+        if !timer.as_ref().background {
+            // Relaxed: its process runs, so nobody can take the system to be out of work meanwhile.
+            PENDING.fetch_add(1, Ordering::Relaxed);
+        }
+        // Rounded up: never early.
+        wheel.insert(timer, (deadline >> TICK_SHIFT) + 1);
+    }
+    publish(core, &wheel);
+    drop(wheel);
+    if let Some(next) = CoreId::new(core).and_then(next_deadline) {
+        timer::arm_if_earlier(next);
+    }
+    core
+}
+
+/// Takes a timer back, wherever it is. Afterwards its memory is the owner's alone.
+///
+/// # Safety
+/// The timer was armed on `core`.
+pub(super) unsafe fn cancel(timer: NonNull<Timer>, core: usize) {
+    let mut wheel = CORES[core].wheel.lock();
+    // SAFETY: under the lock, and by contract. One that has fired is in no wheel.
+    unsafe {
+        if timer.as_ref().state == State::Armed {
+            wheel.remove(timer);
+            publish(core, &wheel);
+            if !timer.as_ref().background {
+                // Relaxed: as in `arm`.
+                PENDING.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Whether a timer has fired; if not, `waker` is woken when it does.
+///
+/// # Safety
+/// The timer was armed on `core`.
+pub(super) unsafe fn check(mut timer: NonNull<Timer>, core: usize, waker: &Waker) -> bool {
+    let _wheel = CORES[core].wheel.lock();
+    // SAFETY: under the lock, and by contract.
+    let timer = unsafe { timer.as_mut() };
+    if timer.state == State::Fired {
+        return true;
+    }
+    if !timer.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
+        timer.waker = Some(waker.clone());
+    }
+    false
+}
+
+/// Fires what is due on `core` at clock time `now`, in at most `most` steps. Whether more is due. Called by
+/// the core itself, in its loop.
+pub fn expire(core: CoreId, now: u64, most: usize) -> bool {
+    let slot = &CORES[core.index()];
+    let mut left = most;
+    loop {
+        let mut wakers: [Option<Waker>; BATCH] = [const { None }; BATCH];
+        let (mut count, mut work, mut done) = (0, 0, false);
+        {
+            let mut wheel = slot.wheel.lock();
+            while count < BATCH && left > 0 {
+                match wheel.step(now >> TICK_SHIFT) {
+                    None => {
+                        done = true;
+                        break;
+                    }
+                    Some(Step::Cascaded) => left -= 1,
+                    Some(Step::Fired { waker, background }) => {
+                        left -= 1;
+                        wakers[count] = waker;
+                        count += 1;
+                        work += u64::from(!background);
+                    }
+                }
+            }
+            publish(core.index(), &wheel);
+        }
+        for waker in wakers.iter_mut().filter_map(Option::take) {
+            waker.wake();
+        }
+        // Relaxed: a statistic.
+        FIRED.fetch_add(count as u64, Ordering::Relaxed);
+        // Release: the processes were woken before; pairs with `pending`.
+        PENDING.fetch_sub(work, Ordering::Release);
+        if done {
+            return false;
+        }
+        if left == 0 {
+            return true;
+        }
+    }
+}

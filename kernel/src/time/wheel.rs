@@ -1,0 +1,276 @@
+//! A hierarchical timing wheel: constant-time arming and cancelling, firing in order of time.
+//!
+//! Level 0 has a slot for each of the next 64 ticks, level 1 for each of the next 64 times 64, and so on;
+//! a timer lies in the level of the highest digit (base 64) in which its tick differs from the wheel's. When
+//! the wheel reaches a slot of a higher level, that slot's timers *cascade*: each is put in again, lower.
+//! A bit mask for each level says which slots are occupied, so empty stretches of time cost nothing.
+//!
+//! After Varghese and Lauck, "Hashed and hierarchical timing wheels" (1987), with the tickless search that
+//! later systems added. One step takes one timer out of a slot, to fire or to cascade, so a caller can
+//! bound its work whatever the number of timers.
+
+use core::ptr::{self, NonNull};
+use core::task::Waker;
+
+const LEVELS: usize = 8;
+const SLOT_BITS: u32 = 6;
+const SLOTS: usize = 1 << SLOT_BITS;
+/// Timers further away than this fire early; at 64 microseconds a tick that is after 500 years.
+const MOST_TICKS: u64 = (1 << (SLOT_BITS * LEVELS as u32)) - 1;
+
+/// What has become of a timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Not in a wheel.
+    Idle,
+    /// In a wheel.
+    Armed,
+    /// Its time has come; it is in no wheel any more.
+    Fired,
+}
+
+/// One timer, in memory of its owner's. In a wheel it belongs to that, under the wheel's lock.
+pub(super) struct Timer {
+    previous: *mut Timer,
+    next: *mut Timer,
+    tick: u64,
+    level: u8,
+    slot: u8,
+    /// What has become of it.
+    pub state: State,
+    /// Whether it does not count as work.
+    pub background: bool,
+    /// Who is woken.
+    pub waker: Option<Waker>,
+}
+
+impl Timer {
+    pub(super) const fn new(background: bool) -> Self {
+        Self {
+            previous: ptr::null_mut(),
+            next: ptr::null_mut(),
+            tick: 0,
+            level: 0,
+            slot: 0,
+            state: State::Idle,
+            background,
+            waker: None,
+        }
+    }
+}
+
+/// Timers in order of time.
+pub(super) struct Wheel {
+    /// The tick up to which everything has fired.
+    now: u64,
+    occupied: [u64; LEVELS],
+    slots: [[*mut Timer; SLOTS]; LEVELS],
+}
+
+// SAFETY: the timers in a wheel are used under its lock only, from whatever core.
+unsafe impl Send for Wheel {}
+
+/// The occupied slot that comes next.
+struct NextSlot {
+    level: usize,
+    slot: usize,
+    /// When it begins.
+    tick: u64,
+}
+
+impl Wheel {
+    pub(super) const fn new() -> Self {
+        Self { now: 0, occupied: [0; LEVELS], slots: [[ptr::null_mut(); SLOTS]; LEVELS] }
+    }
+
+    /// Puts a timer in, to fire at `tick` or at once if that has passed.
+    ///
+    /// # Safety
+    /// The timer stays where it is until it has fired or was taken out, and is in no wheel.
+    pub(super) unsafe fn insert(&mut self, timer: NonNull<Timer>, tick: u64) {
+        let tick = tick.clamp(self.now, self.now.saturating_add(MOST_TICKS));
+        let differing = (self.now ^ tick) | (SLOTS as u64 - 1);
+        let level = (((63 - differing.leading_zeros()) / SLOT_BITS) as usize).min(LEVELS - 1);
+        let slot = (tick >> (SLOT_BITS * level as u32)) as usize % SLOTS;
+        let first = self.slots[level][slot];
+        // SAFETY: the timer is the caller's, and becomes the wheel's; so is the first in the slot.
+        unsafe {
+            let timer = &mut *timer.as_ptr();
+            timer.tick = tick;
+            timer.level = level as u8;
+            timer.slot = slot as u8;
+            timer.state = State::Armed;
+            timer.previous = ptr::null_mut();
+            timer.next = first;
+            if let Some(first) = first.as_mut() {
+                first.previous = timer;
+            }
+        }
+        self.slots[level][slot] = timer.as_ptr();
+        self.occupied[level] |= 1 << slot;
+    }
+
+    /// Takes a timer out.
+    ///
+    /// # Safety
+    /// It is in this wheel.
+    pub(super) unsafe fn remove(&mut self, timer: NonNull<Timer>) {
+        // SAFETY: by contract, so its neighbours are in this wheel too.
+        unsafe {
+            let timer = &mut *timer.as_ptr();
+            let (level, slot) = (timer.level as usize, timer.slot as usize);
+            match timer.previous.as_mut() {
+                Some(previous) => previous.next = timer.next,
+                None => self.slots[level][slot] = timer.next,
+            }
+            if let Some(next) = timer.next.as_mut() {
+                next.previous = timer.previous;
+            }
+            if self.slots[level][slot].is_null() {
+                self.occupied[level] &= !(1 << slot);
+            }
+            timer.state = State::Idle;
+        }
+    }
+
+    /// When there is something to do next: a timer to fire, or a slot to cascade.
+    pub(super) fn next_tick(&self) -> Option<u64> {
+        self.next_slot().map(|next| next.tick)
+    }
+
+    /// The earliest occupied slot; of several that begin at once the highest, which has to cascade first.
+    fn next_slot(&self) -> Option<NextSlot> {
+        let mut best: Option<NextSlot> = None;
+        for level in 0..LEVELS {
+            if self.occupied[level] == 0 {
+                continue;
+            }
+            let shift = SLOT_BITS * level as u32;
+            let here = self.now >> shift;
+            let ahead = self.occupied[level].rotate_right((here % SLOTS as u64) as u32).trailing_zeros();
+            let tick = ((here + u64::from(ahead)) << shift).max(self.now);
+            if best.as_ref().is_none_or(|best| tick <= best.tick) {
+                let slot = ((here + u64::from(ahead)) % SLOTS as u64) as usize;
+                best = Some(NextSlot { level, slot, tick });
+            }
+        }
+        best
+    }
+
+    /// One step towards `tick`: fires one timer, whose waker is returned, or cascades one. `None` when
+    /// everything up to `tick` has fired.
+    pub(super) fn step(&mut self, tick: u64) -> Option<Step> {
+        let Some(next) = self.next_slot().filter(|next| next.tick <= tick) else {
+            self.now = self.now.max(tick);
+            return None;
+        };
+        self.now = next.tick;
+        let timer = NonNull::new(self.slots[next.level][next.slot])?;
+        // SAFETY: it is in this wheel, under whose lock the caller works.
+        unsafe {
+            self.remove(timer);
+            let timer_ref = &mut *timer.as_ptr();
+            if timer_ref.tick > self.now {
+                self.insert(timer, timer_ref.tick);
+                return Some(Step::Cascaded);
+            }
+            timer_ref.state = State::Fired;
+            Some(Step::Fired { waker: timer_ref.waker.take(), background: timer_ref.background })
+        }
+    }
+}
+
+/// What a step did.
+pub(super) enum Step {
+    /// A timer moved to a lower level.
+    Cascaded,
+    /// A timer fired.
+    Fired {
+        /// Who is to be woken.
+        waker: Option<Waker>,
+        /// Whether it did not count as work.
+        background: bool,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{State, Step, Timer, Wheel};
+    use std::collections::BTreeMap;
+    use std::ptr::NonNull;
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, bound: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0 % bound
+        }
+    }
+
+    fn pointer(timer: &mut Timer) -> NonNull<Timer> {
+        NonNull::from(timer)
+    }
+
+    #[test]
+    fn it_agrees_with_a_sorted_map() {
+        let mut random = Random(42);
+        for range in [10, 70, 5_000, 1 << 20, 1 << 40] {
+            let mut timers: Vec<_> = (0..500).map(|_| Box::new(Timer::new(false))).collect();
+            let mut wheel = Wheel::new();
+            let mut model: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+            let mut now = 0;
+            for round in 0..500 {
+                let tick = now + random.below(range);
+                // SAFETY: the timers outlive the wheel and are put in once.
+                unsafe { wheel.insert(pointer(&mut timers[round]), tick) };
+                model.entry(tick).or_default().push(round);
+                if random.below(3) == 0
+                    && let Some((&tick, _)) = model.iter().next()
+                {
+                    let cancelled = model.get_mut(&tick).and_then(Vec::pop).expect("not empty");
+                    if model[&tick].is_empty() {
+                        model.remove(&tick);
+                    }
+                    // SAFETY: the model says that it is in the wheel.
+                    unsafe { wheel.remove(pointer(&mut timers[cancelled])) };
+                }
+                now += random.below(range / 10 + 1);
+                while wheel.step(now).is_some() {}
+                let later = model.split_off(&(now + 1));
+                for index in std::mem::replace(&mut model, later).into_values().flatten() {
+                    assert_eq!(timers[index].state, State::Fired, "due at or before {now}");
+                }
+                for &index in model.values().flatten() {
+                    assert_eq!(timers[index].state, State::Armed, "due after {now}");
+                }
+                assert!(wheel.next_tick() <= model.keys().next().copied().or(wheel.next_tick()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_million_timers_never_make_one_step_long() {
+        const COUNT: usize = 1_000_000;
+        let mut timers: Vec<_> = (0..COUNT).map(|_| Timer::new(false)).collect();
+        let mut random = Random(7);
+        let mut wheel = Wheel::new();
+        for timer in &mut timers {
+            // SAFETY: the vector is not moved any more, and outlives the wheel.
+            unsafe { wheel.insert(NonNull::from(timer), random.below(1 << 30)) };
+        }
+        let (mut fired, mut cascaded) = (0, 0);
+        // Each step handles one timer, so the work is the number of steps.
+        while let Some(step) = wheel.step(1 << 30) {
+            match step {
+                Step::Fired { .. } => fired += 1,
+                Step::Cascaded => cascaded += 1,
+            }
+        }
+        assert_eq!(fired, COUNT);
+        // A timer cascades at most once for each level below the one it began in: 2^30 is in level 4.
+        assert!(cascaded <= 4 * COUNT, "{cascaded} cascades");
+    }
+}

@@ -1,0 +1,17 @@
+//! In-kernel tests: a registry and a runner, on stable Rust.
+//!
+//! A suite is an image: it declares its tests with [`kernel_test!`] and ends with [`suite!`]. The runner
+//! runs them one after another, by name, each as a process of its own, so that one that panics or hangs
+//! does not hide the others. It reports over the serial line; `cargo xtask test` reads the report.
+#![no_std]
+
+extern crate alloc;
+
+pub mod failure;
+pub mod registry;
+pub mod runner;
+
+pub use failure::{Failure, Outcome};
+pub use linkme;
+pub use magpie_boot;
+pub use registry::{TESTS, Test};

@@ -1,0 +1,81 @@
+//! Runs the tests of an image, one after another, and reports each.
+//!
+//! Boot arguments: `filter=<substring of a name>`, `timeout=<seconds for one test>`. A test that times
+//! out is left behind, suspended or waiting, and the next one starts; the scheduler keeps it from
+//! holding a core.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use magpie::log::text;
+use magpie::{machine, sched, time};
+
+use crate::{TESTS, Test};
+
+/// How long a test may take when the boot arguments do not say.
+const DEFAULT_TIMEOUT_SECONDS: u64 = 60;
+
+enum Verdict {
+    Passed,
+    Failed(alloc::string::String),
+}
+
+/// Runs every test whose name matches. Returns whether all passed.
+pub async fn run() -> bool {
+    let filter = machine::argument("filter").unwrap_or("");
+    let timeout = machine::argument("timeout").and_then(|seconds| seconds.parse().ok());
+    let timeout = Duration::from_secs(timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS));
+    let mut tests: Vec<&Test> = TESTS.iter().filter(|test| test.name.contains(filter)).collect();
+    tests.sort_unstable_by_key(|test| test.name);
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for test in tests {
+        if machine::cores() < test.cores {
+            text!("@test skip {}: needs {} cores", test.name, test.cores);
+            skipped += 1;
+            continue;
+        }
+        text!("@test start {}", test.name);
+        let begin = time::Instant::now();
+        match run_one(test, timeout).await {
+            Verdict::Passed => {
+                text!("@test ok {} {}", test.name, begin.elapsed().as_millis());
+                passed += 1;
+            }
+            Verdict::Failed(reason) => {
+                text!("@test fail {}: {}", test.name, reason);
+                failed += 1;
+            }
+        }
+    }
+    text!("@test done {passed} {failed} {skipped}");
+    failed == 0
+}
+
+async fn run_one(test: &Test, timeout: Duration) -> Verdict {
+    let handle = match sched::spawn((test.start)()) {
+        Ok(handle) => handle,
+        Err(error) => return Verdict::Failed(alloc::format!("not started: {error:?}")),
+    };
+    match time::background_timeout(timeout, handle).await {
+        Ok(Ok(Ok(()))) => Verdict::Passed,
+        Ok(Ok(Err(failure))) => Verdict::Failed(failure.0),
+        Ok(Err(error)) => Verdict::Failed(alloc::format!("{error:?}: see the panic or register dump above")),
+        Err(_) => Verdict::Failed(alloc::format!("no result within {} s", timeout.as_secs())),
+    }
+}
+
+/// Ends a suite: the image's entry point, which runs every test declared in it.
+#[macro_export]
+macro_rules! suite {
+    () => {
+        $crate::magpie_boot::entry!(main);
+
+        async fn main() -> $crate::magpie_boot::ExitCode {
+            if $crate::runner::run().await {
+                $crate::magpie_boot::ExitCode::Success
+            } else {
+                $crate::magpie_boot::ExitCode::Failure
+            }
+        }
+    };
+}

@@ -1,0 +1,109 @@
+//! Priorities, and the bounds of waiting that follow from them.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use magpie::arch::CoreId;
+use magpie::sched::{self, Priority, Setting, Spawn, yield_now};
+use magpie::sync::SpinLock;
+use magpie_tests::{ensure, ensure_eq, kernel_test};
+
+kernel_test! {
+    /// On one core, what waits runs in order of priority.
+    async fn more_urgent_goes_first() -> Outcome {
+        let order = Arc::new(SpinLock::new(Vec::new()));
+        let gather = order.clone();
+        // A `Max` process starts the others, so that none runs before all wait.
+        let starter = Spawn::new().pinned(CoreId::BOOT).priority(Priority::Max).start(async move {
+            let mut handles = Vec::new();
+            for priority in [Priority::Low, Priority::Normal, Priority::High] {
+                let order = gather.clone();
+                let body = async move { order.lock().push(priority) };
+                handles.push(Spawn::new().pinned(CoreId::BOOT).priority(priority).start(body));
+            }
+            handles
+        });
+        let starter = starter.map_err(|error| magpie_tests::Failure(alloc::format!("{error:?}")))?;
+        let Ok(handles) = starter.await else { return Err("the starter crashed".into()) };
+        for handle in handles {
+            let Ok(handle) = handle else { return Err("a process was not started".into()) };
+            ensure!(handle.await.is_ok(), "a process crashed");
+        }
+        ensure_eq!(*order.lock(), [Priority::High, Priority::Normal, Priority::Low], "order of running");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// `Low` runs once for every 8 `Normal` turns while both wait: never starved, never more.
+    async fn low_gets_one_turn_in_nine() -> Outcome {
+        const LOW_TURNS: u64 = 100;
+        let normal_turns = Arc::new(AtomicU64::new(0));
+        let stop = Arc::new(AtomicBool::new(false));
+        let pinned = Spawn::new().pinned(CoreId::BOOT);
+        let mut normals = Vec::new();
+        for _ in 0..3 {
+            let (turns, stop) = (normal_turns.clone(), stop.clone());
+            normals.push(pinned.start(async move {
+                while !stop.load(Ordering::Relaxed) {
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    yield_now().await;
+                }
+            }));
+        }
+        let turns = normal_turns.clone();
+        let low = pinned.priority(Priority::Low).start(async move {
+            yield_now().await;
+            let before = turns.load(Ordering::Relaxed);
+            for _ in 0..LOW_TURNS {
+                yield_now().await;
+            }
+            turns.load(Ordering::Relaxed) - before
+        });
+        let Ok(low) = low else { return Err("the low process was not started".into()) };
+        let during = low.await;
+        stop.store(true, Ordering::Relaxed);
+        let Ok(during) = during else { return Err("the low process crashed".into()) };
+        for normal in normals.into_iter().flatten() {
+            let _ = normal.await;
+        }
+        let share = sched::setting(Setting::NormalPerLow);
+        // This test's own process is `Normal` too, and waits; so the share is exact but for the ends.
+        ensure!(
+            (LOW_TURNS * (share - 1)..=LOW_TURNS * (share + 1)).contains(&during),
+            "{during} normal turns during {LOW_TURNS} low turns; {share} each are promised"
+        );
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Two processes that wake each other through the fast lane do not starve a third.
+    async fn the_fast_lane_starves_nobody() -> Outcome {
+        let stop = Arc::new(AtomicBool::new(false));
+        let pinned = Spawn::new().affinity(1);
+        let mut players = Vec::new();
+        for _ in 0..2 {
+            let stop = stop.clone();
+            players.push(pinned.start(async move {
+                while !stop.load(Ordering::Relaxed) {
+                    yield_now().await;
+                }
+            }));
+        }
+        let third = pinned.start(async {
+            for _ in 0..1000 {
+                yield_now().await;
+            }
+        });
+        let Ok(third) = third else { return Err("the third process was not started".into()) };
+        let ended = third.await;
+        stop.store(true, Ordering::Relaxed);
+        for player in players.into_iter().flatten() {
+            let _ = player.await;
+        }
+        ensure!(ended.is_ok(), "the third process crashed");
+        Ok(())
+    }
+}

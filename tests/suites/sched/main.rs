@@ -1,0 +1,14 @@
+//! The scheduler's promises, checked in the booted kernel.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod affinity;
+mod crash;
+mod fairness;
+mod preemption;
+mod stealing;
+mod wake_up;
+
+magpie_tests::suite!();

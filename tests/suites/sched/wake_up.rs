@@ -1,0 +1,123 @@
+//! No wake-up is lost, and the end of work is noticed, neither early nor late.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::poll_fn;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::task::{Poll, Waker};
+use core::time::Duration;
+
+use magpie::arch::CoreId;
+use magpie::sched::{self, Spawn, yield_now};
+use magpie::sync::SpinLock;
+use magpie::{machine, time};
+use magpie_tests::{ensure, ensure_eq, kernel_test};
+
+/// A counter that can be awaited.
+struct Signal {
+    value: AtomicU64,
+    waiting: SpinLock<Option<Waker>>,
+}
+
+impl Signal {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { value: AtomicU64::new(0), waiting: SpinLock::new(None) })
+    }
+
+    fn raise(&self, value: u64) {
+        self.value.store(value, Ordering::Release);
+        let waker = self.waiting.lock().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    async fn reaches(&self, value: u64) {
+        poll_fn(|context| {
+            let mut waiting = self.waiting.lock();
+            if self.value.load(Ordering::Acquire) >= value {
+                return Poll::Ready(());
+            }
+            *waiting = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+kernel_test! {
+    /// Two processes on two cores wake each other many times; each core goes idle in between, so the
+    /// wake-up hits the moment of going idle again and again.
+    #[cores(2)]
+    async fn no_wake_up_is_lost_between_two_cores() -> Outcome {
+        const ROUNDS: u64 = 20_000;
+        let (there, back) = (Signal::new(), Signal::new());
+        let Some(far) = CoreId::new(machine::cores() - 1) else { return Err("no such core".into()) };
+        let (a, b) = (there.clone(), back.clone());
+        let ponger = Spawn::new().pinned(far).start(async move {
+            for round in 1..=ROUNDS {
+                a.reaches(round).await;
+                b.raise(round);
+            }
+        });
+        let pinger = Spawn::new().pinned(CoreId::BOOT).start(async move {
+            for round in 1..=ROUNDS {
+                there.raise(round);
+                back.reaches(round).await;
+            }
+        });
+        for handle in [ponger, pinger] {
+            let Ok(handle) = handle else { return Err("a process was not started".into()) };
+            ensure!(handle.await.is_ok(), "a process crashed");
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// `out_of_work` resolves when all that was started has ended, including what sleeps.
+    async fn out_of_work_is_never_early() -> Outcome {
+        for round in 0..20 {
+            let left = Arc::new(AtomicU64::new(0));
+            let mut handles = Vec::new();
+            for i in 0..50u64 {
+                left.fetch_add(1, Ordering::Relaxed);
+                let left = left.clone();
+                let handle = sched::spawn(async move {
+                    yield_now().await;
+                    if i % 10 == 0 {
+                        time::sleep(Duration::from_millis(2)).await;
+                    }
+                    left.fetch_sub(1, Ordering::Relaxed);
+                });
+                let Ok(handle) = handle else { return Err("a process was not started".into()) };
+                handles.push(handle);
+            }
+            sched::out_of_work().await;
+            ensure_eq!(left.load(Ordering::Relaxed), 0, alloc::format!("processes left in round {round}"));
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// A sleeper is not woken early, and sleepers on every core are all woken.
+    async fn sleepers_wake_in_time() -> Outcome {
+        let mut handles = Vec::new();
+        for core in (0..machine::cores()).filter_map(CoreId::new) {
+            for milliseconds in [1u64, 3, 7] {
+                let handle = Spawn::new().pinned(core).start(async move {
+                    let begin = time::Instant::now();
+                    time::sleep(Duration::from_millis(milliseconds)).await;
+                    begin.elapsed() >= Duration::from_millis(milliseconds)
+                });
+                let Ok(handle) = handle else { return Err("a process was not started".into()) };
+                handles.push(handle);
+            }
+        }
+        for handle in handles {
+            ensure_eq!(handle.await, Ok(true), "whether the sleeper slept long enough");
+        }
+        Ok(())
+    }
+}
