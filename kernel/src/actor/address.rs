@@ -10,9 +10,10 @@ use core::ptr::NonNull;
 
 use super::behaviour::{Actor, Message, Receive};
 use super::cell::CellHeader;
-use super::envelope;
-use super::mailbox::{Mailbox, directory};
-use super::segment::Segment;
+use super::envelope::Target;
+use super::recipient::Recipient;
+use super::send::{self, SendError};
+use super::spawn;
 use super::word::Word;
 
 /// The address of an actor of type `A`.
@@ -49,39 +50,6 @@ impl<A> fmt::Debug for Addr<A> {
     }
 }
 
-/// Why a message was not sent; it comes back.
-#[derive(PartialEq, Eq)]
-pub enum SendError<M> {
-    /// The actor has ended.
-    Ended(M),
-    /// No memory for a message of this size, or for the mailbox to grow. Nothing else was lost.
-    OutOfMemory(M),
-}
-
-impl<M> SendError<M> {
-    /// The message.
-    pub fn into_message(self) -> M {
-        match self {
-            Self::Ended(message) | Self::OutOfMemory(message) => message,
-        }
-    }
-}
-
-impl<M> fmt::Debug for SendError<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl<M> fmt::Display for SendError<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ended(_) => "the actor has ended",
-            Self::OutOfMemory(_) => "out of memory: the message was not sent",
-        })
-    }
-}
-
 impl<A: Actor> Addr<A> {
     #[inline(always)]
     pub(super) fn new(cell: NonNull<CellHeader>, word: Word) -> Self {
@@ -97,43 +65,44 @@ impl<A: Actor> Addr<A> {
     where
         A: Receive<M>,
     {
-        if !self.is_alive() {
-            return Err(SendError::Ended(message));
-        }
-        let packed = match envelope::pack(message) {
-            Ok(packed) => packed,
-            Err(message) => return Err(SendError::OutOfMemory(message)),
-        };
-        let bytes = const { envelope::size_of_envelope::<M>() };
-        let mailbox = directory::get(self.word.mailbox());
-        let mut inside = mailbox.inside.lock();
-        if inside.closed {
-            return Err(SendError::Ended(packed.unpack()));
-        }
-        let place = loop {
-            if let Some(place) = inside.queue.reserve(bytes) {
-                break place;
-            }
-            drop(inside);
-            if !grow(mailbox, bytes) {
-                return Err(SendError::OutOfMemory(packed.unpack()));
-            }
-            inside = mailbox.inside.lock();
-            if inside.closed {
-                return Err(SendError::Ended(packed.unpack()));
-            }
-        };
-        // SAFETY: the queue reserved that many bytes, aligned; an address is made for a cell of kind `A`.
-        unsafe { envelope::write::<A, M>(place, self.cell, self.word, packed) };
-        let messages = inside.queue.messages();
-        mailbox.set_waiting(messages);
-        if messages == 1 {
-            // The first one is responsible for waking the owner, while the lock keeps the executor alive.
-            // SAFETY: the mailbox is open, and cannot be closed while the lock is held.
-            unsafe { mailbox.shared() }.notify(mailbox);
-        }
-        drop(inside);
+        send::send(Target::new::<A>(self.cell, self.word), message)?;
         Ok(self)
+    }
+
+    /// Sends a copy of a message to each of several actors; at the first that cannot be reached it stops,
+    /// and says how many were.
+    ///
+    /// # Errors
+    /// As [`Addr::send`], for the first one that failed.
+    pub fn send_to_all<M: Message + Clone>(all: &[Self], message: &M) -> Result<usize, (usize, SendError<M>)>
+    where
+        A: Receive<M>,
+    {
+        for (sent, addr) in all.iter().enumerate() {
+            addr.send(message.clone()).map_err(|error| (sent, error))?;
+        }
+        Ok(all.len())
+    }
+
+    /// The same actor, as somewhere to send messages of one type to.
+    pub fn recipient<M: Message>(&self) -> Recipient<M>
+    where
+        A: Receive<M>,
+    {
+        Recipient::new(Target::new::<A>(self.cell, self.word))
+    }
+
+    /// Takes the state of an actor that has ended with [`Outcome::Finished`](super::Outcome), once.
+    pub fn take(self) -> Option<A> {
+        spawn::take(self)
+    }
+
+    pub(super) fn cell(&self) -> NonNull<CellHeader> {
+        self.cell
+    }
+
+    pub(super) fn word(&self) -> Word {
+        self.word
     }
 
     pub(super) fn mailbox(&self) -> super::mailbox::MailboxIndex {
@@ -147,22 +116,4 @@ impl<A: Actor> Addr<A> {
         let word = unsafe { self.cell.as_ref() }.word();
         word == self.word || word.is_same_actor(self.word)
     }
-}
-
-/// Gives a mailbox another segment with room for `bytes`, allocated outside its lock. Whether it could.
-#[cold]
-#[inline(never)]
-fn grow(mailbox: &Mailbox, bytes: usize) -> bool {
-    let capacity = mailbox.inside.lock().queue.next_capacity_bytes(bytes);
-    let Some(segment) = Segment::new(capacity) else { return false };
-    let mut inside = mailbox.inside.lock();
-    // Another sender, or a gulp, may have made room meanwhile.
-    if inside.queue.has_room(bytes) {
-        drop(inside);
-        // SAFETY: just made, and empty.
-        unsafe { Segment::free(segment) };
-    } else {
-        inside.queue.extend(segment);
-    }
-    true
 }

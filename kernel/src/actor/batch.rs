@@ -8,6 +8,7 @@ use core::ptr::{self, NonNull};
 
 use alloc::boxed::Box;
 
+use super::copy_queue::Gulp;
 use super::envelope::Envelope;
 use super::mailbox::Mailbox;
 use super::segment::Segment;
@@ -25,9 +26,13 @@ pub(super) struct Batch {
     segment: AtomicPtr<Segment>,
     /// Where it came from.
     mailbox: AtomicPtr<Mailbox>,
+    /// The delivery loop is at work: the interrupt may split the batch.
+    armed: AtomicBool,
     /// The interrupt has handed the rest to another batch: this one ends with the envelope at `split_at`.
     is_split: AtomicBool,
     split_at: AtomicPtr<u8>,
+    /// After a split: it delivers what was in the side queue.
+    drains: AtomicBool,
     /// The last envelope whose behaviour ended its actor.
     ended_at: AtomicPtr<u8>,
 }
@@ -40,8 +45,10 @@ impl Batch {
             end: AtomicPtr::new(ptr::null_mut()),
             segment: AtomicPtr::new(ptr::null_mut()),
             mailbox: AtomicPtr::new(ptr::null_mut()),
+            armed: AtomicBool::new(false),
             is_split: AtomicBool::new(false),
             split_at: AtomicPtr::new(ptr::null_mut()),
+            drains: AtomicBool::new(false),
             ended_at: AtomicPtr::new(ptr::null_mut()),
         };
         Some(NonNull::from(Box::leak(mem::try_box(batch).ok()?)))
@@ -54,22 +61,35 @@ impl Batch {
         drop(unsafe { Box::from_raw(this.as_ptr()) });
     }
 
-    /// Begins with a chain that was gulped from `mailbox`.
-    pub(super) fn begin(&self, mailbox: &'static Mailbox, first: NonNull<Segment>) {
+    /// Begins with what was gulped from `mailbox`.
+    pub(super) fn begin(&self, mailbox: &'static Mailbox, gulp: Gulp) {
         self.mailbox.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
         // SAFETY: the chain was gulped, so it is ours.
-        let used = unsafe { first.as_ref() }.used_bytes;
-        let begin = Segment::begin(first);
-        // SAFETY: within the segment.
-        self.set_place(first, begin, unsafe { begin.add(used) });
+        self.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
+    }
+
+    /// Delivery begins: the interrupt may split the batch from now on.
+    #[inline(always)]
+    pub(super) fn arm(&self) {
+        self.armed.store(true, Ordering::Relaxed);
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
+
+    /// Delivery has ended, or its activation is gone. Preemption is off.
+    #[inline(always)]
+    pub(super) fn disarm(&self) {
+        self.armed.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the interrupt may split the batch.
+    pub(super) fn is_armed(&self) -> bool {
+        self.armed.load(Ordering::Relaxed)
     }
 
     /// Goes on in `segment` from `position` to `end`.
     pub(super) fn set_place(&self, segment: NonNull<Segment>, position: NonNull<u8>, end: NonNull<u8>) {
         self.position.store(position.as_ptr(), Ordering::Relaxed);
         self.end.store(end.as_ptr(), Ordering::Relaxed);
-        // Last: an interrupt takes the batch for active from here on.
-        core::sync::atomic::compiler_fence(Ordering::SeqCst);
         self.segment.store(segment.as_ptr(), Ordering::Relaxed);
     }
 
@@ -109,8 +129,16 @@ impl Batch {
         self.position.store(unsafe { envelope.cast::<u8>().add(bytes) }.as_ptr(), Ordering::Relaxed);
     }
 
-    pub(super) fn end(&self) -> *mut u8 {
-        self.end.load(Ordering::Relaxed)
+    /// Where its envelopes end. There is a batch.
+    pub(super) fn end(&self) -> NonNull<u8> {
+        // SAFETY: set from a pointer that is not null.
+        unsafe { NonNull::new_unchecked(self.end.load(Ordering::Relaxed)) }
+    }
+
+    /// The envelope that comes next, or the end. There is a batch.
+    pub(super) fn position(&self) -> NonNull<u8> {
+        // SAFETY: as above.
+        unsafe { NonNull::new_unchecked(self.position.load(Ordering::Relaxed)) }
     }
 
     /// The interrupt hands everything after `envelope` to another batch.
@@ -134,6 +162,18 @@ impl Batch {
     /// The envelope that the batch was split at.
     pub(super) fn held(&self) -> Option<NonNull<Envelope>> {
         NonNull::new(self.split_at.load(Ordering::Relaxed).cast())
+    }
+
+    /// After a split: begins with what was in the side queue.
+    pub(super) fn begin_drain(&self, gulp: Gulp) {
+        self.drains.store(true, Ordering::Relaxed);
+        // SAFETY: the chain was taken from the side queue, so it is ours.
+        self.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
+    }
+
+    /// Whether it delivers what was in the side queue.
+    pub(super) fn drains(&self) -> bool {
+        self.drains.load(Ordering::Relaxed)
     }
 
     /// The behaviour of this envelope ended its actor.

@@ -2,8 +2,10 @@
 
 use super::address::Addr;
 use super::cell::CellHeader;
-use super::executor::{ExecutorHandle, SpawnError};
+use super::handle::ExecutorHandle;
 use super::mailbox::directory;
+use super::shared::Shared;
+use super::spawn::{self, SpawnError};
 use super::word::Word;
 use core::ptr::NonNull;
 
@@ -38,6 +40,11 @@ pub enum Outcome {
     Continue = 0,
     /// It ends: its state is dropped and its memory freed.
     Delete = 1,
+    /// It ends: its state is dropped, its memory kept for a successor: see [`Addr::respawn`].
+    Destroy = 2,
+    /// It ends: its state is not dropped, but belongs to whoever takes it: see [`Addr::take`], and
+    /// [`StaticActor::take`](super::StaticActor::take).
+    Finished = 3,
 }
 
 /// What a behaviour knows about itself.
@@ -61,7 +68,13 @@ impl<A: Actor> Context<A> {
 
     /// The executor that runs the actor.
     pub fn executor(&self) -> ExecutorHandle {
-        directory::get(self.word.mailbox()).executor()
+        // SAFETY: an executor is inside an `Arc`, and alive while a behaviour of its actors runs.
+        unsafe { ExecutorHandle::of(self.shared()) }
+    }
+
+    fn shared(&self) -> &Shared {
+        // SAFETY: a behaviour is running.
+        unsafe { directory::get(self.word.mailbox()).shared() }
     }
 
     /// Starts another actor on the same executor.
@@ -69,6 +82,15 @@ impl<A: Actor> Context<A> {
     /// # Errors
     /// As [`ExecutorHandle::spawn`].
     pub fn spawn<B: Actor>(&self, actor: B) -> Result<Addr<B>, SpawnError<B>> {
-        self.executor().spawn(actor)
+        let shared = self.shared();
+        spawn::spawn(shared, shared.next_mailbox(), actor)
+    }
+
+    /// Starts another actor in the same mailbox: the two always run on one core, one at a time.
+    ///
+    /// # Errors
+    /// As [`ExecutorHandle::spawn`].
+    pub fn spawn_beside<B: Actor>(&self, actor: B) -> Result<Addr<B>, SpawnError<B>> {
+        spawn::spawn(self.shared(), directory::get(self.word.mailbox()), actor)
     }
 }

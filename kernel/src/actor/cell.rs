@@ -7,7 +7,7 @@
 
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
-use core::mem::{align_of, size_of};
+use core::mem::{MaybeUninit, align_of, size_of};
 use core::ptr::{self, NonNull};
 
 use super::word::Word;
@@ -33,6 +33,19 @@ impl CellHeader {
         Word::from_bits(self.word.load(Ordering::Acquire))
     }
 
+    /// The word, for who only wants to know whether the actor lives.
+    #[inline(always)]
+    pub(super) fn word_relaxed(&self) -> Word {
+        // Relaxed: nothing of the actor's is read after it.
+        Word::from_bits(self.word.load(Ordering::Relaxed))
+    }
+
+    /// Exchanges the word, if it is `from`.
+    pub(super) fn claim(&self, from: Word, to: Word) -> bool {
+        // Acquire: pairs with `set_word`: the claimer sees the state as it was left.
+        self.word.compare_exchange(from.bits(), to.bits(), Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
     /// Changes the word. Release: pairs with [`CellHeader::word`].
     pub(super) fn set_word(&self, word: Word) {
         self.word.store(word.bits(), Ordering::Release);
@@ -40,9 +53,18 @@ impl CellHeader {
 }
 
 #[repr(C)]
-struct Cell<A> {
+pub(super) struct Cell<A> {
     header: CellHeader,
     state: A,
+}
+
+impl<A> Cell<MaybeUninit<A>> {
+    /// A cell of the user's own.
+    #[cfg(not(loom))]
+    pub(super) const fn unused_static() -> Self {
+        let word = AtomicU64::new(Word::UNUSED_STATIC.bits());
+        Self { header: CellHeader { word }, state: MaybeUninit::uninit() }
+    }
 }
 
 /// How actors of one type are kept; one static for each type, compared by address.
@@ -66,7 +88,33 @@ pub(super) const fn kind_of<A: 'static>() -> &'static Kind {
     &Of::<A>::KIND
 }
 
-const fn is_boxed<A>() -> bool {
+/// The kind of what is in a cell. `word` is any word that the cell has had.
+pub(super) fn kind(cell: NonNull<CellHeader>, word: Word) -> &'static Kind {
+    if word.is_static() {
+        // SAFETY: a static cell stands behind its kind, see `StaticActor`.
+        unsafe { cell.cast::<&'static Kind>().sub(1).read() }
+    } else {
+        // SAFETY: other cells lie in chunks, whose headers never change.
+        unsafe { Chunk::of(cell).as_ref() }.kind
+    }
+}
+
+/// Moves the state out of a cell.
+///
+/// # Safety
+/// The cell is of kind `A`, holds a state, and is the caller's; the state is not used again.
+pub(super) unsafe fn take_state<A>(cell: NonNull<CellHeader>) -> A {
+    // SAFETY: by contract.
+    unsafe {
+        if is_boxed::<A>() {
+            *(&raw const (*cell.cast::<Cell<Box<A>>>().as_ptr()).state).read()
+        } else {
+            (&raw const (*cell.cast::<Cell<A>>().as_ptr()).state).read()
+        }
+    }
+}
+
+pub(super) const fn is_boxed<A>() -> bool {
     size_of::<A>() > LARGEST_INLINE_BYTES || align_of::<A>() > 64
 }
 
@@ -143,7 +191,7 @@ impl Chunk {
             chunk.write(Self { kind, next: ptr::null_mut(), cells: cells as u32, first: first as u32 });
             for index in 0..cells {
                 let header = chunk.byte_add(first + index * bytes).cast::<CellHeader>();
-                header.write(CellHeader { word: AtomicU64::new(Word::NEVER_USED.bits()) });
+                header.write(CellHeader { word: AtomicU64::new(Word::UNUSED.bits()) });
             }
         }
         publish(chunk);

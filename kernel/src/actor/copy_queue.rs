@@ -5,51 +5,75 @@
 //! links it: nothing is copied, and the lock is never held over an allocation. The worker gives its empty
 //! segment in exchange for the whole chain, and keeps the largest one for the next exchange; so in steady
 //! state nothing is allocated at all.
+//!
+//! The common path of a send is one comparison with `fast_limit`. A queue that asks for more care (it is
+//! closed, or bounded) has a `fast_limit` of zero, so that every send takes the slow path.
 
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 
 use super::segment::Segment;
 
 /// Envelopes in order, in one or more segments.
 pub(super) struct CopyQueue {
-    /// Where the next envelope goes, and where the last segment ends.
+    /// Where the next envelope goes.
     place: NonNull<u8>,
-    limit: NonNull<u8>,
-    messages: u32,
+    /// Up to where a send may write without a second look: `limit`, or zero.
+    fast_limit: usize,
+    /// Where the last segment ends.
+    limit: usize,
+    /// Where the oldest envelope lies, in the first segment.
+    head: NonNull<u8>,
     first: NonNull<Segment>,
     last: NonNull<Segment>,
     /// Bytes of all segments but the last.
     full_bytes: usize,
+    /// Whether every send takes the slow path.
+    careful: bool,
 }
 
 // SAFETY: the segments belong to the queue, and envelopes carry messages that may change cores.
 unsafe impl Send for CopyQueue {}
 
 /// What a gulp takes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Gulp {
     /// The chain's first segment.
     pub first: NonNull<Segment>,
-    /// How many envelopes are in the chain.
-    pub messages: u32,
+    /// Where its oldest envelope lies.
+    pub head: NonNull<u8>,
 }
 
 impl CopyQueue {
     /// An empty queue that begins with `segment`.
-    pub(super) fn new(segment: NonNull<Segment>) -> Self {
+    pub(super) fn new(segment: NonNull<Segment>, careful: bool) -> Self {
+        let limit = Segment::limit(segment).as_ptr() as usize;
+        let place = Segment::begin(segment);
         Self {
-            place: Segment::begin(segment),
-            limit: Segment::limit(segment),
-            messages: 0,
+            place,
+            fast_limit: if careful { 0 } else { limit },
+            limit,
+            head: place,
             first: segment,
             last: segment,
             full_bytes: 0,
+            careful,
         }
     }
 
-    /// Room for `bytes` at the end, unless the last segment is too full. The caller must write an envelope
-    /// of that size there.
+    /// Room for `bytes` at the end, unless there is none without a second look. The caller must write an
+    /// envelope of that size there.
     #[inline(always)]
+    pub(super) fn reserve_fast(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        let place = self.place;
+        if place.as_ptr() as usize + bytes > self.fast_limit {
+            return None;
+        }
+        // SAFETY: within the segment, by the check above.
+        self.place = unsafe { place.add(bytes) };
+        Some(place)
+    }
+
+    /// As [`Self::reserve_fast`], for a caller who has looked whether the queue is open and within bounds.
     pub(super) fn reserve(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         if !self.has_room(bytes) {
             return None;
@@ -57,21 +81,23 @@ impl CopyQueue {
         let place = self.place;
         // SAFETY: within the segment, by the check above.
         self.place = unsafe { place.add(bytes) };
-        self.messages += 1;
         Some(place)
     }
 
     /// Whether the last segment has room for `bytes`.
-    #[inline(always)]
     pub(super) fn has_room(&self, bytes: usize) -> bool {
-        bytes <= self.limit.as_ptr() as usize - self.place.as_ptr() as usize
+        bytes <= self.limit - self.place.as_ptr() as usize
+    }
+
+    /// From now on every send takes the slow path, or no longer does.
+    pub(super) fn set_careful(&mut self, careful: bool) {
+        self.careful = careful;
+        self.fast_limit = if careful { 0 } else { self.limit };
     }
 
     /// Bytes that a segment must have to follow the last one, for an envelope of `bytes`.
     pub(super) fn next_capacity_bytes(&self, bytes: usize) -> usize {
-        // SAFETY: the queue's segments are alive.
-        let last = unsafe { self.last.as_ref() }.capacity_bytes();
-        (self.full_bytes + last).max(bytes)
+        self.capacity_bytes().max(bytes)
     }
 
     /// Links a segment at the end.
@@ -85,27 +111,61 @@ impl CopyQueue {
         }
         self.last = segment;
         self.place = Segment::begin(segment);
-        self.limit = Segment::limit(segment);
+        self.limit = Segment::limit(segment).as_ptr() as usize;
+        self.set_careful(self.careful);
     }
 
     /// Takes everything, and goes on with `spare`, which is empty.
     pub(super) fn gulp(&mut self, spare: NonNull<Segment>) -> Gulp {
         self.seal();
-        let gulp = Gulp { first: self.first, messages: self.messages };
-        *self = Self::new(spare);
+        let gulp = Gulp { first: self.first, head: self.head };
+        *self = Self::new(spare, self.careful);
         gulp
     }
 
-    /// Takes the segments, for the queue is not used any more.
-    pub(super) fn take_segments(&mut self) -> NonNull<Segment> {
+    /// Takes everything, for the queue is not used any more.
+    pub(super) fn take_all(&mut self) -> Gulp {
         self.seal();
-        self.first
+        Gulp { first: self.first, head: self.head }
     }
 
-    /// How many envelopes there are.
-    #[inline(always)]
-    pub(super) fn messages(&self) -> u32 {
-        self.messages
+    /// Whether there is no envelope.
+    pub(super) fn is_empty(&self) -> bool {
+        self.first == self.last && self.head == self.place
+    }
+
+    /// Where the oldest envelope lies. The queue is not empty.
+    pub(super) fn oldest(&mut self) -> NonNull<u8> {
+        self.seal();
+        // A segment whose envelopes were all taken from the front is left to the next gulp.
+        // SAFETY: the queue's segments are alive; a non-empty one follows, for the queue is not empty.
+        unsafe {
+            while self.head == Segment::begin(self.first).add(self.first.as_ref().used_bytes) {
+                let Some(next) = NonNull::new(self.first.as_ref().next) else { break };
+                let emptied = ptr::replace(&mut self.first, next);
+                self.full_bytes -= emptied.as_ref().capacity_bytes();
+                Segment::free(emptied);
+                self.head = Segment::begin(next);
+            }
+        }
+        self.head
+    }
+
+    /// The oldest envelope, of that many bytes, was taken out.
+    pub(super) fn skip_oldest(&mut self, bytes: usize) {
+        // SAFETY: within the segment, for an envelope of that size lay there.
+        self.head = unsafe { self.head.add(bytes) };
+        if self.first == self.last && self.head == self.place {
+            // Empty: begin again at the front, or a bounded queue would wander through memory for ever.
+            self.place = Segment::begin(self.last);
+            self.head = self.place;
+        }
+    }
+
+    /// Bytes of memory in the queue.
+    pub(super) fn capacity_bytes(&self) -> usize {
+        // SAFETY: the queue's segments are alive.
+        self.full_bytes + unsafe { self.last.as_ref() }.capacity_bytes()
     }
 
     /// Writes down how far the last segment is in use.

@@ -4,9 +4,9 @@ use core::ptr::NonNull;
 
 use super::batch::Batch;
 use super::behaviour::Outcome;
-use super::cell::{CellHeader, Chunk};
+use super::cell::{self, CellHeader};
 use super::envelope::{self, Envelope, OUTCOME_MASK, Request};
-use super::word::Word;
+use super::word::{Life, Word};
 use super::{pool, side_queue};
 use crate::sync::PreemptGuard;
 
@@ -17,8 +17,6 @@ pub(super) enum Delivered {
     All,
     /// The budget is used up.
     OutOfBudget,
-    /// The batch was split: the caller is the suspended behaviour's activation, with one envelope to finish.
-    Split,
     /// An envelope has to wait: there is no memory to keep it for an actor whose behaviour is suspended.
     Blocked,
 }
@@ -31,7 +29,8 @@ pub(super) struct Tally {
     pub ended: u64,
 }
 
-/// Delivers the envelopes of the batch's current segment, at most `budget`.
+/// Delivers the envelopes of the batch's current segment, at most `budget`. The batch may have been split when
+/// this returns; then the caller is the suspended behaviour's activation, with one envelope to finish.
 ///
 /// # Safety
 /// The caller is the activation that the batch belongs to.
@@ -66,7 +65,7 @@ pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64, tally: &mut Tally)
         }
     };
     *budget = left;
-    if batch.is_split() { Delivered::Split } else { outcome }
+    outcome
 }
 
 /// The actor has ended, is another by now, or is held by a suspended behaviour. Returns the envelope's size
@@ -132,16 +131,22 @@ fn after(
 /// Ends an actor, attached or held by the caller.
 pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, tally: &mut Tally) {
     let here = PreemptGuard::new();
-    debug_assert!(outcome != Outcome::Continue, "an actor that continues does not end");
     tally.ended += 1;
     // SAFETY: cells are never unmapped.
-    if unsafe { cell.as_ref() }.word() != word {
+    let header = unsafe { cell.as_ref() };
+    if header.word() != word {
         // It is detached: what waits in its side queue is dropped with it.
         tally.dead_letters += side_queue::discard(cell);
     }
-    // SAFETY: cells lie in chunks, whose headers never change.
-    let kind = unsafe { Chunk::of(cell).as_ref() }.kind;
-    // SAFETY: the state is there, this core alone runs the actor, and the word says so no more below.
-    unsafe { (kind.drop_state)(cell) };
-    pool::give(cell, word, &here);
+    if outcome != Outcome::Finished {
+        // SAFETY: the state is there, this core alone runs the actor, and the word says so no more below.
+        unsafe { (cell::kind(cell, word).drop_state)(cell) };
+    }
+    let life = match outcome {
+        Outcome::Destroy => Life::Destroyed,
+        Outcome::Finished => Life::Finished,
+        Outcome::Delete | Outcome::Continue => return pool::give(cell, word, &here),
+    };
+    // After the last generation nothing may follow; the storage is lost, and a finished state with it.
+    header.set_word(word.after_end(life).unwrap_or(Word::UNUSED));
 }

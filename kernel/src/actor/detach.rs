@@ -26,11 +26,11 @@ use super::cell::CellHeader;
 use super::crash;
 use super::delivery::{self, Tally};
 use super::envelope::{self, Envelope, OUTCOME_MASK, Request};
-use super::executor::Shared;
-use super::segment::Segment;
+use super::segment::{self, Segment};
+use super::shared::Shared;
 use super::side_queue::{self, Next};
 use super::word::Word;
-use super::worker::Worker;
+use super::worker::{self, Worker};
 use crate::arch::atomic::Ordering;
 use crate::mem;
 use crate::sched::{Detached, Step};
@@ -41,20 +41,33 @@ struct Piece {
     shared: Arc<Shared>,
     cell: NonNull<CellHeader>,
     word: Word,
+    /// What the activation has in hand; it frees it at its end.
+    batch: NonNull<Batch>,
+    affinity: u64,
 }
 
-// SAFETY: a cell's word may be used from any core.
+// SAFETY: a cell's word may be used from any core; the batch is touched by the activation, or by `crashed`
+// when the activation is gone.
 unsafe impl Send for Piece {}
 
 impl Detached for Piece {
+    fn affinity(&self) -> u64 {
+        self.affinity
+    }
+
     fn crashed(&self) {
-        crash::end_crashed(self.cell, self.word);
+        let here = PreemptGuard::new();
+        let mut tally = Tally::default();
+        crash::end_crashed(self.cell, self.word, &mut tally);
+        // SAFETY: the activation is gone.
+        tally.dead_letters += unsafe { abandon(self.batch) };
+        worker::note(&self.shared, &tally, &here);
     }
 }
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        self.shared.piece_ended();
+        self.shared.one_ended();
     }
 }
 
@@ -63,7 +76,11 @@ impl Drop for Piece {
 pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     // SAFETY: set at the start and below only, to live batches.
     let batch = unsafe { &*worker.batch.load(Ordering::Relaxed) };
-    let mut segment = batch.segment()?;
+    if !batch.is_armed() {
+        // The turn is not delivering: it does not take long to look around.
+        return None;
+    }
+    let segment = batch.segment()?;
     let envelope = batch.current()?;
     // SAFETY: not delivered yet, or being delivered; its head is never changed.
     let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
@@ -72,25 +89,24 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
         // It is passing by a dead or a detached actor's message: that does not take long.
         return None;
     }
+    let affinity = if batch.mailbox().is_pinned() { worker.core().mask() } else { u64::MAX };
     let rest = Batch::new()?;
-    let Ok(piece) = mem::try_box(Piece { shared: worker.shared.clone(), cell, word: expected }) else {
+    let piece =
+        Piece { shared: worker.shared.clone(), cell, word: expected, batch: NonNull::from(batch), affinity };
+    // Counted first: a piece that is dropped says that it has ended.
+    worker.shared.piece_began();
+    let piece = mem::try_box(piece).ok();
+    let Some(piece) = piece.filter(|_| side_queue::open(cell, expected)) else {
         // SAFETY: just made.
         unsafe { Batch::free(rest) };
         return None;
     };
-    worker.shared.piece_began();
-    if !side_queue::open(cell, expected) {
-        // SAFETY: just made.
-        unsafe { Batch::free(rest) };
-        return None;
-    }
     // SAFETY: measuring changes nothing; the rest begins behind the envelope, in the same segment.
     unsafe {
         let bytes = Envelope::ask(envelope, Request::Measure);
-        let end = NonNull::new_unchecked(batch.end());
-        segment.as_mut().share();
+        segment.as_ref().share();
         rest.as_ref().set_mailbox_of(batch);
-        rest.as_ref().set_place(segment, envelope.cast::<u8>().add(bytes), end);
+        rest.as_ref().set_place(segment, envelope.cast::<u8>().add(bytes), batch.end());
     }
     batch.split(envelope);
     worker.batch.store(rest.as_ptr(), Ordering::Relaxed);
@@ -112,25 +128,34 @@ pub(super) fn finish_detached(batch: NonNull<Batch>) -> Step {
         ended = deliver_one(envelope, &mut tally);
     }
     if let Some(segment) = split.segment() {
-        // SAFETY: the envelope was delivered, so nothing in the segment is this activation's any more.
-        unsafe {
-            if segment.as_ref().release() {
-                Segment::free(segment);
-            }
-        }
+        split.finish();
+        release(segment);
     }
     while !ended {
         match side_queue::take_or_reattach(cell, word) {
             Next::Reattached => break,
             Next::OutOfMemory => crate::arch::cpu::relax(),
-            Next::Deliver(first) => ended = deliver_chain(first, &mut tally),
+            Next::Deliver(gulp) => {
+                split.begin_drain(gulp);
+                ended = drain(split, &mut tally);
+            }
         }
     }
     let here = PreemptGuard::new();
-    Worker::note(tally, &here);
+    // SAFETY: the executor lives until the piece has ended.
+    worker::note(unsafe { split.mailbox().shared() }, &tally, &here);
     // SAFETY: nobody else knows it any more.
     unsafe { Batch::free(batch) };
     Step::Done
+}
+
+fn release(segment: NonNull<Segment>) {
+    // SAFETY: the caller has shared it until now, and nothing in it is its any more.
+    unsafe {
+        if segment.as_ref().release() {
+            Segment::free(segment);
+        }
+    }
 }
 
 /// Delivers one envelope to an actor that this activation holds. Whether the actor has ended.
@@ -147,29 +172,63 @@ fn deliver_one(envelope: NonNull<Envelope>, tally: &mut Tally) -> bool {
     true
 }
 
-/// Delivers a side queue's chain. Whether the actor has ended; what came after that was dropped.
-fn deliver_chain(first: NonNull<Segment>, tally: &mut Tally) -> bool {
-    let mut ended = false;
-    let mut next = Some(first);
-    while let Some(segment) = next {
-        let mut position = Segment::begin(segment);
-        // SAFETY: the chain was taken from the side queue, so it is this activation's alone.
-        unsafe {
-            let end = position.add(segment.as_ref().used_bytes);
-            while position < end {
-                let envelope = position.cast::<Envelope>();
-                let bytes = Envelope::ask(envelope, Request::Measure);
-                if ended {
-                    Envelope::ask(envelope, Request::Drop);
-                    tally.dead_letters += 1;
-                } else {
-                    ended = deliver_one(envelope, tally);
-                }
-                position = position.add(bytes);
+/// Delivers what was in the side queue. Whether the actor has ended; what came after that was dropped.
+fn drain(batch: &Batch, tally: &mut Tally) -> bool {
+    while let Some(segment) = batch.segment() {
+        while let Some(envelope) = batch.current() {
+            // SAFETY: measuring changes nothing; the chain was taken from the side queue.
+            let bytes = unsafe { Envelope::ask(envelope, Request::Measure) };
+            let ended = deliver_one(envelope, tally);
+            batch.advance(envelope, bytes);
+            if ended {
+                tally.dead_letters += drop_rest(batch, segment);
+                return true;
             }
-            next = NonNull::new(segment.as_ref().next);
+        }
+        batch.finish();
+        // SAFETY: the segment is this activation's alone, and everything in it was delivered.
+        let next = unsafe {
+            let next = NonNull::new(segment.as_ref().next);
             Segment::free(segment);
+            next
+        };
+        if let Some(next) = next {
+            // SAFETY: the chain is this activation's.
+            batch.set_place(next, Segment::begin(next), unsafe { Segment::used_end(next) });
         }
     }
-    ended
+    false
+}
+
+/// Drops what is left of a side queue's chain. Returns how many messages that were.
+fn drop_rest(batch: &Batch, segment: NonNull<Segment>) -> u64 {
+    batch.finish();
+    // SAFETY: the chain is the activation's, and what begins at its position was not delivered.
+    unsafe { segment::drop_chain(segment, batch.position()) }
+}
+
+/// Gives back what an activation had in hand whose behaviour has crashed. Returns how many messages were
+/// dropped.
+///
+/// # Safety
+/// The activation is gone, and the batch was split.
+unsafe fn abandon(batch: NonNull<Batch>) -> u64 {
+    // SAFETY: by contract nobody else uses it.
+    let split = unsafe { batch.as_ref() };
+    let mut dropped = 0;
+    if let Some(segment) = split.segment() {
+        if split.drains() {
+            if let Some(envelope) = split.current() {
+                // The one that crashed is gone already.
+                // SAFETY: measuring changes nothing.
+                split.advance(envelope, unsafe { Envelope::ask(envelope, Request::Measure) });
+            }
+            dropped = drop_rest(split, segment);
+        } else {
+            release(segment);
+        }
+    }
+    // SAFETY: as above.
+    unsafe { Batch::free(batch) };
+    dropped
 }

@@ -7,6 +7,7 @@
 //! The function returns the envelope's size, in which the lowest bits are free, together with the outcome:
 //! the loop that delivers a batch adds the one and tests the other.
 
+use core::marker::PhantomData;
 use core::mem::{align_of, size_of};
 use core::ptr::NonNull;
 
@@ -38,7 +39,11 @@ pub(super) const ALIGN: usize = 8;
 /// Messages up to this size lie in the envelope; larger ones, and those with a greater alignment, are boxed.
 pub(super) const LARGEST_INLINE_BYTES: usize = 256;
 
-type Deliver = unsafe fn(NonNull<Envelope>, Request) -> SizeAndOutcome;
+/// Bytes of the largest envelope.
+pub(super) const LARGEST_ENVELOPE_BYTES: usize = size_of::<Envelope>() + LARGEST_INLINE_BYTES;
+
+/// Made for a pair of actor and message: see [`trampoline`].
+pub(super) type Deliver = unsafe fn(NonNull<Envelope>, Request) -> SizeAndOutcome;
 
 /// The beginning of an envelope; the message follows.
 #[repr(C)]
@@ -90,18 +95,37 @@ impl<M> Packed<M> {
     }
 }
 
+/// Where a message goes: its actor, and the function made for the two.
+pub(super) struct Target<M> {
+    pub cell: NonNull<CellHeader>,
+    pub word: Word,
+    deliver: Deliver,
+    message: PhantomData<fn(M)>,
+}
+
+impl<M> Clone for Target<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Target<M> {}
+
+impl<M: Message> Target<M> {
+    /// The behaviour of the actor in `cell`, which is of kind `A`, for messages of type `M`.
+    #[inline(always)]
+    pub(super) fn new<A: Receive<M>>(cell: NonNull<CellHeader>, word: Word) -> Self {
+        Self { cell, word, deliver: trampoline::<A, M>, message: PhantomData }
+    }
+}
+
 /// Writes an envelope.
 ///
 /// # Safety
-/// `place` has room for [`size_of_envelope`] bytes and is aligned to [`ALIGN`]; `cell` is of kind `A`.
+/// `place` has room for [`size_of_envelope`] bytes and is aligned to [`ALIGN`].
 #[inline(always)]
-pub(super) unsafe fn write<A: Receive<M>, M: Message>(
-    place: NonNull<u8>,
-    cell: NonNull<CellHeader>,
-    word: Word,
-    message: Packed<M>,
-) {
-    let envelope = Envelope { deliver: trampoline::<A, M>, cell, word };
+pub(super) unsafe fn write<M: Message>(place: NonNull<u8>, target: Target<M>, message: Packed<M>) {
+    let envelope = Envelope { deliver: target.deliver, cell: target.cell, word: target.word };
     // SAFETY: by contract.
     unsafe {
         match message {
@@ -158,6 +182,8 @@ impl Envelope {
 pub(super) fn outcome(result: SizeAndOutcome) -> Outcome {
     match result & OUTCOME_MASK {
         0 => Outcome::Continue,
-        _ => Outcome::Delete,
+        1 => Outcome::Delete,
+        2 => Outcome::Destroy,
+        _ => Outcome::Finished,
     }
 }

@@ -8,7 +8,7 @@ use core::cell::UnsafeCell;
 use core::ptr::{self, NonNull};
 
 use super::cell::{CellHeader, Chunk, Kind};
-use super::word::Word;
+use super::word::{Life, Word};
 use crate::arch::{MAX_CORES, percpu};
 use crate::sync::{PreemptGuard, SpinLock};
 
@@ -168,18 +168,19 @@ fn give_away(kind: &'static Kind, mut cells: List) {
     }
 }
 
-/// Takes back the cell of an actor that has ended, whose state was dropped already. `word` was its word.
+/// Takes back the cell of an actor that has ended, whose state is gone already. `word` was its word.
 #[inline(always)]
 pub(super) fn give(cell: NonNull<CellHeader>, word: Word, here: &PreemptGuard) {
+    // SAFETY: cells are never unmapped.
+    let header = unsafe { cell.as_ref() };
+    let Some(free) = word.after_end(Life::Free) else { return header.set_word(Word::UNUSED) };
+    header.set_word(free);
+    if word.is_static() {
+        // It is the user's.
+        return;
+    }
     // SAFETY: cells live in chunks, whose headers never change.
     let kind = unsafe { Chunk::of(cell).as_ref() }.kind;
-    let Some(free) = word.ended() else {
-        // SAFETY: cells are never unmapped.
-        unsafe { cell.as_ref() }.set_word(Word::NEVER_USED);
-        return;
-    };
-    // SAFETY: as above.
-    unsafe { cell.as_ref() }.set_word(free);
     // SAFETY: used in this function only.
     let list = unsafe { own_list(kind, here) };
     if ptr::eq(list.kind, kind) && list.length < MOST_KEPT {

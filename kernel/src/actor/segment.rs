@@ -4,7 +4,7 @@ use alloc::alloc::{Layout, alloc, dealloc};
 use core::mem::size_of;
 use core::ptr::{self, NonNull};
 
-use super::envelope::ALIGN;
+use super::envelope::{ALIGN, Envelope, Request};
 use crate::arch::atomic::{AtomicU32, Ordering};
 
 /// The head of a buffer; the envelopes follow.
@@ -53,6 +53,15 @@ impl Segment {
         unsafe { Self::begin(this).add(this.as_ref().capacity_bytes) }
     }
 
+    /// Where the envelopes in use end.
+    ///
+    /// # Safety
+    /// The segment is alive, and no longer written to.
+    pub(super) unsafe fn used_end(this: NonNull<Self>) -> NonNull<u8> {
+        // SAFETY: by contract; within the segment.
+        unsafe { Self::begin(this).add(this.as_ref().used_bytes) }
+    }
+
     /// One more reads it.
     pub(super) fn share(&self) {
         // Relaxed: made by one who reads it already.
@@ -88,4 +97,37 @@ impl Segment {
             }
         }
     }
+}
+
+/// Drops every message of a chain, from `head` in its first segment on, and frees the chain. Returns how
+/// many there were.
+///
+/// # Safety
+/// The chain is the caller's, and nothing in it was delivered.
+pub(super) unsafe fn drop_chain(first: NonNull<Segment>, head: NonNull<u8>) -> u64 {
+    let mut dropped = 0;
+    let mut next = Some((first, head));
+    while let Some((segment, begin)) = next {
+        // SAFETY: by contract.
+        unsafe {
+            dropped += drop_envelopes(begin, Segment::used_end(segment));
+            next = NonNull::new(segment.as_ref().next).map(|next| (next, Segment::begin(next)));
+            Segment::free(segment);
+        }
+    }
+    dropped
+}
+
+/// Drops the messages from `position` to `end`. Returns how many there were.
+///
+/// # Safety
+/// They are envelopes that were not delivered, and are not looked at again.
+pub(super) unsafe fn drop_envelopes(mut position: NonNull<u8>, end: NonNull<u8>) -> u64 {
+    let mut dropped = 0;
+    while position < end {
+        // SAFETY: by contract.
+        unsafe { position = position.add(Envelope::ask(position.cast(), Request::Drop)) };
+        dropped += 1;
+    }
+    dropped
 }

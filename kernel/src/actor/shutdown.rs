@@ -2,9 +2,10 @@
 //! mailboxes go back to the directory.
 
 use super::cell::all_chunks;
-use super::executor::{self, Shared};
 use super::mailbox::directory;
-use super::pool;
+use super::shared::Shared;
+use super::word::Life;
+use super::{cell, pool, static_actor};
 use crate::sync::PreemptGuard;
 
 /// Drops everything. Returns how many messages were not delivered.
@@ -15,7 +16,8 @@ pub(super) unsafe fn clear(shared: &Shared) -> u64 {
     let mut dropped = 0;
     // SAFETY: by contract.
     for worker in unsafe { shared.take_workers() } {
-        dropped += worker.drop_batch();
+        // SAFETY: the worker has ended.
+        dropped += unsafe { worker.drop_batch() };
     }
     for mailbox in &shared.mailboxes {
         dropped += mailbox.clear();
@@ -27,16 +29,34 @@ pub(super) unsafe fn clear(shared: &Shared) -> u64 {
 
 /// Drops the actors of this executor, wherever their cells are.
 fn drop_actors(shared: &Shared) {
-    for chunk in all_chunks() {
-        for cell in chunk.cells() {
-            // SAFETY: cells are never unmapped.
-            let word = unsafe { cell.as_ref() }.word();
-            if word.is_alive() && executor::is_of(directory::get(word.mailbox()), shared) {
-                // SAFETY: no worker is left that could run the actor, and the word says so no more below.
-                unsafe { (chunk.kind.drop_state)(cell) };
-                let here = PreemptGuard::new();
-                pool::give(cell, word, &here);
-            }
+    let cells = all_chunks().flat_map(|chunk| chunk.cells()).chain(static_actor::all_cells());
+    for cell in cells {
+        // SAFETY: cells are never unmapped. The acquire in it pairs with whoever left the state there.
+        let word = unsafe { cell.as_ref() }.word();
+        let (has_state, is_kept) = match word.life() {
+            Some(Life::Attached | Life::Detached) => (true, false),
+            Some(Life::Finished) => (true, word.is_static()),
+            Some(Life::Destroyed) => (false, word.is_static()),
+            // One that is being started or taken is given back by whoever does that.
+            Some(Life::Free | Life::Starting) | None => continue,
+        };
+        // What is left in the user's own storage is the user's.
+        if is_kept || !directory::get(word.mailbox()).is_open_for(shared) {
+            continue;
         }
+        let claimed = word.starting();
+        // SAFETY: as above.
+        if !unsafe { cell.as_ref() }.claim(word, claimed) {
+            continue;
+        }
+        if has_state {
+            // SAFETY: no worker is left that could run the actor, and nobody else can claim the cell.
+            unsafe { (cell::kind(cell, word).drop_state)(cell) };
+        }
+        let here = PreemptGuard::new();
+        if word.is_alive() {
+            shared.live.ended(1, &here);
+        }
+        pool::give(cell, word, &here);
     }
 }

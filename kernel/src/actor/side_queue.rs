@@ -12,9 +12,9 @@ use alloc::vec::Vec;
 use core::ptr::{self, NonNull};
 
 use super::cell::CellHeader;
-use super::copy_queue::CopyQueue;
+use super::copy_queue::{CopyQueue, Gulp};
 use super::envelope::{Envelope, Request};
-use super::segment::Segment;
+use super::segment::{self, Segment};
 use super::word::Word;
 use crate::sync::SpinLock;
 
@@ -51,7 +51,7 @@ pub(super) fn open(cell: NonNull<CellHeader>, word: Word) -> bool {
         unsafe { Segment::free(segment) };
         return false;
     }
-    sides.push(Side { cell, queue: CopyQueue::new(segment) });
+    sides.push(Side { cell, queue: CopyQueue::new(segment, false) });
     // SAFETY: cells are never unmapped.
     unsafe { cell.as_ref() }.set_word(word.detached());
     true
@@ -88,7 +88,7 @@ pub(super) fn keep(cell: NonNull<CellHeader>, expected: Word, envelope: NonNull<
 /// What a detached actor's activation does next.
 pub(super) enum Next {
     /// Deliver these.
-    Deliver(NonNull<Segment>),
+    Deliver(Gulp),
     /// Nothing: the actor is attached again.
     Reattached,
     /// Try again: there was no memory to go on collecting while these are delivered.
@@ -99,14 +99,16 @@ pub(super) enum Next {
 pub(super) fn take_or_reattach(cell: NonNull<CellHeader>, word: Word) -> Next {
     let mut sides = SIDES.lock();
     let Some(index) = sides.iter().position(|side| side.cell == cell) else { return Next::Reattached };
-    if sides[index].queue.messages() > 0 {
+    if !sides[index].queue.is_empty() {
         return match Segment::new(FIRST_SEGMENT_BYTES) {
-            Some(spare) => Next::Deliver(sides[index].queue.gulp(spare).first),
+            Some(spare) => Next::Deliver(sides[index].queue.gulp(spare)),
             None => Next::OutOfMemory,
         };
     }
     let mut side = sides.swap_remove(index);
-    free(side.queue.take_segments());
+    let gulp = side.queue.take_all();
+    // SAFETY: the queue is empty, so this only frees.
+    unsafe { segment::drop_chain(gulp.first, gulp.head) };
     // SAFETY: cells are never unmapped. The release in it hands the actor's state to its worker.
     unsafe { cell.as_ref() }.set_word(word);
     Next::Reattached
@@ -120,50 +122,8 @@ pub(super) fn discard(cell: NonNull<CellHeader>) -> u64 {
         sides.swap_remove(index)
     };
     let mut queue = side.queue;
-    // SAFETY: the queue is ours now, and nothing in it was delivered.
-    unsafe { drop_chain(queue.take_segments()) }
-}
-
-/// Drops every message of a chain and frees it. Returns how many there were.
-///
-/// # Safety
-/// The chain is the caller's, and nothing in it was delivered.
-pub(super) unsafe fn drop_chain(first: NonNull<Segment>) -> u64 {
-    let mut dropped = 0;
-    let mut next = Some(first);
-    while let Some(segment) = next {
-        // SAFETY: by contract.
-        unsafe {
-            let begin = Segment::begin(segment);
-            dropped += drop_envelopes(begin, begin.add(segment.as_ref().used_bytes));
-            next = NonNull::new(segment.as_ref().next);
-            Segment::free(segment);
-        }
-    }
-    dropped
-}
-
-/// Drops the messages from `position` to `end`. Returns how many there were.
-///
-/// # Safety
-/// They are envelopes that were not delivered, and are not looked at again.
-pub(super) unsafe fn drop_envelopes(mut position: NonNull<u8>, end: NonNull<u8>) -> u64 {
-    let mut dropped = 0;
-    while position < end {
-        // SAFETY: by contract.
-        unsafe { position = position.add(Envelope::ask(position.cast(), Request::Drop)) };
-        dropped += 1;
-    }
-    dropped
-}
-
-fn free(first: NonNull<Segment>) {
-    let mut next = Some(first);
-    while let Some(segment) = next {
-        // SAFETY: the chain is the caller's and empty.
-        unsafe {
-            next = NonNull::new(segment.as_ref().next);
-            Segment::free(segment);
-        }
-    }
+    let gulp = queue.take_all();
+    // SAFETY: the queue is ours now, and nothing in it was delivered. Outside the lock, for dropping a message
+    // runs the user's code.
+    unsafe { segment::drop_chain(gulp.first, gulp.head) }
 }

@@ -5,18 +5,17 @@
 //! not to slots. The victim does not notice either, unless it had just read the pointer: then both try to
 //! gulp, and one of them misses.
 //!
-//! Afterwards each of the two mailboxes has another owner. A sender that read the old one may have woken
-//! the wrong worker, or nobody. So the thief, having published the new owners, passes a full barrier and
-//! looks at the mailbox that it gave away: if there is mail, it wakes the new owner. The one it took it
-//! looks at anyway, before it waits.
+//! Afterwards each of the two mailboxes has another worker, which the thief makes known: see
+//! [`owner`](super::owner).
 
 use core::ptr::NonNull;
 
 use super::mailbox::Mailbox;
+use super::owner;
 use super::worker::Worker;
 use crate::arch::atomic::Ordering;
 use crate::arch::swap::double_swap;
-use crate::arch::{SwapOutcome, barrier, clock};
+use crate::arch::{SwapOutcome, clock};
 use crate::machine;
 use crate::sync::PreemptGuard;
 
@@ -69,14 +68,14 @@ fn search(thief: &Worker) -> bool {
         return false;
     };
     let table = &thief.shared.table;
-    match double_swap(&table[mine], &table[his]) {
+    match double_swap(table.slot(mine), table.slot(his)) {
         SwapOutcome::Swapped { gained, given } => {
-            hand_over(thief, victim, gained, given);
+            hand_over(thief, (gained, mine), (given, his));
             statistics.mailboxes_stolen.bump();
             // SAFETY: mailboxes are never freed.
             statistics.messages_stolen.add(u64::from(unsafe { gained.as_ref() }.waiting()));
             // SAFETY: this is the worker's turn.
-            unsafe { thief.private() }.cursor.set(mine - thief.first);
+            unsafe { thief.private() }.cursor.set(mine - thief.range.first);
             true
         }
         SwapOutcome::VictimSlotNull => {
@@ -94,37 +93,38 @@ fn search(thief: &Worker) -> bool {
     }
 }
 
-fn hand_over(thief: &Worker, victim: &Worker, gained: NonNull<Mailbox>, given: NonNull<Mailbox>) {
-    // SAFETY: mailboxes are never freed.
-    let (gained, given) = unsafe { (gained.as_ref(), given.as_ref()) };
-    gained.set_owner(thief.index);
-    given.set_owner(victim.index);
-    // Pairs with the barrier in `Worker::notify`: a sender that read an old owner has stored the length
-    // before, and it is seen here.
-    barrier::full();
-    if given.waiting() > 0 {
-        victim.wake_if_idle();
+/// Makes known where the two mailboxes are now, and wakes the worker of the one that was given if mail came
+/// for it meanwhile. The one that was gained the thief looks at anyway, before it waits.
+fn hand_over(thief: &Worker, gained: (NonNull<Mailbox>, usize), given: (NonNull<Mailbox>, usize)) {
+    let shared = &*thief.shared;
+    for ((mailbox, slot), is_given) in [(gained, false), (given, true)] {
+        // SAFETY: mailboxes are never freed.
+        let mailbox = unsafe { mailbox.as_ref() };
+        let Some(worker) = owner::publish(&shared.table, mailbox, slot) else { continue };
+        let worker = &shared.workers()[worker];
+        if (is_given || worker.index != thief.index) && mailbox.waiting() > 0 {
+            worker.wake_if_idle();
+        }
     }
 }
 
 /// A slot of the thief's own whose mailbox is at rest.
 fn empty_slot(thief: &Worker) -> Option<usize> {
-    (0..thief.slots)
+    (0..thief.range.slots)
         .find(|&offset| {
             let mailbox = thief.own(offset);
             mailbox.waiting() == 0 && !mailbox.is_being_processed() && !mailbox.is_pinned()
         })
-        .map(|offset| thief.first + offset)
+        .map(|offset| thief.range.first + offset)
 }
 
 /// A slot of the victim's whose mailbox has mail that nobody is handling; one sweep from a random start.
 fn full_slot(thief: &Worker, victim: &Worker) -> Option<usize> {
-    let start = thief.random_below(victim.slots);
-    (0..victim.slots).map(|offset| victim.first + (start + offset) % victim.slots).find(|&slot| {
-        // Acquire: pairs with the release of the swap that put it there.
-        let mailbox = thief.shared.table[slot].load(Ordering::Acquire);
+    let range = victim.range;
+    let start = thief.random_below(range.slots);
+    (0..range.slots).map(|offset| range.first + (start + offset) % range.slots).find(|&slot| {
         // SAFETY: mailboxes are never freed; null while a thief has the slot.
-        unsafe { mailbox.as_ref() }.is_some_and(|mailbox| {
+        unsafe { thief.shared.table.at(slot).as_ref() }.is_some_and(|mailbox| {
             mailbox.waiting() > 0 && !mailbox.is_being_processed() && !mailbox.is_pinned()
         })
     })

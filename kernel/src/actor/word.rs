@@ -1,15 +1,19 @@
 //! The one word an actor costs beyond its state: generation, mailbox, life.
 //!
 //! ```text
-//!   63            32 31        16 15        0
-//!   ┌───────────────┬────────────┬───────────┐
-//!   │  generation   │  mailbox   │   life    │
-//!   └───────────────┴────────────┴───────────┘
+//!   63            32 31        16   15   14        0
+//!   ┌───────────────┬────────────┬──────┬───────────┐
+//!   │  generation   │  mailbox   │static│   life    │
+//!   └───────────────┴────────────┴──────┴───────────┘
 //!
-//!   free ──spawn──▶ attached ──detach──▶ detached
-//!    ▲                │   ▲                │ │
-//!    │   end          │   └───re-attach────┘ │ end
-//!    └── generation+1 ┴──────────────────────┘
+//!            spawn             detach
+//!      free ──────▶ attached ──────────▶ detached
+//!       ▲            │  │  ▲                │ │
+//!       │ delete,    │  │  └── re-attach ───┘ │ delete, crash, destroy, finish: as from attached
+//!       ├─ crash ────┘  │
+//!       │               ├── destroy ──▶ destroyed ── respawn ──▶ starting ──▶ attached
+//!       │               └── finish ───▶ finished ─── take ─────▶ starting ──▶ free
+//!       └── the executor stops ── from anywhere but starting
 //! ```
 //!
 //! An address carries the word of its actor as it is while the actor is attached. So one load and one
@@ -17,26 +21,44 @@
 //! holds it; everything else is the slow path.
 //!
 //! A cell's generation grows each time its actor ends, and a cell whose generation would wrap is never used
-//! again, so an address never means a later actor.
+//! again, so an address never means a later actor. Who finds a cell destroyed or finished claims it by
+//! exchanging the word for *starting*; only one can.
 
 use crate::actor::mailbox::MailboxIndex;
 
-const LIFE_MASK: u64 = 0xffff;
+const LIFE_MASK: u64 = 0x7fff;
+const STATIC: u64 = 0x8000;
 const MAILBOX_SHIFT: u32 = 16;
 const GENERATION_SHIFT: u32 = 32;
 
-const FREE: u64 = 0;
-const ATTACHED: u64 = 1;
-const DETACHED: u64 = 2;
+/// What is in a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
+pub(super) enum Life {
+    /// Nothing.
+    Free = 0,
+    /// An actor that its mailbox's worker may run.
+    Attached = 1,
+    /// An actor that a suspended behaviour holds.
+    Detached = 2,
+    /// Nothing, but the memory is kept for a successor.
+    Destroyed = 3,
+    /// The state of an actor that has ended.
+    Finished = 4,
+    /// Somebody has claimed the cell.
+    Starting = 5,
+}
 
 /// The value of a cell's word.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct Word(u64);
 
 impl Word {
-    /// A cell that was never used.
-    pub(super) const NEVER_USED: Self = Self(FREE);
+    /// A cell of a chunk that was never used, or will never be used again.
+    pub(super) const UNUSED: Self = Self(Life::Free as u64);
+    /// A cell that belongs to the user, and was never used.
+    pub(super) const UNUSED_STATIC: Self = Self(Life::Free as u64 | STATIC);
 
     pub(super) const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -46,31 +68,53 @@ impl Word {
         self.0
     }
 
-    /// The word of the actor that is spawned into a free cell.
+    const fn with_life(self, life: Life) -> Self {
+        Self(self.0 & !LIFE_MASK | life as u64)
+    }
+
+    /// The word of the actor that is spawned into a free or claimed cell.
     pub(super) const fn spawned(self, mailbox: MailboxIndex) -> Self {
-        Self(
-            self.0 >> GENERATION_SHIFT << GENERATION_SHIFT
-                | (mailbox.get() as u64) << MAILBOX_SHIFT
-                | ATTACHED,
-        )
+        let kept = self.0 >> GENERATION_SHIFT << GENERATION_SHIFT | self.0 & STATIC;
+        Self(kept | (mailbox.get() as u64) << MAILBOX_SHIFT | Life::Attached as u64)
     }
 
     /// The same actor, held by a suspended behaviour.
     pub(super) const fn detached(self) -> Self {
-        Self(self.0 & !LIFE_MASK | DETACHED)
+        self.with_life(Life::Detached)
     }
 
-    /// The free cell after the actor has ended; `None` if it must not be used again.
-    pub(super) const fn ended(self) -> Option<Self> {
+    /// The cell, claimed.
+    pub(super) const fn starting(self) -> Self {
+        self.with_life(Life::Starting)
+    }
+
+    /// The cell after the actor has ended; `None` if it must not be used again.
+    pub(super) const fn after_end(self, life: Life) -> Option<Self> {
         match (self.0 >> GENERATION_SHIFT) + 1 {
             generation if generation > u32::MAX as u64 => None,
-            generation => Some(Self(generation << GENERATION_SHIFT | FREE)),
+            generation => {
+                let low = self.0 & (u32::MAX as u64);
+                Some(Self(generation << GENERATION_SHIFT | low).with_life(life))
+            }
+        }
+    }
+
+    /// What is in the cell; `None` if the word was overwritten.
+    pub(super) const fn life(self) -> Option<Life> {
+        match self.0 & LIFE_MASK {
+            0 => Some(Life::Free),
+            1 => Some(Life::Attached),
+            2 => Some(Life::Detached),
+            3 => Some(Life::Destroyed),
+            4 => Some(Life::Finished),
+            5 => Some(Life::Starting),
+            _ => None,
         }
     }
 
     /// Whether an actor is in the cell.
     pub(super) const fn is_alive(self) -> bool {
-        self.0 & LIFE_MASK != FREE
+        matches!(self.life(), Some(Life::Attached | Life::Detached))
     }
 
     /// Whether this and `other` are words of the same actor, attached or detached.
@@ -78,6 +122,12 @@ impl Word {
         self.is_alive() && self.0 & !LIFE_MASK == other.0 & !LIFE_MASK
     }
 
+    /// Whether the cell belongs to the user instead of a chunk.
+    pub(super) const fn is_static(self) -> bool {
+        self.0 & STATIC != 0
+    }
+
+    #[inline(always)]
     pub(super) const fn mailbox(self) -> MailboxIndex {
         MailboxIndex::from_bits((self.0 >> MAILBOX_SHIFT) as u16)
     }
@@ -85,22 +135,33 @@ impl Word {
 
 #[cfg(test)]
 mod tests {
-    use super::Word;
+    use super::{Life, Word};
     use crate::actor::mailbox::MailboxIndex;
 
     #[test]
     fn a_later_actor_in_the_same_cell_is_another() {
-        let first = Word::NEVER_USED.spawned(MailboxIndex::from_bits(3));
-        let second = first.ended().expect("not the last generation").spawned(MailboxIndex::from_bits(3));
-        assert!(first.is_alive() && second.is_alive());
-        assert!(!first.is_same_actor(second));
-        assert!(first.is_same_actor(first.detached()));
+        let first = Word::UNUSED.spawned(MailboxIndex::from_bits(3));
+        let free = first.after_end(Life::Free).expect("not the last generation");
+        let second = free.spawned(MailboxIndex::from_bits(3));
+        assert!(first.is_alive() && second.is_alive() && !free.is_alive());
+        assert!(!first.is_same_actor(second) && !second.is_same_actor(first));
+        assert!(first.detached().is_same_actor(first));
         assert_eq!(first.detached().mailbox(), first.mailbox());
+    }
+
+    #[test]
+    fn what_is_left_of_an_actor_is_not_alive() {
+        let actor = Word::UNUSED_STATIC.spawned(MailboxIndex::from_bits(7));
+        for life in [Life::Free, Life::Destroyed, Life::Finished] {
+            let left = actor.after_end(life).expect("not the last generation");
+            assert!(!left.is_alive() && !left.is_same_actor(actor) && left.is_static());
+            assert_eq!((left.life(), left.mailbox()), (Some(life), actor.mailbox()));
+        }
     }
 
     #[test]
     fn the_last_generation_is_not_followed_by_the_first() {
         let last = Word::from_bits(0xffff_ffff << 32).spawned(MailboxIndex::from_bits(0));
-        assert!(last.ended().is_none());
+        assert!(last.after_end(Life::Free).is_none());
     }
 }

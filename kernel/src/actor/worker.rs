@@ -9,8 +9,7 @@
 //! 4. after two empty rounds it tries to steal, once; then announces that it is idle, passes a full
 //!    barrier, looks through its range again, and waits to be woken.
 //!
-//! The sender that makes an empty mailbox non-empty does the mirror image: it stores the length, passes a
-//! full barrier, reads whether the owner is idle, and wakes it.
+//! The sender that makes an empty mailbox non-empty does the mirror image, see [`owner`](super::owner).
 
 use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
@@ -18,13 +17,13 @@ use core::ptr::NonNull;
 
 use super::batch::Batch;
 use super::delivery::{self, Delivered, Tally};
-use super::executor::Shared;
 use super::mailbox::{GulpResult, Mailbox};
-use super::segment::Segment;
-use super::{detach, reclaim, side_queue, steal};
+use super::segment::{self, Segment};
+use super::shared::Shared;
+use super::table::Range;
+use super::{detach, reclaim, steal};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crate::arch::{CoreId, barrier};
-use crate::mem::stack::StackBlock;
 use crate::sched::{ProcessRef, Step};
 use crate::stats::{self, WorkerStatistics};
 use crate::sync::PreemptGuard;
@@ -47,9 +46,8 @@ pub(super) struct Worker {
     pub shared: Arc<Shared>,
     pub index: usize,
     core: CoreId,
-    /// First slot of its range, and how many.
-    pub first: usize,
-    pub slots: usize,
+    /// The slots that it goes through.
+    pub range: Range,
     /// Set while it waits to be woken; whoever clears it wakes it.
     idle: AtomicBool,
     /// When it last ran dry, in clock ticks: the thieves' longest-victim rule.
@@ -70,18 +68,17 @@ impl Worker {
     /// A worker that is not yet started.
     pub(super) fn new(
         shared: Arc<Shared>,
-        index: usize,
         core: CoreId,
-        range: (usize, usize),
         batch: NonNull<Batch>,
         spare: NonNull<Segment>,
     ) -> Self {
+        // Workers are on cores 0 and up.
+        let index = core.index();
         Self {
+            range: shared.table.range_of(index),
             shared,
             index,
             core,
-            first: range.0,
-            slots: range.1,
             idle: AtomicBool::new(true),
             dry_since: AtomicU64::new(0),
             batch: AtomicPtr::new(batch.as_ptr()),
@@ -115,26 +112,21 @@ impl Worker {
         stats::worker_here()
     }
 
-    fn slot(&self, offset: usize) -> &AtomicPtr<Mailbox> {
-        &self.shared.table[self.first + offset]
-    }
-
     /// The mailbox in one of its own slots.
     pub(super) fn own(&self, offset: usize) -> &'static Mailbox {
-        // Acquire: pairs with the release of the swap that put it there.
         // SAFETY: only this worker makes its own slots null, and not while it is here; mailboxes are never
         // freed.
-        unsafe { &*self.slot(offset).load(Ordering::Acquire) }
+        unsafe { &*self.shared.table.at(self.range.first + offset) }
     }
 
     /// How many of its mailboxes have mail. From any core; may be old.
     pub(super) fn mailboxes_with_mail(&self) -> u32 {
         let with_mail = |offset: &usize| {
-            let mailbox = self.slot(*offset).load(Ordering::Acquire);
             // SAFETY: mailboxes are never freed.
-            unsafe { mailbox.as_ref() }.is_some_and(|mailbox| mailbox.waiting() > 0)
+            let mailbox = unsafe { self.shared.table.at(self.range.first + *offset).as_ref() };
+            mailbox.is_some_and(|mailbox| mailbox.waiting() > 0)
         };
-        (0..self.slots).filter(with_mail).count() as u32
+        (0..self.range.slots).filter(with_mail).count() as u32
     }
 
     /// Whether a batch is in hand; may be old.
@@ -148,24 +140,6 @@ impl Worker {
     /// What waits for it: mailboxes with mail, and a batch that is not finished.
     pub(super) fn backlog(&self) -> u32 {
         self.mailboxes_with_mail() + u32::from(self.has_batch())
-    }
-
-    /// Mail has come for an empty mailbox of this worker's. The caller stored the length before.
-    #[inline(always)]
-    pub(super) fn notify(&self) {
-        if self.is_running_here() {
-            // It is this worker's own turn that sends: it looks through its range before it waits.
-            return;
-        }
-        // Pairs with the barrier in `wait`.
-        barrier::full();
-        self.wake_if_idle();
-    }
-
-    #[inline(always)]
-    fn is_running_here(&self) -> bool {
-        let Some(process) = self.process.get() else { return false };
-        StackBlock::running_process() == process.id()
     }
 
     /// Wakes it if it waits. The caller has passed a full barrier since the mail became visible.
@@ -187,6 +161,9 @@ impl Worker {
     pub(super) fn turn(&self) -> Step {
         // Relaxed: whoever woke it has cleared it already, or it was woken for another reason.
         self.idle.store(false, Ordering::Relaxed);
+        if self.shared.is_stopping() {
+            return self.end();
+        }
         let mut budget = self.shared.reductions;
         // SAFETY: set at the start and by `detach` only, both to live batches.
         let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
@@ -205,11 +182,11 @@ impl Worker {
             let private = unsafe { self.private() };
             let cursor = private.cursor.get();
             let mailbox = self.own(cursor);
-            private.cursor.set(if cursor + 1 == self.slots { 0 } else { cursor + 1 });
+            private.cursor.set(if cursor + 1 == self.range.slots { 0 } else { cursor + 1 });
             if mailbox.waiting() == 0 || !self.gulp(mailbox, batch) {
                 empty += 1;
                 budget -= 1;
-                if empty < 2 * self.slots {
+                if empty < 2 * self.range.slots {
                     continue;
                 }
                 empty = 0;
@@ -238,11 +215,11 @@ impl Worker {
             return false;
         };
         match mailbox.gulp(spare) {
-            GulpResult::Taken(gulp) => {
+            GulpResult::Taken(gulp, messages) => {
                 statistics.gulps.bump();
-                statistics.messages_sent.add(u64::from(gulp.messages));
-                statistics.gulp_sizes.record(u64::from(gulp.messages));
-                batch.begin(mailbox, gulp.first);
+                statistics.messages_sent.add(u64::from(messages));
+                statistics.gulp_sizes.record(u64::from(messages));
+                batch.begin(mailbox, gulp);
                 true
             }
             GulpResult::Empty => {
@@ -263,17 +240,19 @@ impl Worker {
         self.shared.call_thief(self);
         loop {
             let mut tally = Tally::default();
+            // From here to `disarm` the interrupt may split the batch.
+            batch.arm();
             // SAFETY: the batch is this activation's.
             let delivered = unsafe { delivery::deliver(batch, budget, &mut tally) };
             let here = PreemptGuard::new();
-            // With preemption off: was it split just now?
-            let delivered = if batch.is_split() { Delivered::Split } else { delivered };
-            Self::note(tally, &here);
+            batch.disarm();
+            if batch.is_split() {
+                note(&self.shared, &tally, &here);
+                drop(here);
+                return Turn::Over(detach::finish_detached(NonNull::from(batch)));
+            }
+            note(&self.shared, &tally, &here);
             match delivered {
-                Delivered::Split => {
-                    drop(here);
-                    return Turn::Over(detach::finish_detached(NonNull::from(batch)));
-                }
                 Delivered::OutOfBudget | Delivered::Blocked => return Turn::Over(Step::Yield),
                 Delivered::All => {
                     if self.next_segment(batch) {
@@ -300,21 +279,8 @@ impl Worker {
         }
         let Some(next) = next else { return false };
         // SAFETY: as above.
-        let used = unsafe { next.as_ref() }.used_bytes;
-        let begin = Segment::begin(next);
-        // SAFETY: within the segment.
-        batch.set_place(next, begin, unsafe { begin.add(used) });
+        batch.set_place(next, Segment::begin(next), unsafe { Segment::used_end(next) });
         true
-    }
-
-    /// Adds what a delivery counted.
-    pub(super) fn note(tally: Tally, here: &PreemptGuard) {
-        let statistics = Self::statistics(here);
-        statistics.messages_handled.add(tally.handled);
-        if tally.dead_letters + tally.ended > 0 {
-            statistics.dead_letters.add(tally.dead_letters);
-            statistics.actors_ended.add(tally.ended);
-        }
     }
 
     /// Announces that it waits, and looks again. Whether it shall wait.
@@ -335,12 +301,7 @@ impl Worker {
     /// The executor stops: drops what is in hand. Its last turn.
     fn end(&self) -> Step {
         let _here = PreemptGuard::new();
-        // SAFETY: this is the worker's turn.
-        if let Some(spare) = unsafe { self.private() }.spare.take() {
-            // SAFETY: the spare is empty and this worker's.
-            unsafe { Segment::free(spare) };
-        }
-        self.shared.worker_ended();
+        self.shared.one_ended();
         Step::Done
     }
 
@@ -357,24 +318,53 @@ impl Worker {
     }
 
     /// At the end of the executor: drops what was never delivered from the batch in hand.
-    pub(super) fn drop_batch(&self) -> u64 {
-        // SAFETY: the worker has ended, so the batch is nobody else's.
+    ///
+    /// # Safety
+    /// The worker has ended.
+    pub(super) unsafe fn drop_batch(&self) -> u64 {
+        // SAFETY: the worker has ended, so the batch is nobody else's; it was set to a live one.
+        let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
+        let Some(segment) = batch.segment() else { return 0 };
+        batch.finish();
+        // SAFETY: the rest of the chain is the batch's, and was not delivered.
         unsafe {
-            let batch = NonNull::new_unchecked(self.batch.load(Ordering::Relaxed));
-            let mut dropped = 0;
-            if let (Some(segment), Some(position)) = (batch.as_ref().segment(), batch.as_ref().current()) {
-                let end = NonNull::new_unchecked(batch.as_ref().end());
-                dropped += side_queue::drop_envelopes(position.cast(), end);
-                if let Some(next) = NonNull::new(segment.as_ref().next) {
-                    dropped += side_queue::drop_chain(next);
-                }
-                if segment.as_ref().release() {
-                    Segment::free(segment);
-                }
+            let mut dropped = segment::drop_envelopes(batch.position(), batch.end());
+            if let Some(next) = NonNull::new(segment.as_ref().next) {
+                dropped += segment::drop_chain(next, Segment::begin(next));
             }
-            Batch::free(batch);
+            if segment.as_ref().release() {
+                Segment::free(segment);
+            }
             dropped
         }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has the worker; its batch was made in `Batch::new`, and is empty by now, or the
+        // worker was never started.
+        unsafe {
+            if let Some(batch) = NonNull::new(self.batch.load(Ordering::Relaxed)) {
+                Batch::free(batch);
+            }
+            if let Some(spare) = self.private.get_mut().spare.take() {
+                Segment::free(spare);
+            }
+        }
+    }
+}
+
+/// Adds what a delivery counted.
+pub(super) fn note(shared: &Shared, tally: &Tally, here: &PreemptGuard) {
+    let statistics = Worker::statistics(here);
+    statistics.messages_handled.add(tally.handled);
+    if tally.dead_letters > 0 {
+        statistics.dead_letters.add(tally.dead_letters);
+    }
+    if tally.ended > 0 {
+        statistics.actors_ended.add(tally.ended);
+        shared.live.ended(tally.ended, here);
     }
 }
 

@@ -13,6 +13,9 @@ static AT_END: Once<fn() -> !> = Once::new();
 
 /// Asks every core to leave its loop after the turn it is in.
 pub fn request() {
+    // Once the flag is set, this core takes nothing from its queues any more: a caller that were suspended
+    // between two wake-ups would leave the cores behind them asleep.
+    let _here = PreemptGuard::new();
     // Release: pairs with the acquire in `is_requested`.
     REQUESTED.store(true, Ordering::Release);
     // Pairs with the barrier in `idle::announce`: a core that announces later sees the request.

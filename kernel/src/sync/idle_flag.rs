@@ -55,8 +55,8 @@ impl IdleFlag {
     /// The core will wait. It must look for work once more after this call, and before it waits.
     ///
     /// Going from one depth to the next needs no [`retract`](Self::retract) between: a waker that claimed
-    /// the first announcement, or missed its exchange by the second, did so after its work was visible and
-    /// its fence, so the look after the second announcement finds that work.
+    /// the first announcement did so after its work was visible and its fence, so the look after the second
+    /// announcement finds that work; one that misses its exchange by the second tries again.
     pub fn announce(&self, depth: Depth) {
         let state = match depth {
             Depth::Doze => DOZING,
@@ -91,16 +91,20 @@ impl IdleFlag {
     /// (`arch::barrier::full`), which must follow the work's becoming visible.
     pub fn claim_after_fence(&self) -> Option<Depth> {
         // Relaxed: the caller's fence orders it; the exchange checks it.
-        let state = self.state.load(Ordering::Relaxed);
-        let depth = match state {
-            DOZING => Depth::Doze,
-            SLEEPING => Depth::Sleep,
-            _ => return None,
-        };
-        // Release: pairs with the acquire in `retract`. Relaxed on failure: another waker was faster, or
-        // the core went on, and will look.
-        let claimed = self.state.compare_exchange(state, AWAKE, Ordering::Release, Ordering::Relaxed);
-        claimed.is_ok().then_some(depth)
+        let mut state = self.state.load(Ordering::Relaxed);
+        loop {
+            let depth = match state {
+                DOZING => Depth::Doze,
+                SLEEPING => Depth::Sleep,
+                _ => return None,
+            };
+            // Release: pairs with the acquire in `retract`. Relaxed on failure: another waker was faster, or
+            // the core went on, and will look; or it has gone from its doze to sleep and is claimed there.
+            match self.state.compare_exchange(state, AWAKE, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return Some(depth),
+                Err(now) => state = now,
+            }
+        }
     }
 
     /// How the core waits, if it does; may be outdated before the caller sees it.

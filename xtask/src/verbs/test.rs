@@ -25,7 +25,7 @@ pub struct Options {
     #[arg(long)]
     e2e: bool,
     /// Numbers of cores to boot each suite with
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 2])]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
     smp: Vec<u32>,
     /// Run the tests whose name contains this
     #[arg(long, value_name = "SUBSTRING")]

@@ -8,13 +8,14 @@ use alloc::boxed::Box;
 use core::ptr;
 
 use super::{Mailbox, MailboxIndex};
+use crate::actor::config::StartError;
 use crate::actor::segment::Segment;
 use crate::arch::atomic::{AtomicPtr, Ordering};
 use crate::mem;
 use crate::sync::SpinLock;
 
 /// The most mailboxes of all executors together.
-pub const CAPACITY: usize = 4096;
+pub(in crate::actor) const CAPACITY: usize = 4096;
 
 static MAILBOXES: [AtomicPtr<Mailbox>; CAPACITY] = [const { AtomicPtr::new(ptr::null_mut()) }; CAPACITY];
 
@@ -38,27 +39,27 @@ pub(in crate::actor) fn get(index: MailboxIndex) -> &'static Mailbox {
     unsafe { &*mailbox }
 }
 
-/// A closed mailbox to open; `None` when there is no memory or no number left.
-pub(in crate::actor) fn take() -> Option<&'static Mailbox> {
+/// A closed mailbox to open.
+pub(in crate::actor) fn take() -> Result<&'static Mailbox, StartError> {
     let mut free = FREE.lock();
     if free.count > 0 {
         free.count -= 1;
-        return Some(get(MailboxIndex::from_bits(free.indices[free.count])));
+        return Ok(get(MailboxIndex::from_bits(free.indices[free.count])));
     }
     if free.unused == CAPACITY {
-        return None;
+        return Err(StartError::MailboxesInUse);
     }
     let index = MailboxIndex::from_bits(free.unused as u16);
-    let segment = Segment::new(FIRST_SEGMENT_BYTES)?;
+    let segment = Segment::new(FIRST_SEGMENT_BYTES).ok_or(StartError::OutOfMemory)?;
     let Ok(mailbox) = mem::try_box(Mailbox::new(index, segment)) else {
         // SAFETY: just made, and empty.
         unsafe { Segment::free(segment) };
-        return None;
+        return Err(StartError::OutOfMemory);
     };
     let mailbox: &'static Mailbox = Box::leak(mailbox);
     MAILBOXES[free.unused].store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
     free.unused += 1;
-    Some(mailbox)
+    Ok(mailbox)
 }
 
 /// Bytes of a mailbox's buffer before it has grown.

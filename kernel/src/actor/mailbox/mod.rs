@@ -1,13 +1,18 @@
 //! Mailboxes: a locked copy queue each, which senders write to and one worker at a time drains.
+//!
+//! What excludes two workers is `being_processed`, not the slot of the table: a worker may have read a slot
+//! just before a thief emptied it. It is set under the lock and cleared outside it, with a release.
 
+pub(super) mod bound;
 pub(super) mod directory;
 
-use super::copy_queue::{CopyQueue, Gulp};
-use super::executor::{ExecutorHandle, Shared};
-use super::segment::Segment;
-use super::side_queue;
+use crate::actor::copy_queue::{CopyQueue, Gulp};
+use crate::actor::segment::{self, Segment};
+use crate::actor::shared::Shared;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use crate::mutant;
 use crate::sync::SpinLock;
+use bound::Bound;
 use core::ptr::NonNull;
 
 /// A mailbox's number in the directory.
@@ -30,28 +35,35 @@ pub(super) struct Inside {
     pub queue: CopyQueue,
     /// Its executor has stopped, or is stopping: nothing is accepted.
     pub closed: bool,
+    pub bound: Bound,
+    /// The most memory that the queue has had, and the most messages that were found waiting.
+    pub most_bytes: usize,
+    pub most_messages: u32,
 }
 
 /// One mailbox. On cache lines of its own: senders from every core write to it.
 #[repr(align(128))]
 pub(super) struct Mailbox {
     pub inside: SpinLock<Inside>,
-    /// How many messages wait, for those who look without the lock.
+    /// How many messages wait: written under the lock, read by anyone.
     waiting: AtomicU32,
     /// A worker is handling a batch from here: what its actors wrote is not published yet.
     being_processed: AtomicBool,
-    /// Whose range of the table it is in, as far as is known: a worker's number.
-    owner: AtomicU32,
     /// Its actors are pinned: thieves pass by.
     pinned: AtomicBool,
+    /// Whose range of the table it is in, as far as is known: a worker's number.
+    owner: AtomicU32,
     index: MailboxIndex,
+    /// Gulps that found another worker at work here.
+    missed: AtomicU32,
     executor: AtomicPtr<Shared>,
 }
 
 /// What an attempt to gulp came to.
+#[derive(Debug)]
 pub(super) enum GulpResult {
-    /// A batch, and the mailbox is being processed from now on.
-    Taken(Gulp),
+    /// A batch with so many messages, and the mailbox is being processed from now on.
+    Taken(Gulp, u32),
     /// Nothing was waiting.
     Empty,
     /// Another worker is handling a batch from here.
@@ -59,14 +71,23 @@ pub(super) enum GulpResult {
 }
 
 impl Mailbox {
+    /// A closed mailbox.
     pub(super) fn new(index: MailboxIndex, segment: NonNull<Segment>) -> Self {
+        let inside = Inside {
+            queue: CopyQueue::new(segment, true),
+            closed: true,
+            bound: Bound::NONE,
+            most_bytes: 0,
+            most_messages: 0,
+        };
         Self {
-            inside: SpinLock::new(Inside { queue: CopyQueue::new(segment), closed: true }),
+            inside: SpinLock::new(inside),
             waiting: AtomicU32::new(0),
             being_processed: AtomicBool::new(false),
-            owner: AtomicU32::new(0),
             pinned: AtomicBool::new(false),
+            owner: AtomicU32::new(0),
             index,
+            missed: AtomicU32::new(0),
             executor: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
@@ -76,23 +97,30 @@ impl Mailbox {
     }
 
     /// Opens it for an executor, whose worker `owner` has it in its range.
-    pub(super) fn open(&self, executor: &Shared, owner: usize, pinned: bool) {
+    pub(super) fn open(&self, executor: *const Shared, owner: usize, pinned: bool, bound: Bound) {
         let mut inside = self.inside.lock();
         // Relaxed: published by the lock, and by the address that leads here.
-        self.executor.store(core::ptr::from_ref(executor).cast_mut(), Ordering::Relaxed);
+        self.executor.store(executor.cast_mut(), Ordering::Relaxed);
         self.owner.store(owner as u32, Ordering::Relaxed);
         self.pinned.store(pinned, Ordering::Relaxed);
+        self.missed.store(0, Ordering::Relaxed);
         inside.closed = false;
+        inside.bound = bound;
+        inside.most_bytes = inside.queue.capacity_bytes();
+        inside.most_messages = 0;
+        inside.queue.set_careful(bound.is_some());
     }
 
-    /// The executor that it is open for.
-    pub(super) fn executor(&self) -> ExecutorHandle {
-        // SAFETY: called by behaviours only, while which their executor exists.
-        unsafe { ExecutorHandle::of(self.shared()) }
+    /// Accepts nothing any more.
+    pub(super) fn close(&self) {
+        let mut inside = self.inside.lock();
+        inside.closed = true;
+        inside.queue.set_careful(true);
     }
 
     /// # Safety
-    /// The mailbox is open, and stays so.
+    /// The mailbox is open, and stays so, or a worker or behaviour of its executor is running.
+    #[inline(always)]
     pub(super) unsafe fn shared(&self) -> &Shared {
         // SAFETY: by contract the executor that opened it exists.
         // Relaxed: as in `open`.
@@ -114,6 +142,7 @@ impl Mailbox {
     }
 
     pub(super) fn is_pinned(&self) -> bool {
+        // Relaxed: changes only while the mailbox is in no table.
         self.pinned.load(Ordering::Relaxed)
     }
 
@@ -123,16 +152,22 @@ impl Mailbox {
         self.being_processed.load(Ordering::Relaxed)
     }
 
-    /// The worker whose range it is in, as far as is known.
+    /// Gulps that found another worker at work here.
+    pub(super) fn missed(&self) -> u32 {
+        // Relaxed: a statistic.
+        self.missed.load(Ordering::Relaxed)
+    }
+
+    /// The worker whose range it is in, as far as is known; see [`owner`](super::owner).
     #[inline(always)]
     pub(super) fn owner(&self) -> usize {
-        // Relaxed: a hint; after a steal the thief looks at the mailbox again, see `steal`.
+        // Relaxed: a sender passes a full barrier first.
         self.owner.load(Ordering::Relaxed) as usize
     }
 
     pub(super) fn set_owner(&self, worker: usize) {
-        // Relaxed: the thief's full barrier follows.
-        self.owner.store(worker as u32, Ordering::Relaxed);
+        // Release: not before the swap that moved the mailbox, whose last store could otherwise be seen later.
+        self.owner.store(worker as u32, Ordering::Release);
     }
 
     /// Takes all that waits, in exchange for `spare`.
@@ -141,57 +176,62 @@ impl Mailbox {
         // Acquire: pairs with the release in `done`, so that this worker sees what the actors wrote while
         // another worker handled their last batch. The lock alone would not do: that worker never took it
         // after its batch.
-        if self.being_processed.load(Ordering::Acquire) {
+        let order = mutant::choose("gulp-flag-relaxed", Ordering::Acquire, Ordering::Relaxed);
+        if self.being_processed.load(order) && !mutant::is("gulp-unasked") {
+            let missed = self.missed.load(Ordering::Relaxed);
+            // Relaxed: written under the lock.
+            self.missed.store(missed.wrapping_add(1), Ordering::Relaxed);
             return GulpResult::Missed;
         }
-        if inside.queue.messages() == 0 {
+        let messages = self.waiting();
+        if messages == 0 {
             return GulpResult::Empty;
         }
         // Relaxed: read under the lock by other gulpers.
         self.being_processed.store(true, Ordering::Relaxed);
+        inside.most_messages = inside.most_messages.max(messages);
         let gulp = inside.queue.gulp(spare);
         self.set_waiting(0);
-        GulpResult::Taken(gulp)
-    }
-
-    /// Whether `executor` is the one that opened it last.
-    pub(super) fn is_open_for(&self, executor: NonNull<Shared>) -> bool {
-        // Relaxed: as in `open`.
-        self.executor.load(Ordering::Relaxed) == executor.as_ptr()
-    }
-
-    /// Drops what is in it, for it is closed and its executor's workers have ended. Returns how many
-    /// messages that were.
-    pub(super) fn clear(&self) -> u64 {
-        let mut inside = self.inside.lock();
-        let mut dropped = 0;
-        let mut next = NonNull::new(inside.queue.take_segments().as_ptr());
-        let mut kept: Option<NonNull<Segment>> = None;
-        while let Some(mut segment) = next {
-            // SAFETY: the queue's segments are ours under the lock; what is in them was never delivered.
-            unsafe {
-                next = NonNull::new(segment.as_ref().next);
-                let begin = Segment::begin(segment);
-                dropped += side_queue::drop_envelopes(begin, begin.add(segment.as_ref().used_bytes));
-                if kept.is_none() {
-                    segment.as_mut().recycle();
-                    kept = Some(segment);
-                } else {
-                    Segment::free(segment);
-                }
-            }
-        }
-        if let Some(segment) = kept {
-            inside.queue = CopyQueue::new(segment);
-        }
-        self.set_waiting(0);
-        self.being_processed.store(false, Ordering::Relaxed);
-        dropped
+        GulpResult::Taken(gulp, messages)
     }
 
     /// The batch was handled.
     pub(super) fn done(&self) {
         // Release: hands over what the actors wrote; pairs with the acquire in `gulp`.
-        self.being_processed.store(false, Ordering::Release);
+        let order = mutant::choose("done-relaxed", Ordering::Release, Ordering::Relaxed);
+        self.being_processed.store(false, order);
+    }
+
+    /// Whether `executor` is the one that opened it last.
+    pub(super) fn is_open_for(&self, executor: *const Shared) -> bool {
+        // Relaxed: as in `open`.
+        core::ptr::eq(self.executor.load(Ordering::Relaxed), executor)
+    }
+
+    /// Drops what is in it, for it is closed and its executor's workers have ended. Returns how many
+    /// messages that were.
+    pub(super) fn clear(&self) -> u64 {
+        let Some(spare) = Segment::new(directory::FIRST_SEGMENT_BYTES) else {
+            return self.clear_in_place();
+        };
+        let gulp = self.inside.lock().queue.gulp(spare);
+        self.set_waiting(0);
+        // Relaxed: the next to read it does so under the lock of a mailbox that was opened since.
+        self.being_processed.store(false, Ordering::Relaxed);
+        // SAFETY: the chain is ours, and nothing in it was delivered. Outside the lock, for dropping a message
+        // runs the user's code.
+        unsafe { segment::drop_chain(gulp.first, gulp.head) }
+    }
+
+    /// [`Self::clear`] without memory for a spare segment.
+    #[cold]
+    fn clear_in_place(&self) -> u64 {
+        let mut dropped = 0;
+        while let Some(envelope) = bound::take_oldest(self) {
+            envelope.drop_message();
+            dropped += 1;
+        }
+        self.being_processed.store(false, Ordering::Relaxed);
+        dropped
     }
 }

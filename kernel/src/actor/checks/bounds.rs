@@ -1,0 +1,135 @@
+//! Mailboxes with a bound, and mailboxes that grow.
+
+use super::{Dropped, Verdict, count, counter, equal, failed};
+use crate::actor::{Actor, Bound, Config, Context, Executor, Outcome, Receive, SendError, WhenFull};
+use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::sched;
+
+const BOUND: u32 = 4;
+const SENT: u64 = 10;
+
+/// On `Begin` it sends itself `SENT` numbers, which wait until its behaviour has ended.
+struct SelfSender {
+    refused: &'static AtomicU64,
+    first: &'static AtomicU64,
+    handled: &'static AtomicU64,
+    drops: &'static AtomicU64,
+}
+
+impl Actor for SelfSender {}
+
+struct Begin;
+
+struct Number {
+    value: u64,
+    _dropped: Dropped,
+}
+
+impl Receive<Begin> for SelfSender {
+    fn receive(&mut self, _: Begin, context: &mut Context<Self>) -> Outcome {
+        for value in 1..=SENT {
+            match context.address().send(Number { value, _dropped: Dropped(self.drops) }) {
+                Ok(_) => {}
+                Err(SendError::Full(_)) => _ = self.refused.fetch_add(1, Ordering::Relaxed),
+                Err(_) => return Outcome::Delete,
+            }
+        }
+        Outcome::Continue
+    }
+}
+
+impl Receive<Number> for SelfSender {
+    fn receive(&mut self, message: Number, _: &mut Context<Self>) -> Outcome {
+        if self.handled.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.first.store(message.value, Ordering::Relaxed);
+        }
+        Outcome::Continue
+    }
+}
+
+/// How many were refused, the first that was handled, and how many were.
+async fn run(when_full: WhenFull) -> Result<(u64, u64, u64), alloc::string::String> {
+    let bound = Bound::new(BOUND, when_full);
+    let executor = Executor::start(&Config { bound, ..Config::default() }).map_err(failed)?;
+    let (refused, first, handled, drops) = (counter(), counter(), counter(), counter());
+    let actor = SelfSender { refused, first, handled, drops };
+    executor.handle().spawn(actor).map_err(failed)?.send(Begin).map_err(failed)?;
+    sched::out_of_work().await;
+    equal(count(drops), SENT, "drops, one for each message")?;
+    equal(executor.stop().await, 0, "messages left over")?;
+    Ok((count(refused), count(first), count(handled)))
+}
+
+pub(super) async fn full_mailboxes_refuse(_work: u64) -> Verdict {
+    let expected = (SENT - u64::from(BOUND), 1, u64::from(BOUND));
+    equal(run(WhenFull::Refuse).await?, expected, "refused, first, handled")
+}
+
+pub(super) async fn full_mailboxes_forget_the_newest(_work: u64) -> Verdict {
+    equal(run(WhenFull::DropNewest).await?, (0, 1, u64::from(BOUND)), "refused, first, handled")
+}
+
+pub(super) async fn full_mailboxes_forget_the_oldest(_work: u64) -> Verdict {
+    let first = SENT - u64::from(BOUND) + 1;
+    equal(run(WhenFull::DropOldest).await?, (0, first, u64::from(BOUND)), "refused, first, handled")
+}
+
+struct Grower {
+    next: u64,
+    wrong: &'static AtomicU64,
+    handled: &'static AtomicU64,
+}
+
+impl Actor for Grower {}
+
+struct Flood(u64);
+
+impl Receive<Flood> for Grower {
+    fn receive(&mut self, message: Flood, context: &mut Context<Self>) -> Outcome {
+        for number in 0..message.0 {
+            // Envelopes of different sizes.
+            let sent = if number % 3 == 0 {
+                context.address().send([number; 30]).is_ok()
+            } else {
+                context.address().send(number).is_ok()
+            };
+            if !sent {
+                self.wrong.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Outcome::Continue
+    }
+}
+
+impl Grower {
+    fn note(&mut self, number: u64) -> Outcome {
+        if number != self.next {
+            self.wrong.fetch_add(1, Ordering::Relaxed);
+        }
+        self.next += 1;
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        Outcome::Continue
+    }
+}
+
+impl Receive<u64> for Grower {
+    fn receive(&mut self, message: u64, _: &mut Context<Self>) -> Outcome {
+        self.note(message)
+    }
+}
+
+impl Receive<[u64; 30]> for Grower {
+    fn receive(&mut self, message: [u64; 30], _: &mut Context<Self>) -> Outcome {
+        self.note(if message[0] == message[29] { message[0] } else { u64::MAX })
+    }
+}
+
+pub(super) async fn a_mailbox_grows_without_loss(work: u64) -> Verdict {
+    let executor = super::start()?;
+    let (wrong, handled) = (counter(), counter());
+    let grower = executor.handle().spawn(Grower { next: 0, wrong, handled }).map_err(failed)?;
+    grower.send(Flood(work)).map_err(failed)?;
+    sched::out_of_work().await;
+    equal((count(handled), count(wrong)), (work, 0), "messages handled, and out of order or refused")?;
+    equal(executor.stop().await, 0, "messages left over")
+}

@@ -1,0 +1,159 @@
+//! How actors end: each outcome, by message, with their executor; and how the living are counted.
+
+use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
+use crate::actor::{Actor, Config, Context, Executor, Outcome, Receive, SendError, SpawnError, stop};
+use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::sched;
+
+struct Mortal {
+    _dropped: Dropped,
+}
+
+impl Actor for Mortal {}
+
+struct End(Outcome);
+
+impl Receive<End> for Mortal {
+    fn receive(&mut self, message: End, _: &mut Context<Self>) -> Outcome {
+        message.0
+    }
+}
+
+impl Receive<Dropped> for Mortal {
+    fn receive(&mut self, _: Dropped, _: &mut Context<Self>) -> Outcome {
+        Outcome::Continue
+    }
+}
+
+pub(super) async fn each_outcome_drops_once(_work: u64) -> Verdict {
+    for (outcome, at_once) in
+        [(Outcome::Continue, 0), (Outcome::Delete, 1), (Outcome::Destroy, 1), (Outcome::Finished, 0)]
+    {
+        let executor = start()?;
+        let drops = counter();
+        let actor = executor.handle().spawn(Mortal { _dropped: Dropped(drops) }).map_err(failed)?;
+        actor.send(End(outcome)).map_err(failed)?;
+        sched::out_of_work().await;
+        equal(count(drops), at_once, "drops after the behaviour")?;
+        equal(actor.is_alive(), outcome == Outcome::Continue, "alive after the behaviour")?;
+        equal(executor.handle().live_actors(), u64::from(outcome == Outcome::Continue), "actors that live")?;
+        executor.stop().await;
+        equal(count(drops), 1, "drops after the executor was stopped")?;
+    }
+    Ok(())
+}
+
+pub(super) async fn stop_messages_end_actors(_work: u64) -> Verdict {
+    let executor = start()?;
+    let drops = counter();
+    let spawn = || executor.handle().spawn(Mortal { _dropped: Dropped(drops) }).map_err(failed);
+    spawn()?.send(stop::Delete).map_err(failed)?;
+    spawn()?.send(stop::Destroy).map_err(failed)?;
+    let finished = spawn()?;
+    finished.send(stop::Finish).map_err(failed)?;
+    executor.all_ended().await;
+    equal(count(drops), 2, "drops of the deleted and the destroyed")?;
+    ensure!(finished.take().is_some(), "the finished actor's state was there");
+    equal(count(drops), 3, "drops with that of the finished")?;
+    executor.stop().await;
+    equal(count(drops), 3, "drops after the executor was stopped")
+}
+
+/// Keeps its core busy until many messages wait behind the one it handles; then asks for the end.
+struct Blocker {
+    mail: &'static AtomicU64,
+    _dropped: Dropped,
+}
+
+impl Actor for Blocker {}
+
+impl Receive<Dropped> for Blocker {
+    fn receive(&mut self, message: Dropped, context: &mut Context<Self>) -> Outcome {
+        // More comes out of each message than goes in: the mailbox is never empty at the end.
+        for _ in 0..2 {
+            let copy = Dropped(message.0);
+            if context.address().send(copy).is_ok() {
+                self.mail.fetch_add(1, Ordering::Relaxed);
+            } else {
+                self.mail.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Outcome::Continue
+    }
+}
+
+pub(super) async fn undelivered_mail_is_dropped_once(_work: u64) -> Verdict {
+    let executor = Executor::start(&Config { reductions: 100, ..Config::default() }).map_err(failed)?;
+    let (made, drops, ends) = (counter(), counter(), counter());
+    for _ in 0..10 {
+        let blocker = Blocker { mail: made, _dropped: Dropped(ends) };
+        let blocker = executor.handle().spawn(blocker).map_err(failed)?;
+        made.fetch_add(1, Ordering::Relaxed);
+        blocker.send(Dropped(drops)).map_err(failed)?;
+    }
+    while count(made) < 2000 {
+        sched::yield_now().await;
+    }
+    let left = executor.stop().await;
+    ensure!(left > 0, "mail was left when the executor stopped");
+    equal(count(drops), count(made), "messages dropped, of those made")?;
+    equal(count(ends), 10, "actors dropped")
+}
+
+/// Begets others, of which each does the same with less.
+struct Parent {
+    handled: &'static AtomicU64,
+}
+
+impl Actor for Parent {}
+
+impl Receive<u32> for Parent {
+    fn receive(&mut self, depth: u32, context: &mut Context<Self>) -> Outcome {
+        for _ in 0..2 {
+            if depth > 0
+                && let Ok(child) = context.spawn(Self { handled: self.handled })
+            {
+                let _ = child.send(depth - 1);
+            }
+        }
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        Outcome::Delete
+    }
+}
+
+pub(super) async fn the_count_of_the_living_is_never_early(_work: u64) -> Verdict {
+    let executor = start()?;
+    for round in 1..=20_u64 {
+        let handled = counter();
+        let parent = executor.handle().spawn(Parent { handled }).map_err(failed)?;
+        parent.send(8_u32).map_err(failed)?;
+        executor.all_ended().await;
+        equal(count(handled), (1 << 9) - 1, "actors that had ended when none was left")
+            .map_err(|error| alloc::format!("round {round}: {error}"))?;
+    }
+    executor.stop().await;
+    Ok(())
+}
+
+pub(super) async fn handles_outlive_their_executor(_work: u64) -> Verdict {
+    let executor = start()?;
+    let handle = executor.handle().clone();
+    let drops = counter();
+    let actor = handle.spawn(Mortal { _dropped: Dropped(drops) }).map_err(failed)?;
+    executor.stop().await;
+    equal(count(drops), 1, "drops with the executor")?;
+    // The same mailboxes, for somebody else.
+    let next = start()?;
+    let neighbour = next.handle().spawn(Mortal { _dropped: Dropped(drops) }).map_err(failed)?;
+    ensure!(
+        matches!(handle.spawn(Mortal { _dropped: Dropped(counter()) }), Err(SpawnError::Stopped(_))),
+        "a stopped executor refuses to spawn"
+    );
+    ensure!(
+        matches!(actor.send(End(Outcome::Delete)), Err(SendError::Ended(_))),
+        "an actor ends with its executor"
+    );
+    ensure!(neighbour.is_alive(), "another executor's actor lives");
+    next.stop().await;
+    equal(count(drops), 2, "drops with the second executor")
+}

@@ -1,0 +1,113 @@
+//! The promises of the actor system, as bodies that run anywhere: on the host's threads
+//! (`tests/host_actor.rs`), and in the booted kernel (`tests/suites/actor`).
+//!
+//! A body is a process. It returns what went wrong, or nothing.
+
+mod bounds;
+mod crowd;
+mod lifetimes;
+mod order;
+mod placing;
+mod sending;
+mod storage;
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::future::Future;
+use core::pin::Pin;
+
+use super::{Config, StartError, VictimRule};
+use crate::arch::atomic::{AtomicU64, Ordering};
+
+/// What came out: nothing, or what was broken.
+pub type Verdict = Result<(), String>;
+
+/// A running check.
+pub type Running = Pin<Box<dyn Future<Output = Verdict> + Send>>;
+
+/// A check: its name says what is promised.
+pub struct Check {
+    /// `subject_promise`.
+    pub name: &'static str,
+    /// Starts it; the argument says about how many messages to send.
+    pub start: fn(u64) -> Running,
+}
+
+macro_rules! checks {
+    ($($body:path),* $(,)?) => {
+        &[$(Check { name: stringify!($body), start: |work| Box::pin($body(work)) }),*]
+    };
+}
+
+/// Every check, in the order to run them.
+pub const ALL: &[Check] = checks![
+    sending::chained_sends_arrive_in_order,
+    sending::one_message_to_many,
+    sending::large_messages_arrive_whole,
+    sending::an_ended_actor_returns_the_message,
+    lifetimes::each_outcome_drops_once,
+    lifetimes::stop_messages_end_actors,
+    lifetimes::undelivered_mail_is_dropped_once,
+    lifetimes::the_count_of_the_living_is_never_early,
+    lifetimes::handles_outlive_their_executor,
+    storage::memory_is_used_again_and_old_addresses_are_not,
+    storage::a_destroyed_actor_has_one_successor,
+    storage::a_finished_actor_is_taken_once,
+    storage::a_static_actor_belongs_to_the_user,
+    bounds::full_mailboxes_refuse,
+    bounds::full_mailboxes_forget_the_newest,
+    bounds::full_mailboxes_forget_the_oldest,
+    bounds::a_mailbox_grows_without_loss,
+    placing::pinned_actors_stay,
+    placing::neighbours_share_a_core,
+    placing::wrong_configurations_are_refused,
+    crowd::actors_come_and_go_while_mailboxes_are_stolen,
+    order::exactly_once_in_order,
+];
+
+macro_rules! ensure {
+    ($condition:expr, $($what:tt)+) => {
+        if !$condition {
+            return Err(alloc::format!($($what)+));
+        }
+    };
+}
+use ensure;
+
+/// Whether two values are equal, else what they are.
+fn equal<T: PartialEq + core::fmt::Debug>(found: T, expected: T, what: &str) -> Verdict {
+    if found == expected { Ok(()) } else { Err(alloc::format!("{what}: {found:?} instead of {expected:?}")) }
+}
+
+fn failed(error: impl core::fmt::Display) -> String {
+    alloc::format!("{error}")
+}
+
+/// Counts how often it was dropped.
+struct Dropped(&'static AtomicU64);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A counter for one run of a check; leaked, as checks run a few times.
+fn counter() -> &'static AtomicU64 {
+    Box::leak(Box::new(AtomicU64::new(0)))
+}
+
+fn count(counter: &AtomicU64) -> u64 {
+    // Acquire: pairs with nothing; the executor has come to rest before counts are looked at.
+    counter.load(Ordering::Acquire)
+}
+
+/// The executor that most checks use.
+fn start() -> Result<super::Executor, String> {
+    super::Executor::start(&Config::default()).map_err(failed)
+}
+
+/// One whose mailboxes are stolen as much as can be.
+fn start_with_thieves(victim: VictimRule) -> Result<super::Executor, StartError> {
+    super::Executor::start(&Config { victim, thieves: 64, reductions: 50, ..Config::default() })
+}

@@ -1,0 +1,120 @@
+//! Storage: used again, kept, taken, and the user's own.
+
+use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
+use crate::actor::{Actor, Context, Outcome, Receive, SendError, SpawnError, StaticActor, stop};
+use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::sched;
+
+struct Box1 {
+    value: u64,
+    seen: &'static AtomicU64,
+    _dropped: Dropped,
+}
+
+impl Actor for Box1 {}
+
+impl Receive<u64> for Box1 {
+    fn receive(&mut self, message: u64, _: &mut Context<Self>) -> Outcome {
+        self.value += message;
+        self.seen.fetch_add(message, Ordering::Relaxed);
+        Outcome::Continue
+    }
+}
+
+fn with(value: u64, seen: &'static AtomicU64, drops: &'static AtomicU64) -> Box1 {
+    Box1 { value, seen, _dropped: Dropped(drops) }
+}
+
+/// On one worker, so that the cell that is freed is the next to be used.
+pub(super) async fn memory_is_used_again_and_old_addresses_are_not(_work: u64) -> Verdict {
+    let executor = start()?;
+    let (seen, drops) = (counter(), counter());
+    let mut old = alloc::vec::Vec::new();
+    for _ in 0..100 {
+        let actor = executor.handle().spawn_on(0, with(0, seen, drops)).map_err(failed)?;
+        actor.send(1).map_err(failed)?;
+        actor.send(stop::Delete).map_err(failed)?;
+        executor.all_ended().await;
+        for former in &old {
+            let former: &crate::actor::Addr<Box1> = former;
+            ensure!(matches!(former.send(1000), Err(SendError::Ended(1000))), "an old address was answered");
+        }
+        old.push(actor);
+    }
+    equal(count(seen), 100, "what was handled")?;
+    equal(count(drops), 100, "drops")?;
+    executor.stop().await;
+    Ok(())
+}
+
+pub(super) async fn a_destroyed_actor_has_one_successor(_work: u64) -> Verdict {
+    let executor = start()?;
+    let handle = executor.handle();
+    let (seen, drops) = (counter(), counter());
+    let first = handle.spawn(with(0, seen, drops)).map_err(failed)?;
+    let Err(SpawnError::NotFree(early)) = handle.respawn(first, with(0, seen, drops)) else {
+        return Err("the storage of a living actor was used again".into());
+    };
+    drop(early);
+    first.send(stop::Destroy).map_err(failed)?;
+    executor.all_ended().await;
+    equal(count(drops), 2, "drops, of the first and of the one that came too early")?;
+    let second = handle.respawn(first, with(0, seen, drops)).map_err(failed)?;
+    ensure!(handle.respawn(first, with(0, seen, drops)).is_err(), "the storage was used twice");
+    ensure!(matches!(first.send(5), Err(SendError::Ended(5))), "the first actor's address means the second");
+    second.send(7).map_err(failed)?;
+    sched::out_of_work().await;
+    equal(count(seen), 7, "what the second was sent")?;
+    second.send(stop::Destroy).map_err(failed)?;
+    executor.all_ended().await;
+    executor.stop().await;
+    equal(count(drops), 4, "drops at the end")?;
+    ensure!(!second.is_alive(), "the second is alive after its end");
+    Ok(())
+}
+
+pub(super) async fn a_finished_actor_is_taken_once(_work: u64) -> Verdict {
+    let executor = start()?;
+    let (seen, drops) = (counter(), counter());
+    let actor = executor.handle().spawn(with(40, seen, drops)).map_err(failed)?;
+    ensure!(actor.take().is_none(), "a living actor was taken");
+    actor.send(2).map_err(failed)?.send(stop::Finish).map_err(failed)?;
+    executor.all_ended().await;
+    let taken = actor.take().ok_or("the finished actor's state was not there")?;
+    equal((taken.value, count(drops)), (42, 0), "its state, and drops")?;
+    ensure!(actor.take().is_none(), "it was taken twice");
+    drop(taken);
+    executor.stop().await;
+    equal(count(drops), 1, "drops at the end")
+}
+
+static KEPT: StaticActor<Box1> = StaticActor::new();
+
+pub(super) async fn a_static_actor_belongs_to_the_user(_work: u64) -> Verdict {
+    let (seen, drops) = (counter(), counter());
+    let executor = start()?;
+    let actor = KEPT.start(executor.handle(), with(1, seen, drops)).map_err(failed)?;
+    ensure!(
+        matches!(KEPT.start(executor.handle(), with(0, seen, drops)), Err(SpawnError::NotFree(_))),
+        "two actors were started in one storage"
+    );
+    equal(count(drops), 1, "drops of the one that was refused")?;
+    actor.send(4).map_err(failed)?.send(stop::Finish).map_err(failed)?;
+    executor.all_ended().await;
+    // It outlives the executor.
+    executor.stop().await;
+    let taken = KEPT.take().ok_or("the finished actor's state was not there")?;
+    equal((taken.value, count(drops)), (5, 1), "its state, and drops")?;
+    ensure!(KEPT.take().is_none(), "it was taken twice");
+    drop(taken);
+    // Again, with another executor, and ended by that executor's end.
+    let executor = start()?;
+    let second = KEPT.start(executor.handle(), with(0, seen, drops)).map_err(failed)?;
+    ensure!(actor.send(1).is_err(), "the first actor's address means the second");
+    second.send(1).map_err(failed)?;
+    sched::out_of_work().await;
+    executor.stop().await;
+    equal(count(drops), 3, "drops at the end")?;
+    ensure!(KEPT.take().is_none(), "an actor that did not finish was taken");
+    Ok(())
+}

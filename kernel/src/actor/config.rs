@@ -1,0 +1,130 @@
+//! How an executor is built, and why it may not be.
+
+use core::fmt;
+
+use super::mailbox::bound::Bound;
+use super::mailbox::directory;
+use super::steal::VictimRule;
+use crate::machine;
+use crate::sched::{self, Priority};
+
+/// Mailboxes for each worker unless the configuration says otherwise: C∀'s sharding factor.
+pub const MAILBOXES_PER_WORKER: usize = 16;
+
+/// How an executor is built.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Workers, on cores 0 and up; `None` is one for each core.
+    pub workers: Option<usize>,
+    /// Mailboxes that may be stolen, at least as many as workers; `None` is 16 for each worker. Each worker
+    /// has one more, for pinned actors.
+    pub mailboxes: Option<usize>,
+    /// Bytes of a worker's buffer before it has grown.
+    pub segment_bytes: usize,
+    /// How many messages may wait in one mailbox, and what happens to more.
+    pub bound: Bound,
+    /// How thieves choose their victims.
+    pub victim: VictimRule,
+    /// Workers that may search for a victim at once.
+    pub thieves: u32,
+    /// The priority of the workers.
+    pub priority: Priority,
+    /// Messages that a worker handles in one turn, at least 1.
+    pub reductions: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            workers: None,
+            mailboxes: None,
+            segment_bytes: directory::FIRST_SEGMENT_BYTES,
+            bound: Bound::NONE,
+            victim: VictimRule::LongestVictim,
+            thieves: 1,
+            priority: Priority::Normal,
+            reductions: 4000,
+        }
+    }
+}
+
+impl Config {
+    /// How many workers and stealable mailboxes that makes on this machine.
+    pub(super) fn check(&self) -> Result<(usize, usize), StartError> {
+        let cores = machine::cores();
+        let workers = self.workers.unwrap_or(cores);
+        if workers == 0 || workers > cores {
+            return Err(StartError::Workers { asked: workers, cores });
+        }
+        let mailboxes = self.mailboxes.unwrap_or(workers * MAILBOXES_PER_WORKER);
+        if mailboxes < workers {
+            return Err(StartError::TooFewMailboxes { mailboxes, workers });
+        }
+        if mailboxes + workers > directory::CAPACITY {
+            return Err(StartError::TooManyMailboxes { mailboxes, most: directory::CAPACITY - workers });
+        }
+        Ok((workers, mailboxes))
+    }
+}
+
+/// Why an executor was not started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StartError {
+    /// No workers, or more than there are cores.
+    Workers {
+        /// The number asked for.
+        asked: usize,
+        /// The number of cores.
+        cores: usize,
+    },
+    /// Fewer mailboxes than workers: some worker would have none.
+    TooFewMailboxes {
+        /// The number asked for.
+        mailboxes: usize,
+        /// The number of workers.
+        workers: usize,
+    },
+    /// More mailboxes than there are numbers for.
+    TooManyMailboxes {
+        /// The number asked for.
+        mailboxes: usize,
+        /// The most that an executor with as many workers could have, were it the only one.
+        most: usize,
+    },
+    /// The executors that exist have nearly all mailbox numbers: stop one first.
+    MailboxesInUse,
+    /// No memory for it.
+    OutOfMemory,
+    /// The scheduler has as many processes as it is set to have.
+    TooManyProcesses,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Workers { asked, cores } => {
+                write!(f, "{asked} workers on {cores} cores: ask for 1 to {cores}")
+            }
+            Self::TooFewMailboxes { mailboxes, workers } => {
+                write!(f, "{mailboxes} mailboxes for {workers} workers: ask for at least {workers}")
+            }
+            Self::TooManyMailboxes { mailboxes, most } => {
+                write!(f, "{mailboxes} mailboxes: ask for at most {most}")
+            }
+            Self::MailboxesInUse => f.write_str("too many mailboxes are in use: stop another executor first"),
+            Self::OutOfMemory => f.write_str("out of memory: the executor was not started"),
+            Self::TooManyProcesses => f.write_str("too many processes: raise sched.processes"),
+        }
+    }
+}
+
+impl core::error::Error for StartError {}
+
+impl From<sched::SpawnError> for StartError {
+    fn from(error: sched::SpawnError) -> Self {
+        match error {
+            sched::SpawnError::TooManyProcesses => Self::TooManyProcesses,
+            sched::SpawnError::OutOfMemory | sched::SpawnError::NoSuchCore => Self::OutOfMemory,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Handles: the right to spawn actors on an executor, for any number of owners on any core.
+
+use alloc::sync::Arc;
+use core::fmt;
+
+use super::address::Addr;
+use super::behaviour::Actor;
+use super::mailbox::directory;
+use super::shared::Shared;
+use super::spawn::{self, SpawnError};
+
+/// The right to spawn actors on an executor.
+#[derive(Clone)]
+pub struct ExecutorHandle(Arc<Shared>);
+
+impl fmt::Debug for ExecutorHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Executor({} workers, {} mailboxes)", self.workers(), self.mailboxes())
+    }
+}
+
+impl ExecutorHandle {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// # Safety
+    /// `shared` is inside an `Arc`, as every executor's is, and alive.
+    pub(super) unsafe fn of(shared: &Shared) -> Self {
+        // SAFETY: by contract.
+        unsafe {
+            Arc::increment_strong_count(shared);
+            Self(Arc::from_raw(shared))
+        }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.0
+    }
+
+    /// How many workers it has.
+    pub fn workers(&self) -> usize {
+        self.0.worker_count
+    }
+
+    /// How many mailboxes it has, without those for pinned actors.
+    pub fn mailboxes(&self) -> usize {
+        self.0.movable()
+    }
+
+    /// How many actors live. Exact while none is created or ends.
+    pub fn live_actors(&self) -> u64 {
+        self.0.live.count()
+    }
+
+    /// Spawns an actor; its mailbox is chosen round robin.
+    ///
+    /// # Errors
+    /// The actor comes back: see [`SpawnError`].
+    #[inline]
+    pub fn spawn<A: Actor>(&self, actor: A) -> Result<Addr<A>, SpawnError<A>> {
+        spawn::spawn(&self.0, self.0.next_mailbox(), actor)
+    }
+
+    /// Spawns an actor in one of the mailboxes that began on `worker`; thieves may move them.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`], and when there is no such worker.
+    pub fn spawn_on<A: Actor>(&self, worker: usize, actor: A) -> Result<Addr<A>, SpawnError<A>> {
+        match self.0.next_mailbox_of(worker) {
+            Some(mailbox) => spawn::spawn(&self.0, mailbox, actor),
+            None => Err(SpawnError::NoSuchWorker(actor)),
+        }
+    }
+
+    /// Spawns an actor that never leaves `worker`'s core: its mailbox is not stolen. A behaviour of it that
+    /// is suspended is resumed there, too.
+    ///
+    /// # Errors
+    /// As [`Self::spawn_on`].
+    pub fn spawn_pinned<A: Actor>(&self, worker: usize, actor: A) -> Result<Addr<A>, SpawnError<A>> {
+        match self.0.pinned_mailbox_of(worker) {
+            Some(mailbox) => spawn::spawn(&self.0, mailbox, actor),
+            None => Err(SpawnError::NoSuchWorker(actor)),
+        }
+    }
+
+    /// Spawns an actor in the same mailbox as another: the two always run on one core, one at a time.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`]; [`SpawnError::Stopped`] also when the other belongs to another executor.
+    pub fn spawn_beside<A: Actor, B: Actor>(
+        &self,
+        other: Addr<B>,
+        actor: A,
+    ) -> Result<Addr<A>, SpawnError<A>> {
+        spawn::spawn(&self.0, directory::get(other.mailbox()), actor)
+    }
+
+    /// Spawns an actor into the storage, and the mailbox, of one that has ended with
+    /// [`Outcome::Destroy`](super::Outcome). Old addresses stay those of an actor that has ended.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`]; [`SpawnError::NotFree`] when the actor lives or somebody else was faster.
+    pub fn respawn<A: Actor>(&self, old: Addr<A>, actor: A) -> Result<Addr<A>, SpawnError<A>> {
+        spawn::respawn(&self.0, directory::get(old.mailbox()), old, actor)
+    }
+
+    /// Checks that every mailbox is in exactly one slot of the table; for tests, while nobody steals.
+    pub fn table_is_whole(&self) -> bool {
+        self.0.table.holds_each_once(self.0.mailboxes.iter().copied())
+    }
+}

@@ -1,0 +1,57 @@
+//! Recipients: addresses that know only the type of message.
+//!
+//! A list of recipients may hold actors of different types, as long as each has the behaviour.
+
+use super::behaviour::Message;
+use super::envelope::Target;
+use super::send::{self, SendError};
+
+/// Some actor that has a behaviour for messages of type `M`. Three words; may be copied to any core.
+pub struct Recipient<M> {
+    target: Target<M>,
+}
+
+// SAFETY: as for `Addr`: the cell's header may be read from any core for ever.
+unsafe impl<M> Send for Recipient<M> {}
+// SAFETY: as above.
+unsafe impl<M> Sync for Recipient<M> {}
+
+impl<M> Clone for Recipient<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Recipient<M> {}
+
+impl<M: Message> Recipient<M> {
+    #[inline(always)]
+    pub(super) fn new(target: Target<M>) -> Self {
+        Self { target }
+    }
+
+    /// Sends a message. Returns the recipient, so that sends can be chained with `?`.
+    ///
+    /// # Errors
+    /// As [`Addr::send`](super::Addr::send).
+    #[inline]
+    pub fn send(&self, message: M) -> Result<&Self, SendError<M>> {
+        send::send(self.target, message)?;
+        Ok(self)
+    }
+
+    /// Sends a copy of a message to each of several recipients; at the first that cannot be reached it
+    /// stops, and says how many were.
+    ///
+    /// # Errors
+    /// As [`Addr::send`](super::Addr::send), for the first one that failed.
+    pub fn send_to_all(all: &[Self], message: &M) -> Result<usize, (usize, SendError<M>)>
+    where
+        M: Clone,
+    {
+        for (sent, recipient) in all.iter().enumerate() {
+            recipient.send(message.clone()).map_err(|error| (sent, error))?;
+        }
+        Ok(all.len())
+    }
+}

@@ -1,0 +1,160 @@
+//! Sending: from a target and a message to an envelope in a mailbox.
+//!
+//! The common path, inlined into the sender, is: read the actor's word, lock the mailbox, compare its room,
+//! write the envelope, count it, unlock. Everything else (a queue that must grow, that is closed or bounded)
+//! is out of line and starts again from the lock.
+//!
+//! Who makes an empty mailbox non-empty must see to it that its worker looks: see [`owner`](super::owner).
+
+use core::fmt;
+
+use super::behaviour::Message;
+use super::envelope::{self, Packed, Target};
+use super::mailbox::bound::{self, WhenFull};
+use super::mailbox::{Inside, Mailbox, directory};
+use super::segment::Segment;
+use crate::sync::SpinGuard;
+
+/// Why a message was not sent; it comes back.
+#[derive(PartialEq, Eq)]
+pub enum SendError<M> {
+    /// The actor has ended, or its executor has stopped.
+    Ended(M),
+    /// The mailbox has as many messages as its bound allows. Try again later, or send less.
+    Full(M),
+    /// No memory for a message of this size, or for the mailbox to grow. Nothing else was lost.
+    OutOfMemory(M),
+}
+
+impl<M> SendError<M> {
+    /// The message.
+    pub fn into_message(self) -> M {
+        match self {
+            Self::Ended(message) | Self::Full(message) | Self::OutOfMemory(message) => message,
+        }
+    }
+}
+
+impl<M> fmt::Debug for SendError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<M> fmt::Display for SendError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ended(_) => "the actor has ended: the message was not sent",
+            Self::Full(_) => "the mailbox is full: the message was not sent; try again later",
+            Self::OutOfMemory(_) => "out of memory: the message was not sent",
+        })
+    }
+}
+
+impl<M> core::error::Error for SendError<M> {}
+
+/// Sends a message.
+#[inline(always)]
+pub(super) fn send<M: Message>(target: Target<M>, message: M) -> Result<(), SendError<M>> {
+    // SAFETY: cells are never unmapped, and their words may be read by anyone.
+    let word = unsafe { target.cell.as_ref() }.word_relaxed();
+    if word != target.word && !word.is_same_actor(target.word) {
+        return Err(SendError::Ended(message));
+    }
+    let packed = match envelope::pack(message) {
+        Ok(packed) => packed,
+        Err(message) => return Err(SendError::OutOfMemory(message)),
+    };
+    let mailbox = directory::get(target.word.mailbox());
+    let mut inside = mailbox.inside.lock();
+    match inside.queue.reserve_fast(const { envelope::size_of_envelope::<M>() }) {
+        Some(place) => {
+            // SAFETY: the queue reserved that many bytes, aligned.
+            unsafe { envelope::write(place, target, packed) };
+            count(mailbox, inside);
+            Ok(())
+        }
+        None => {
+            drop(inside);
+            send_slowly(mailbox, target, packed)
+        }
+    }
+}
+
+/// Counts the envelope that was written, and wakes the mailbox's worker if it was the first one.
+#[inline(always)]
+fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
+    let before = mailbox.waiting();
+    mailbox.set_waiting(before + 1);
+    if before == 0 {
+        // While the lock is held the mailbox stays open, and so the executor alive.
+        // SAFETY: the mailbox is open, for the queue had room; it cannot be closed while the lock is held.
+        unsafe { mailbox.shared() }.notify(mailbox);
+    }
+    drop(inside);
+}
+
+/// The queue is closed, bounded or full.
+#[cold]
+#[inline(never)]
+fn send_slowly<M: Message>(
+    mailbox: &Mailbox,
+    target: Target<M>,
+    packed: Packed<M>,
+) -> Result<(), SendError<M>> {
+    let bytes = const { envelope::size_of_envelope::<M>() };
+    loop {
+        let mut inside = mailbox.inside.lock();
+        if inside.closed {
+            drop(inside);
+            return Err(SendError::Ended(packed.unpack()));
+        }
+        match inside.bound.exceeded_by(mailbox.waiting()) {
+            None => {}
+            Some(refused) => {
+                drop(inside);
+                match refused {
+                    WhenFull::Refuse => return Err(SendError::Full(packed.unpack())),
+                    WhenFull::DropNewest => {
+                        drop(packed);
+                        return Ok(());
+                    }
+                    WhenFull::DropOldest => {
+                        if let Some(oldest) = bound::take_oldest(mailbox) {
+                            oldest.drop_message();
+                        }
+                    }
+                }
+                continue;
+            }
+        }
+        if let Some(place) = inside.queue.reserve(bytes) {
+            // SAFETY: the queue reserved that many bytes, aligned.
+            unsafe { envelope::write(place, target, packed) };
+            count(mailbox, inside);
+            return Ok(());
+        }
+        let capacity = inside.queue.next_capacity_bytes(bytes);
+        drop(inside);
+        if !grow(mailbox, bytes, capacity) {
+            return Err(SendError::OutOfMemory(packed.unpack()));
+        }
+    }
+}
+
+/// Gives a mailbox another segment with room for `bytes`, allocated outside its lock. Whether it could.
+fn grow(mailbox: &Mailbox, bytes: usize, capacity: usize) -> bool {
+    // With little memory left a smaller one may still do.
+    let Some(segment) = Segment::new(capacity).or_else(|| Segment::new(bytes)) else { return false };
+    let mut inside = mailbox.inside.lock();
+    // Another sender, or a gulp, may have made room meanwhile; or the executor has stopped.
+    if inside.closed || inside.queue.has_room(bytes) {
+        drop(inside);
+        // SAFETY: just made, and empty.
+        unsafe { Segment::free(segment) };
+    } else {
+        inside.queue.extend(segment);
+        inside.most_bytes = inside.most_bytes.max(inside.queue.capacity_bytes());
+    }
+    true
+}

@@ -1,0 +1,204 @@
+//! What the workers of an executor, its handles and its actors share.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::poll_fn;
+use core::ptr;
+use core::task::{Poll, Waker};
+
+use super::config::Config;
+use super::live::Live;
+use super::mailbox::Mailbox;
+use super::mailbox::bound::Bound;
+use super::owner;
+use super::steal::VictimRule;
+use super::table::Table;
+use super::worker::Worker;
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use crate::sched;
+use crate::sync::SpinLock;
+
+/// An executor, as its parts know it.
+pub(super) struct Shared {
+    pub table: Table,
+    /// The mailboxes: those that may be stolen, then one for each worker that may not.
+    pub mailboxes: Box<[&'static Mailbox]>,
+    pub worker_count: usize,
+    /// The workers, from the start until all have ended.
+    workers: AtomicPtr<Vec<Arc<Worker>>>,
+    pub live: Live,
+    pub segment_bytes: usize,
+    pub bound: Bound,
+    pub victim_rule: VictimRule,
+    thieves: u32,
+    pub reductions: u64,
+    next: AtomicUsize,
+    searching: AtomicU32,
+    stopping: AtomicBool,
+    /// Workers that have not ended, and suspended behaviours.
+    running: AtomicU32,
+    waiting_for_end: SpinLock<Option<Waker>>,
+}
+
+impl Shared {
+    /// With these mailboxes, not open yet.
+    pub(super) fn new(
+        config: &Config,
+        table: Table,
+        mailboxes: Vec<&'static Mailbox>,
+        worker_count: usize,
+        live: Live,
+    ) -> Self {
+        Self {
+            table,
+            mailboxes: mailboxes.into_boxed_slice(),
+            worker_count,
+            workers: AtomicPtr::new(ptr::null_mut()),
+            live,
+            segment_bytes: config.segment_bytes.max(64),
+            bound: config.bound,
+            victim_rule: config.victim,
+            thieves: config.thieves,
+            reductions: config.reductions.max(1),
+            next: AtomicUsize::new(0),
+            searching: AtomicU32::new(0),
+            stopping: AtomicBool::new(false),
+            running: AtomicU32::new(worker_count as u32),
+            waiting_for_end: SpinLock::new(None),
+        }
+    }
+
+    /// How many mailboxes may be stolen.
+    pub(super) fn movable(&self) -> usize {
+        self.mailboxes.len() - self.worker_count
+    }
+
+    /// The workers.
+    ///
+    /// Used by workers, and by senders under the lock of an open mailbox: the list is set before the first
+    /// mailbox is opened, and taken when all are closed and all workers have ended.
+    #[inline(always)]
+    pub(super) fn workers(&self) -> &[Arc<Worker>] {
+        // Acquire: pairs with the release in `set_workers`.
+        // SAFETY: not null while those use it that may, see above.
+        unsafe { (*self.workers.load(Ordering::Acquire)).as_slice() }
+    }
+
+    /// Sets the list of workers, before the first mailbox is opened.
+    pub(super) fn set_workers(&self, workers: Box<Vec<Arc<Worker>>>) {
+        // Release: pairs with the acquire in `workers`.
+        self.workers.store(Box::into_raw(workers), Ordering::Release);
+    }
+
+    /// The workers, for the last time.
+    ///
+    /// # Safety
+    /// All have ended, and all mailboxes are closed.
+    pub(super) unsafe fn take_workers(&self) -> Vec<Arc<Worker>> {
+        let workers = self.workers.swap(ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: stored from a box; by contract nobody uses it any more.
+        *unsafe { Box::from_raw(workers) }
+    }
+
+    /// Mail has come for an empty mailbox, and was counted. The caller holds its lock.
+    #[inline(always)]
+    pub(super) fn notify(&self, mailbox: &Mailbox) {
+        let owner = owner::after_first_message(mailbox);
+        if let Some(worker) = self.workers().get(owner) {
+            worker.wake_if_idle();
+        }
+    }
+
+    /// A worker begins a batch: if it has more than that and a core is idle, that core comes to steal.
+    #[inline(always)]
+    pub(super) fn call_thief(&self, worker: &Worker) {
+        if sched::some_core_is_idle()
+            && self.victim_rule != VictimRule::None
+            && worker.mailboxes_with_mail() > 0
+        {
+            sched::wake_thief();
+        }
+    }
+
+    /// The next movable mailbox, round robin.
+    #[inline(always)]
+    pub(super) fn next_mailbox(&self) -> &'static Mailbox {
+        // Relaxed: any fair choice will do.
+        let next = self.next.fetch_add(1, Ordering::Relaxed) % self.movable();
+        self.mailboxes[next]
+    }
+
+    /// The next of the movable mailboxes that began with a worker.
+    pub(super) fn next_mailbox_of(&self, worker: usize) -> Option<&'static Mailbox> {
+        if worker >= self.worker_count {
+            return None;
+        }
+        let range = super::table::range(self.movable(), self.worker_count, worker);
+        // Relaxed: as above.
+        let next = self.next.fetch_add(1, Ordering::Relaxed) % range.slots;
+        Some(self.mailboxes[range.first + next])
+    }
+
+    /// The mailbox of a worker's that is never stolen.
+    pub(super) fn pinned_mailbox_of(&self, worker: usize) -> Option<&'static Mailbox> {
+        self.mailboxes[self.movable()..].get(worker).copied()
+    }
+
+    /// Whether one more thief may search; if so, [`Self::end_search`] must follow.
+    pub(super) fn begin_search(&self) -> bool {
+        // AcqRel: a count that limits; it orders nothing else.
+        if self.searching.fetch_add(1, Ordering::AcqRel) < self.thieves {
+            return true;
+        }
+        self.end_search();
+        false
+    }
+
+    pub(super) fn end_search(&self) {
+        self.searching.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Asks the workers to end.
+    pub(super) fn request_stop(&self) {
+        // Release: pairs with the acquire in `is_stopping`.
+        self.stopping.store(true, Ordering::Release);
+    }
+
+    #[inline(always)]
+    pub(super) fn is_stopping(&self) -> bool {
+        // Acquire: pairs with the release in `request_stop`.
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// A behaviour is being suspended.
+    pub(super) fn piece_began(&self) {
+        // Relaxed: its worker has not ended, so the count is not zero meanwhile.
+        self.running.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A worker has ended, or a behaviour that was suspended.
+    pub(super) fn one_ended(&self) {
+        // AcqRel: who sees zero sees everything that workers and behaviours did.
+        if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let waker = self.waiting_for_end.lock().take();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+
+    /// Waits until all workers have ended, and all behaviours that were suspended.
+    pub(super) async fn all_ended(&self) {
+        poll_fn(|context| {
+            let mut waiting = self.waiting_for_end.lock();
+            // Acquire: pairs with the release in `one_ended`.
+            if self.running.load(Ordering::Acquire) == 0 {
+                return Poll::Ready(());
+            }
+            *waiting = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+}

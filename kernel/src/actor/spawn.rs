@@ -1,0 +1,161 @@
+//! Bringing actors to life: from a state to a cell that is attached to a mailbox.
+//!
+//! The last step is taken under the mailbox's lock, and only if the mailbox is open for the very executor. So
+//! an executor that stops, having closed its mailboxes, finds every actor that is its own.
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use super::address::Addr;
+use super::behaviour::Actor;
+use super::cell::{self, CellHeader};
+use super::mailbox::Mailbox;
+use super::pool;
+use super::shared::Shared;
+use super::word::{Life, Word};
+use super::worker::Worker;
+use crate::mem::OutOfMemory;
+use crate::sync::PreemptGuard;
+
+/// Why an actor was not spawned; its state comes back.
+pub enum SpawnError<A> {
+    /// No memory for it.
+    OutOfMemory(A),
+    /// The executor has stopped, or is stopping.
+    Stopped(A),
+    /// The executor has no worker with that number.
+    NoSuchWorker(A),
+    /// The storage is not free for a successor: its actor lives, or its storage was freed or taken.
+    NotFree(A),
+}
+
+impl<A> SpawnError<A> {
+    /// The state.
+    pub fn into_actor(self) -> A {
+        match self {
+            Self::OutOfMemory(actor)
+            | Self::Stopped(actor)
+            | Self::NoSuchWorker(actor)
+            | Self::NotFree(actor) => actor,
+        }
+    }
+}
+
+impl<A> fmt::Debug for SpawnError<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<A> fmt::Display for SpawnError<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OutOfMemory(_) => "out of memory: the actor was not spawned",
+            Self::Stopped(_) => "the executor has stopped: the actor was not spawned",
+            Self::NoSuchWorker(_) => "the executor has no worker with that number",
+            Self::NotFree(_) => "the storage is not free: its actor lives, or it was given back",
+        })
+    }
+}
+
+impl<A> core::error::Error for SpawnError<A> {}
+
+/// Attaches what is in a claimed cell to a mailbox; `None` if the executor has stopped.
+#[inline(always)]
+pub(super) fn attach(
+    shared: &Shared,
+    mailbox: &Mailbox,
+    cell: NonNull<CellHeader>,
+    claimed: Word,
+    here: &PreemptGuard,
+) -> Option<Word> {
+    let inside = mailbox.inside.lock();
+    if inside.closed || !mailbox.is_open_for(shared) {
+        return None;
+    }
+    // Before the actor can end: the counts must not show an end without its beginning.
+    shared.live.created(here);
+    let word = claimed.spawned(mailbox.index());
+    // SAFETY: cells are never unmapped.
+    unsafe { cell.as_ref() }.set_word(word);
+    drop(inside);
+    Worker::statistics(here).actors_created.bump();
+    Some(word)
+}
+
+/// Spawns an actor into a cell of its own.
+#[inline(always)]
+pub(super) fn spawn<A: Actor>(
+    shared: &Shared,
+    mailbox: &Mailbox,
+    actor: A,
+) -> Result<Addr<A>, SpawnError<A>> {
+    let here = PreemptGuard::new();
+    let kind = const { cell::kind_of::<A>() };
+    let Some(cell) = pool::take(kind, &here) else { return Err(SpawnError::OutOfMemory(actor)) };
+    // SAFETY: the cell is free, of this kind, and ours.
+    if let Err((OutOfMemory, actor)) = unsafe { cell::fill(cell, actor) } {
+        pool::put_back(cell, kind, &here);
+        return Err(SpawnError::OutOfMemory(actor));
+    }
+    // SAFETY: cells are never unmapped.
+    let free = unsafe { cell.as_ref() }.word_relaxed();
+    match attach(shared, mailbox, cell, free, &here) {
+        Some(word) => Ok(Addr::new(cell, word)),
+        None => {
+            // SAFETY: filled above, and nobody else knows the cell.
+            let actor = unsafe { cell::take_state(cell) };
+            pool::put_back(cell, kind, &here);
+            Err(SpawnError::Stopped(actor))
+        }
+    }
+}
+
+/// Spawns an actor into the storage of one that ended with [`Outcome::Destroy`](super::Outcome).
+pub(super) fn respawn<A: Actor>(
+    shared: &Shared,
+    mailbox: &Mailbox,
+    old: Addr<A>,
+    actor: A,
+) -> Result<Addr<A>, SpawnError<A>> {
+    let here = PreemptGuard::new();
+    let (cell, word) = (old.cell(), old.word());
+    let Some(destroyed) = word.after_end(Life::Destroyed) else { return Err(SpawnError::NotFree(actor)) };
+    let claimed = destroyed.starting();
+    // SAFETY: cells are never unmapped.
+    if !unsafe { cell.as_ref() }.claim(destroyed, claimed) {
+        return Err(SpawnError::NotFree(actor));
+    }
+    // SAFETY: the cell is of kind `A`, for an address of that type leads here; without a state since it was
+    // destroyed, and ours since we claimed it.
+    if let Err((OutOfMemory, actor)) = unsafe { cell::fill(cell, actor) } {
+        // SAFETY: cells are never unmapped.
+        unsafe { cell.as_ref() }.set_word(destroyed);
+        return Err(SpawnError::OutOfMemory(actor));
+    }
+    match attach(shared, mailbox, cell, claimed, &here) {
+        Some(word) => Ok(Addr::new(cell, word)),
+        None => {
+            // SAFETY: filled above; the cell is claimed, so it is ours.
+            let actor = unsafe { cell::take_state(cell) };
+            pool::give(cell, claimed, &here);
+            Err(SpawnError::Stopped(actor))
+        }
+    }
+}
+
+/// Moves the state of an actor out of its storage, which ended with [`Outcome::Finished`](super::Outcome).
+pub(super) fn take<A: Actor>(addr: Addr<A>) -> Option<A> {
+    let here = PreemptGuard::new();
+    let finished = addr.word().after_end(Life::Finished)?;
+    let claimed = finished.starting();
+    let cell = addr.cell();
+    // SAFETY: cells are never unmapped.
+    if !unsafe { cell.as_ref() }.claim(finished, claimed) {
+        return None;
+    }
+    // SAFETY: the cell is of kind `A` and holds the state of a finished actor, and is ours.
+    let actor = unsafe { cell::take_state(cell) };
+    pool::give(cell, claimed, &here);
+    Some(actor)
+}

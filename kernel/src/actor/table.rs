@@ -1,0 +1,109 @@
+//! The table: the slots that workers go through, each with a pointer to a mailbox.
+//!
+//! Worker `i` owns a contiguous range; the first ones have one slot more if they cannot be shared out evenly.
+//! Thieves exchange pointers between ranges, never null ones into another's: so an owner never finds null in
+//! its own range, and each mailbox is in exactly one slot, or in the hands of exactly one thief.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ptr;
+
+use super::mailbox::Mailbox;
+use crate::arch::atomic::{AtomicPtr, Ordering};
+
+/// The slots of one worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Range {
+    pub first: usize,
+    pub slots: usize,
+}
+
+/// The range of worker `index` of `workers`, when `slots` are shared out.
+pub(super) const fn range(slots: usize, workers: usize, index: usize) -> Range {
+    let (each, more) = (slots / workers, slots % workers);
+    Range {
+        first: index * each + if index < more { index } else { more },
+        slots: each + (index < more) as usize,
+    }
+}
+
+/// The slots.
+pub(super) struct Table {
+    slots: Box<[AtomicPtr<Mailbox>]>,
+    workers: usize,
+}
+
+impl Table {
+    /// A table of these mailboxes, in this order; `None` without memory.
+    pub(super) fn new<'a>(
+        mailboxes: impl ExactSizeIterator<Item = &'a Mailbox>,
+        workers: usize,
+    ) -> Option<Self> {
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(mailboxes.len()).ok()?;
+        slots.extend(mailboxes.map(|mailbox| AtomicPtr::new(ptr::from_ref(mailbox).cast_mut())));
+        Some(Self { slots: slots.into_boxed_slice(), workers })
+    }
+
+    /// Slot number `slot`, for a swap.
+    pub(super) fn slot(&self, slot: usize) -> &AtomicPtr<Mailbox> {
+        &self.slots[slot]
+    }
+
+    /// The mailbox in a slot; null while its owner swaps it.
+    #[inline(always)]
+    pub(super) fn at(&self, slot: usize) -> *mut Mailbox {
+        // Acquire: pairs with the release of the swap that put it there.
+        self.slots[slot].load(Ordering::Acquire)
+    }
+
+    /// The range of a worker.
+    pub(super) fn range_of(&self, worker: usize) -> Range {
+        range(self.slots.len(), self.workers, worker)
+    }
+
+    /// The worker whose range a slot is in.
+    pub(super) fn worker_of(&self, slot: usize) -> usize {
+        (0..self.workers)
+            .find(|&worker| {
+                let range = self.range_of(worker);
+                slot < range.first + range.slots
+            })
+            .unwrap_or(0)
+    }
+
+    /// The slot that a mailbox is in, unless a thief has it in hand.
+    pub(super) fn slot_of(&self, mailbox: &Mailbox) -> Option<usize> {
+        (0..self.slots.len()).find(|&slot| ptr::eq(self.at(slot), mailbox))
+    }
+
+    /// Whether it holds exactly these mailboxes, each once. While nobody swaps.
+    pub(super) fn holds_each_once<'a>(&self, mailboxes: impl Iterator<Item = &'a Mailbox>) -> bool {
+        let mut found: Vec<_> = (0..self.slots.len()).map(|slot| self.at(slot).cast_const()).collect();
+        let mut expected: Vec<_> = mailboxes.map(ptr::from_ref).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        found == expected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::range;
+
+    #[test]
+    fn ranges_are_contiguous_and_as_even_as_can_be() {
+        for workers in 1..9 {
+            for slots in workers..40 {
+                let mut next = 0;
+                for index in 0..workers {
+                    let range = range(slots, workers, index);
+                    assert_eq!(range.first, next);
+                    assert!(range.slots == slots / workers || range.slots == slots / workers + 1);
+                    next += range.slots;
+                }
+                assert_eq!(next, slots);
+            }
+        }
+    }
+}

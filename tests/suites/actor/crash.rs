@@ -1,0 +1,91 @@
+//! A behaviour that panics or faults ends its actor alone.
+
+use alloc::sync::Arc;
+use core::hint::black_box;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
+use magpie::{sched, stats};
+use magpie_tests::{ensure, ensure_eq, kernel_test};
+
+struct Fragile(Arc<AtomicU64>);
+
+impl Actor for Fragile {}
+
+struct Panic;
+struct BadAccess;
+struct Descend;
+
+impl Receive<u64> for Fragile {
+    fn receive(&mut self, message: u64, _: &mut Context<Self>) -> After {
+        self.0.fetch_add(message, Ordering::Relaxed);
+        After::Continue
+    }
+}
+
+impl Receive<Panic> for Fragile {
+    fn receive(&mut self, _: Panic, _: &mut Context<Self>) -> After {
+        if black_box(true) {
+            panic!("on purpose");
+        }
+        After::Continue
+    }
+}
+
+impl Receive<BadAccess> for Fragile {
+    fn receive(&mut self, _: BadAccess, _: &mut Context<Self>) -> After {
+        let nowhere = black_box(8_usize) as *const u64;
+        // SAFETY: deliberately not: nothing is mapped there, and the actor is to be ended for it.
+        self.0.fetch_add(unsafe { nowhere.read_volatile() }, Ordering::Relaxed);
+        After::Continue
+    }
+}
+
+fn descend(depth: u64) -> u64 {
+    let frame = black_box([depth; 64]);
+    if black_box(depth) == u64::MAX { 0 } else { descend(depth + 1) + frame[(depth % 64) as usize] }
+}
+
+impl Receive<Descend> for Fragile {
+    fn receive(&mut self, _: Descend, _: &mut Context<Self>) -> After {
+        self.0.fetch_add(descend(black_box(0)), Ordering::Relaxed);
+        After::Continue
+    }
+}
+
+kernel_test! {
+    /// Its mail is dropped, senders are told; its neighbours in the mailbox lose nothing.
+    async fn a_crash_ends_its_actor_alone() -> Outcome {
+        const MESSAGES: u64 = 100;
+        let executor = Executor::start(&Config::default())?;
+        let handle = executor.handle();
+        let before = stats::worker_total(|worker| worker.actors_crashed.get());
+        let mut rounds = 0;
+        for way in 0..9 {
+            let sum = Arc::new(AtomicU64::new(0));
+            let fragile = handle.spawn(Fragile(sum.clone()))?;
+            let neighbour = handle.spawn_beside(fragile, Fragile(sum.clone()))?;
+            neighbour.send(1_u64)?;
+            match way % 3 {
+                0 => _ = fragile.send(Panic)?,
+                1 => _ = fragile.send(BadAccess)?,
+                _ => _ = fragile.send(Descend)?,
+            }
+            for _ in 1..MESSAGES {
+                // The actor may have crashed by now.
+                let _ = fragile.send(1_000_000_u64);
+                neighbour.send(1_u64)?;
+            }
+            sched::out_of_work().await;
+            ensure_eq!(sum.load(Ordering::Relaxed), MESSAGES, "what the neighbour was sent");
+            ensure!(fragile.send(1_u64).is_err(), "an actor that crashed was sent a message");
+            ensure!(neighbour.is_alive(), "the neighbour ended, too");
+            rounds += 1;
+        }
+        let crashed = stats::worker_total(|worker| worker.actors_crashed.get()) - before;
+        ensure_eq!(crashed, rounds, "actors that crashed");
+        ensure_eq!(handle.live_actors(), rounds, "actors that live");
+        executor.stop().await;
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! The checks that also run on the host (`magpie::actor::checks`), one test each.
+
+use magpie::actor::checks;
+use magpie::machine;
+use magpie_tests::{Failure, Outcome, ensure_eq, kernel_test};
+
+/// About how many messages each check sends, unless the boot argument `work` says otherwise.
+const WORK: u64 = 100_000;
+
+async fn run(name: &str) -> Outcome {
+    let Some(check) = checks::ALL.iter().find(|check| check.name == name) else {
+        return Err(Failure(alloc::format!("there is no check {name}")));
+    };
+    let work = machine::argument("work").and_then(|work| work.parse().ok()).unwrap_or(WORK);
+    (check.start)(work).await.map_err(Failure)
+}
+
+macro_rules! everywhere {
+    ($($module:ident::$name:ident),* $(,)?) => {
+        const NAMES: &[&str] = &[$(concat!(stringify!($module), "::", stringify!($name))),*];
+
+        $(mod $name {
+            use super::{kernel_test, run};
+
+            kernel_test! {
+                async fn check() -> Outcome {
+                    run(concat!(stringify!($module), "::", stringify!($name))).await
+                }
+            }
+        })*
+    };
+}
+
+everywhere![
+    sending::chained_sends_arrive_in_order,
+    sending::one_message_to_many,
+    sending::large_messages_arrive_whole,
+    sending::an_ended_actor_returns_the_message,
+    lifetimes::each_outcome_drops_once,
+    lifetimes::stop_messages_end_actors,
+    lifetimes::undelivered_mail_is_dropped_once,
+    lifetimes::the_count_of_the_living_is_never_early,
+    lifetimes::handles_outlive_their_executor,
+    storage::memory_is_used_again_and_old_addresses_are_not,
+    storage::a_destroyed_actor_has_one_successor,
+    storage::a_finished_actor_is_taken_once,
+    storage::a_static_actor_belongs_to_the_user,
+    bounds::full_mailboxes_refuse,
+    bounds::full_mailboxes_forget_the_newest,
+    bounds::full_mailboxes_forget_the_oldest,
+    bounds::a_mailbox_grows_without_loss,
+    placing::pinned_actors_stay,
+    placing::neighbours_share_a_core,
+    placing::wrong_configurations_are_refused,
+    crowd::actors_come_and_go_while_mailboxes_are_stolen,
+    order::exactly_once_in_order,
+];
+
+kernel_test! {
+    /// No check is left out here.
+    async fn every_check_has_its_test() -> Outcome {
+        ensure_eq!(NAMES.len(), checks::ALL.len(), "tests, for so many checks");
+        Ok(())
+    }
+}

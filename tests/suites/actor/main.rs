@@ -1,0 +1,13 @@
+//! The actor system's promises, checked in the booted kernel.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod crash;
+mod dormant;
+mod everywhere;
+mod restart;
+mod suspension;
+
+magpie_tests::suite!();
