@@ -139,11 +139,16 @@ fn start_workers(shared: &Arc<Shared>, config: &Config, workers: usize) -> Resul
     let list = Box::new(list);
     for (started, worker) in list.iter().enumerate() {
         match resident::start(worker.clone(), config.priority) {
-            Ok(process) => worker.set_process(process),
+            // SAFETY: the list of workers is not set yet, so nobody can find this one.
+            Ok(process) => unsafe { worker.set_process(process) },
             Err(error) => {
                 // Those that were started see the request in their first turn.
                 shared.request_stop();
-                list[..started].iter().for_each(|worker| worker.wake());
+                for worker in &list[..started] {
+                    worker.wake();
+                    // SAFETY: nobody else knows the worker, and its wake-up is on its way.
+                    unsafe { worker.drop_process() };
+                }
                 return Err(error.into());
             }
         }

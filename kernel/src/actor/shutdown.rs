@@ -16,8 +16,11 @@ pub(super) unsafe fn clear(shared: &Shared) -> u64 {
     let mut dropped = 0;
     // SAFETY: by contract.
     for worker in unsafe { shared.take_workers() } {
-        // SAFETY: the worker has ended.
-        dropped += unsafe { worker.drop_batch() };
+        // SAFETY: the worker has ended, and with the mailboxes closed nobody wakes it.
+        dropped += unsafe {
+            worker.drop_process();
+            worker.drop_batch()
+        };
     }
     for mailbox in &shared.mailboxes {
         dropped += mailbox.clear();

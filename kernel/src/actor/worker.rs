@@ -27,7 +27,6 @@ use crate::arch::{CoreId, barrier};
 use crate::sched::{ProcessRef, Step};
 use crate::stats::{self, WorkerStatistics};
 use crate::sync::PreemptGuard;
-use spin::Once;
 
 /// What a worker keeps between turns; used by its own turn only.
 pub(super) struct Private {
@@ -54,12 +53,13 @@ pub(super) struct Worker {
     pub dry_since: AtomicU64,
     /// The batch in hand; another one after a split.
     pub batch: AtomicPtr<Batch>,
-    process: Once<ProcessRef>,
+    /// Its process, from the start until it has ended.
+    process: UnsafeCell<Option<ProcessRef>>,
     private: UnsafeCell<Private>,
 }
 
 // SAFETY: `private` is used by the worker's own turn only, of which there is one at a time: a turn that was
-// detached does not touch it again.
+// detached does not touch it again. `process` changes only while nobody else uses it.
 unsafe impl Sync for Worker {}
 // SAFETY: as above; segments and batches may be used from any core.
 unsafe impl Send for Worker {}
@@ -82,7 +82,7 @@ impl Worker {
             idle: AtomicBool::new(true),
             dry_since: AtomicU64::new(0),
             batch: AtomicPtr::new(batch.as_ptr()),
-            process: Once::new(),
+            process: UnsafeCell::new(None),
             private: UnsafeCell::new(Private {
                 cursor: Cell::new(0),
                 spare: Cell::new(Some(spare)),
@@ -92,8 +92,22 @@ impl Worker {
         }
     }
 
-    pub(super) fn set_process(&self, process: ProcessRef) {
-        self.process.call_once(|| process);
+    /// Sets its process.
+    ///
+    /// # Safety
+    /// Called once, before anybody can wake it.
+    pub(super) unsafe fn set_process(&self, process: ProcessRef) {
+        // SAFETY: by contract.
+        unsafe { *self.process.get() = Some(process) };
+    }
+
+    /// Lets go of its process, which keeps the worker alive as long as the worker keeps it.
+    ///
+    /// # Safety
+    /// The worker has ended, and nobody will wake it.
+    pub(super) unsafe fn drop_process(&self) {
+        // SAFETY: by contract.
+        drop(unsafe { (*self.process.get()).take() });
     }
 
     pub(super) fn core(&self) -> CoreId {
@@ -152,7 +166,8 @@ impl Worker {
 
     /// Gives it a turn.
     pub(super) fn wake(&self) {
-        if let Some(process) = self.process.get() {
+        // SAFETY: set before anybody could wake the worker, and taken after everybody has ended who could.
+        if let Some(process) = unsafe { &*self.process.get() } {
             process.wake();
         }
     }

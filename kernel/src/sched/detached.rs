@@ -9,6 +9,7 @@ use core::ptr::NonNull;
 use super::priority::Priority;
 use super::process::{Header, VTable};
 use super::resident::Detached;
+use super::spawn;
 use super::step::Step;
 use crate::arch::CoreId;
 
@@ -58,6 +59,7 @@ impl Reservation {
     pub(super) fn fill(mut self, token: Box<dyn Detached>) -> NonNull<Header> {
         self.0.header.set_affinity(token.affinity());
         self.0.token = Some(token);
+        spawn::count_detached();
         NonNull::from(Box::leak(self.0)).cast()
     }
 }

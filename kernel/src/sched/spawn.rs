@@ -49,6 +49,13 @@ pub(super) fn count_start() -> Result<(), SpawnError> {
     Ok(())
 }
 
+/// A detached piece is a process until it ends. It is bounded by the stacks that can be lent, and refusing
+/// it would let a hog go on, so no limit applies.
+pub(super) fn count_detached() {
+    // Relaxed: as above.
+    LIVE.fetch_add(1, Ordering::Relaxed);
+}
+
 pub(super) fn note_end() {
     // Relaxed: as above.
     LIVE.fetch_sub(1, Ordering::Relaxed);
