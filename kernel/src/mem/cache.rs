@@ -107,14 +107,16 @@ struct CoreCache {
 unsafe impl Sync for CoreCache {}
 
 impl CoreCache {
-    const EMPTY: Self = Self {
-        classes: UnsafeCell::new(
-            [const { Magazines { current: Cell::new(List::EMPTY), spare: Cell::new(List::EMPTY) } };
-                SizeClass::COUNT],
-        ),
-        in_use: AtomicU64::new(0),
-        allocations: AtomicU64::new(0),
-    };
+    const fn empty() -> Self {
+        Self {
+            classes: UnsafeCell::new(
+                [const { Magazines { current: Cell::new(List::EMPTY), spare: Cell::new(List::EMPTY) } };
+                    SizeClass::COUNT],
+            ),
+            in_use: AtomicU64::new(0),
+            allocations: AtomicU64::new(0),
+        }
+    }
 
     fn count(&self, bytes: u64, allocations: u64) {
         // Relaxed: only this core writes, and the readers are statistics.
@@ -136,7 +138,7 @@ pub(super) struct Caches {
 impl Caches {
     pub(super) const fn new() -> Self {
         Self {
-            cores: [const { CoreCache::EMPTY }; MAX_CORES],
+            cores: [const { CoreCache::empty() }; MAX_CORES],
             depots: [const { SpinLock::new(Depot::EMPTY) }; SizeClass::COUNT],
             elsewhere_in_use: AtomicU64::new(0),
             elsewhere_allocations: AtomicU64::new(0),

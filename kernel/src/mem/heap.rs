@@ -61,12 +61,12 @@ impl Heap {
         self.caches.allocations() + self.large_allocations.load(Ordering::Relaxed)
     }
 
-    fn from_central(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn take_central(&self, layout: Layout) -> Option<NonNull<u8>> {
         self.central.lock().allocate_first_fit(layout).ok()
     }
 
-    fn to_cut(&self, layout: Layout) -> Option<NonNull<u8>> {
-        let memory = self.from_central(layout)?;
+    fn take_to_cut(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let memory = self.take_central(layout)?;
         // Relaxed: a statistic.
         self.cut_bytes.fetch_add(layout.size() as u64, Ordering::Relaxed);
         Some(memory)
@@ -87,12 +87,12 @@ unsafe impl GlobalAlloc for Heap {
         let block = match SizeClass::of(layout) {
             Some(class) => {
                 let here = PreemptGuard::new();
-                self.caches.allocate(class, core_here(&here), &here, |layout| self.to_cut(layout))
+                self.caches.allocate(class, core_here(&here), &here, |layout| self.take_to_cut(layout))
             }
             None => {
                 // Relaxed: a statistic.
                 self.large_allocations.fetch_add(1, Ordering::Relaxed);
-                self.from_central(layout)
+                self.take_central(layout)
             }
         };
         block.map_or(ptr::null_mut(), NonNull::as_ptr)
