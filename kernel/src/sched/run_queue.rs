@@ -60,10 +60,7 @@ impl PriorityQueue {
 
     /// Whether nothing waits here, as far as the owner or a core that has just passed a full barrier can see.
     fn is_empty(&self) -> bool {
-        self.stealable() == 0
-            && self.inbox.is_empty()
-            && self.bound.len() == 0
-            && self.bound_inbox.is_empty()
+        self.stealable() == 0 && self.inbox.is_empty() && self.bound.len() == 0 && self.bound_inbox.is_empty()
     }
 
     /// # Safety
