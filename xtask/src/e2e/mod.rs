@@ -3,13 +3,14 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `decode`, `kernel_panic` and `wordcount`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `idle`, `decode`, `kernel_panic` and `wordcount`.
 
 mod bad_input;
 mod boot;
 mod decode;
 mod fixture;
 mod guest;
+mod idle;
 mod kernel_panic;
 mod reference;
 mod setup;
@@ -53,6 +54,7 @@ pub fn run_all(workspace: &Workspace, filter: Option<&str>, limit: Duration) -> 
         setup::CASES,
         guest::CASES,
         boot::CASES,
+        idle::CASES,
         decode::CASES,
         kernel_panic::CASES,
         wordcount::CASES,
