@@ -5,6 +5,7 @@
 
 mod bounds;
 mod crowd;
+mod later;
 mod lifetimes;
 mod order;
 mod placing;
@@ -63,6 +64,9 @@ pub const ALL: &[Check] = checks![
     placing::wrong_configurations_are_refused,
     crowd::actors_come_and_go_while_mailboxes_are_stolen,
     order::exactly_once_in_order,
+    later::messages_come_when_they_are_due,
+    later::each_is_sent_or_taken_back,
+    later::what_cannot_be_sent_is_dropped_once,
 ];
 
 macro_rules! ensure {
