@@ -10,6 +10,7 @@
 //! [`delivery`]. The way of an actor: [`executor`] → [`pool`] → [`cell`] → [`word`].
 
 mod address;
+mod ask;
 mod batch;
 mod behaviour;
 mod cell;
@@ -46,6 +47,7 @@ mod word;
 mod worker;
 
 pub use address::Addr;
+pub use ask::{Answer, AskError, Reply, Request};
 pub use behaviour::{Actor, Context, Message, Outcome, Receive};
 pub use config::{Config, MAILBOXES_PER_WORKER, StartError};
 pub use executor::Executor;
