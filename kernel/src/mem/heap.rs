@@ -5,17 +5,20 @@ use core::ptr::{self, NonNull};
 
 use linked_list_allocator::Heap as Central;
 
+use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::sync::SpinLock;
 
 /// The kernel's allocator.
 pub struct Heap {
     central: SpinLock<Central>,
+    /// Blocks ever asked for.
+    allocations: AtomicU64,
 }
 
 impl Heap {
     /// A heap without memory.
     pub const fn empty() -> Self {
-        Self { central: SpinLock::new(Central::empty()) }
+        Self { central: SpinLock::new(Central::empty()), allocations: AtomicU64::new(0) }
     }
 
     /// Gives it its memory.
@@ -25,6 +28,12 @@ impl Heap {
     pub unsafe fn init(&self, start: usize, length_bytes: usize) {
         // SAFETY: by contract.
         unsafe { self.central.lock().init(ptr::with_exposed_provenance_mut(start), length_bytes) };
+    }
+
+    /// How many blocks were ever asked for, whoever got them: two readings tell what a piece of work cost.
+    pub fn allocations(&self) -> u64 {
+        // Relaxed: a statistic.
+        self.allocations.load(Ordering::Relaxed)
     }
 
     /// Bytes in use and bytes free.
@@ -38,6 +47,8 @@ impl Heap {
 // one caller at a time.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // Relaxed: a statistic.
+        self.allocations.fetch_add(1, Ordering::Relaxed);
         self.central.lock().allocate_first_fit(layout).map_or(ptr::null_mut(), NonNull::as_ptr)
     }
 
