@@ -5,6 +5,8 @@
 extern crate alloc;
 
 mod asking;
+mod crash;
+mod everywhere;
 mod timers;
 
 magpie_tests::suite!();

@@ -81,19 +81,19 @@ macro_rules! ensure {
         }
     };
 }
-use ensure;
+pub(crate) use ensure;
 
 /// Whether two values are equal, else what they are.
-fn equal<T: PartialEq + core::fmt::Debug>(found: T, expected: T, what: &str) -> Verdict {
+pub(crate) fn equal<T: PartialEq + core::fmt::Debug>(found: T, expected: T, what: &str) -> Verdict {
     if found == expected { Ok(()) } else { Err(alloc::format!("{what}: {found:?} instead of {expected:?}")) }
 }
 
-fn failed(error: impl core::fmt::Display) -> String {
+pub(crate) fn failed(error: impl core::fmt::Display) -> String {
     alloc::format!("{error}")
 }
 
 /// Counts how often it was dropped.
-struct Dropped(&'static AtomicU64);
+pub(crate) struct Dropped(pub(crate) &'static AtomicU64);
 
 impl Drop for Dropped {
     fn drop(&mut self) {
@@ -102,17 +102,17 @@ impl Drop for Dropped {
 }
 
 /// A counter for one run of a check; leaked, as checks run a few times.
-fn counter() -> &'static AtomicU64 {
+pub(crate) fn counter() -> &'static AtomicU64 {
     Box::leak(Box::new(AtomicU64::new(0)))
 }
 
-fn count(counter: &AtomicU64) -> u64 {
+pub(crate) fn count(counter: &AtomicU64) -> u64 {
     // Acquire: pairs with nothing; the executor has come to rest before counts are looked at.
     counter.load(Ordering::Acquire)
 }
 
 /// The executor that most checks use.
-fn start() -> Result<super::Executor, String> {
+pub(crate) fn start() -> Result<super::Executor, String> {
     super::Executor::start(&Config::default()).map_err(failed)
 }
 
