@@ -15,6 +15,28 @@ use core::time::Duration;
 ///
 /// Dropped, it drops what was not received, and senders are told. A process that crashes drops nothing; so the
 /// process that has received from it last is known, and its crash counts as the end of the mailbox.
+///
+/// One process receives, and what it receives can change cores:
+///
+/// ```
+/// use magpie::process_mailbox::ProcessMailbox;
+/// fn start(mut mailbox: ProcessMailbox<u32>) {
+///     let _ = magpie::sched::spawn(async move { mailbox.receive().await });
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// use magpie::process_mailbox::ProcessMailbox;
+/// let mailbox = ProcessMailbox::<std::rc::Rc<u32>>::new(10);
+/// ```
+///
+/// ```compile_fail,E0499
+/// use magpie::process_mailbox::ProcessMailbox;
+/// async fn both(mut mailbox: ProcessMailbox<u32>) {
+///     let (first, second) = (mailbox.receive(), mailbox.receive());
+///     drop((first.await, second.await));
+/// }
+/// ```
 pub struct ProcessMailbox<M> {
     pub(super) block: Shared<Block<M>>,
     /// What was taken over from the block, and not received yet.

@@ -7,6 +7,31 @@ use super::answer::AskError;
 use super::slot::{SlotRef, State};
 
 /// A message that wants a reply.
+///
+/// The behaviour says what is answered to what; an actor cannot be asked what it has no answer to:
+///
+/// ```
+/// use magpie::actor::{Actor, Addr, Answer, Context, Outcome, Receive, Request};
+/// struct Sage;
+/// impl Actor for Sage {}
+/// impl Receive<Request<u32, String>> for Sage {
+///     fn receive(&mut self, request: Request<u32, String>, _: &mut Context<Self>) -> Outcome {
+///         let _ = request.reply.send(request.message.to_string());
+///         Outcome::Continue
+///     }
+/// }
+/// fn ask(sage: Addr<Sage>) -> Answer<String> { sage.ask(42u32) }
+/// ```
+///
+/// ```compile_fail,E0277
+/// use magpie::actor::{Actor, Addr, Answer, Context, Outcome, Receive, Request};
+/// struct Sage;
+/// impl Actor for Sage {}
+/// impl Receive<u32> for Sage {
+///     fn receive(&mut self, _: u32, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+/// }
+/// fn ask(sage: Addr<Sage>) -> Answer<String> { sage.ask(42u32) }
+/// ```
 #[derive(Debug)]
 pub struct Request<M, R> {
     /// What is asked.
@@ -16,7 +41,9 @@ pub struct Request<M, R> {
 }
 
 /// The right to answer once. It may be kept, or passed on in another message; dropped without an answer, it
-/// tells the asker so. Should the actor that was asked crash, the asker is told at once, wherever this is.
+/// tells the asker so. Should the actor that was asked crash, the asker is told at once, wherever this is. The
+/// crash of another that holds this is not: who passes it on, to one that may crash, had better be asked with a
+/// time limit.
 pub struct Reply<R> {
     slot: SlotRef<R>,
 }
