@@ -25,7 +25,7 @@ use core::time::Duration;
 /// }
 /// ```
 ///
-/// ```compile_fail,E0277
+/// ```compile_fail,E0599
 /// use magpie::process_mailbox::ProcessMailbox;
 /// let mailbox = ProcessMailbox::<std::rc::Rc<u32>>::new(10);
 /// ```
