@@ -253,7 +253,10 @@ fn on_device(_number: u32) {
 pub fn run_main(main: impl Future<Output = ExitCode> + Send + 'static) {
     let watched = sched::spawn(async move {
         let code = match sched::spawn(main) {
-            Ok(handle) => handle.await.unwrap_or(ExitCode::Failure),
+            Ok(handle) => handle.await.unwrap_or_else(|_| {
+                text!("@panic the application's main process ended by what is reported above");
+                ExitCode::Failure
+            }),
             Err(error) => {
                 text!("the main process was not started: {error:?}");
                 ExitCode::Failure

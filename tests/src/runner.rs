@@ -1,6 +1,7 @@
 //! Runs the tests of an image, one after another, and reports each.
 //!
-//! Boot arguments: `filter=<substring of a name>`, `timeout=<seconds for one test>`. A test that times
+//! Boot arguments: `filter=<substring of a name>`, `timeout=<seconds for one test>`, `after=<name>`: only the
+//! tests that come after that one, which has stopped the whole machine when it ran before. A test that times
 //! out is left behind, suspended or waiting, and the next one starts; the scheduler keeps it from
 //! holding a core.
 
@@ -25,7 +26,9 @@ pub async fn run() -> bool {
     let filter = machine::argument("filter").unwrap_or("");
     let timeout = machine::argument("timeout").and_then(|seconds| seconds.parse().ok());
     let timeout = Duration::from_secs(timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS));
-    let mut tests: Vec<&Test> = TESTS.iter().filter(|test| test.name.contains(filter)).collect();
+    let after = machine::argument("after").unwrap_or("");
+    let wanted = |test: &&Test| test.name.contains(filter) && test.name > after;
+    let mut tests: Vec<&Test> = TESTS.iter().filter(wanted).collect();
     tests.sort_unstable_by_key(|test| test.name);
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for test in tests {

@@ -33,7 +33,7 @@ pub(super) struct Batch {
     split_at: AtomicPtr<u8>,
     /// After a split: it delivers what was in the side queue.
     drains: AtomicBool,
-    /// The last envelope whose behaviour ended its actor.
+    /// The last envelope whose behaviour ended its actor; since the split, if there was one.
     ended_at: AtomicPtr<u8>,
 }
 
@@ -145,6 +145,9 @@ impl Batch {
     pub(super) fn split(&self, envelope: NonNull<Envelope>) {
         self.end.store(envelope.cast().as_ptr(), Ordering::Relaxed);
         self.split_at.store(envelope.cast().as_ptr(), Ordering::Relaxed);
+        // The end of an actor is noted with preemption off, so what is noted now was another envelope's. That
+        // may have lain at this very address, in a segment that was used again.
+        self.ended_at.store(ptr::null_mut(), Ordering::Relaxed);
         self.is_split.store(true, Ordering::Relaxed);
     }
 
@@ -189,5 +192,26 @@ impl Batch {
     /// Whether this batch was split at `envelope`, whose actor it therefore holds.
     pub(super) fn holds(&self, envelope: NonNull<Envelope>) -> bool {
         self.is_split() && self.split_at.load(Ordering::Relaxed) == envelope.cast().as_ptr()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Batch;
+    use core::ptr::NonNull;
+
+    #[test]
+    fn an_end_at_an_address_that_is_used_again_is_not_the_held_actors() {
+        let batch = Batch::new().expect("memory");
+        let envelope = NonNull::dangling();
+        // SAFETY: just made; freed below.
+        let this = unsafe { batch.as_ref() };
+        this.note_end(envelope);
+        this.split(envelope);
+        assert!(!this.has_ended_actor());
+        this.note_end(envelope);
+        assert!(this.has_ended_actor());
+        // SAFETY: nobody else knows it.
+        unsafe { Batch::free(batch) };
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Tally {
     pub handled: u64,
     pub dead_letters: u64,
     pub ended: u64,
+    /// Whether one of those that ended has left its storage or its state behind.
+    pub kept: bool,
 }
 
 /// Delivers the envelopes of the batch's current segment, at most `budget`. The batch may have been split when
@@ -132,6 +134,7 @@ fn after(
 pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, tally: &mut Tally) {
     let here = PreemptGuard::new();
     tally.ended += 1;
+    tally.kept |= matches!(outcome, Outcome::Destroy | Outcome::Finished);
     // SAFETY: cells are never unmapped.
     let header = unsafe { cell.as_ref() };
     if header.word() != word {

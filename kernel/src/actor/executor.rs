@@ -2,7 +2,6 @@
 //!
 //! Several may exist at once. An executor that is dropped without being stopped runs on for ever.
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -17,7 +16,7 @@ use super::table::{self, Table};
 use super::worker::Worker;
 use super::{resident, shutdown};
 use crate::arch::{CoreId, barrier};
-use crate::machine;
+use crate::{machine, mem};
 
 /// An executor that runs. Its actors live until they end or it is stopped.
 pub struct Executor {
@@ -136,7 +135,7 @@ fn start_workers(shared: &Arc<Shared>, config: &Config, workers: usize) -> Resul
     for core in (0..workers).filter_map(CoreId::new) {
         list.push(make_worker(shared, core).ok_or(StartError::OutOfMemory)?);
     }
-    let list = Box::new(list);
+    let Ok(list) = mem::try_box(list) else { return Err(StartError::OutOfMemory) };
     for (started, worker) in list.iter().enumerate() {
         match resident::start(worker.clone(), config.priority) {
             // SAFETY: the list of workers is not set yet, so nobody can find this one.

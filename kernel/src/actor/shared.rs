@@ -10,7 +10,6 @@ use core::task::{Poll, Waker};
 use super::config::Config;
 use super::live::Live;
 use super::mailbox::Mailbox;
-use super::mailbox::bound::Bound;
 use super::owner;
 use super::steal::VictimRule;
 use super::table::Table;
@@ -28,8 +27,9 @@ pub(super) struct Shared {
     /// The workers, from the start until all have ended.
     workers: AtomicPtr<Vec<Arc<Worker>>>,
     pub live: Live,
+    /// Whether an actor has ever ended and left its storage, or its state, behind.
+    kept: AtomicBool,
     pub segment_bytes: usize,
-    pub bound: Bound,
     pub victim_rule: VictimRule,
     thieves: u32,
     pub reductions: u64,
@@ -56,8 +56,8 @@ impl Shared {
             worker_count,
             workers: AtomicPtr::new(ptr::null_mut()),
             live,
+            kept: AtomicBool::new(false),
             segment_bytes: config.segment_bytes.max(64),
-            bound: config.bound,
             victim_rule: config.victim,
             thieves: config.thieves,
             reductions: config.reductions.max(1),
@@ -67,6 +67,18 @@ impl Shared {
             running: AtomicU32::new(worker_count as u32),
             waiting_for_end: SpinLock::new(None),
         }
+    }
+
+    /// An actor has ended and left its storage behind.
+    pub(super) fn note_kept(&self) {
+        // Relaxed: read after all workers have ended, which orders it.
+        self.kept.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether storage may be in use that an actor has left behind.
+    pub(super) fn has_kept(&self) -> bool {
+        // Relaxed: as above.
+        self.kept.load(Ordering::Relaxed)
     }
 
     /// How many mailboxes may be stolen.
@@ -86,6 +98,7 @@ impl Shared {
     }
 
     /// Sets the list of workers, before the first mailbox is opened.
+    #[expect(clippy::box_collection, reason = "an atomic pointer must be thin")]
     pub(super) fn set_workers(&self, workers: Box<Vec<Arc<Worker>>>) {
         // Release: pairs with the acquire in `workers`.
         self.workers.store(Box::into_raw(workers), Ordering::Release);

@@ -32,8 +32,13 @@ pub(super) unsafe fn clear(shared: &Shared) -> u64 {
 
 /// Drops the actors of this executor, wherever their cells are.
 fn drop_actors(shared: &Shared) {
+    let mut left = shared.live.count();
     let cells = all_chunks().flat_map(|chunk| chunk.cells()).chain(static_actor::all_cells());
     for cell in cells {
+        // There may be many cells, and few of them this executor's.
+        if left == 0 && !shared.has_kept() {
+            return;
+        }
         // SAFETY: cells are never unmapped. The acquire in it pairs with whoever left the state there.
         let word = unsafe { cell.as_ref() }.word();
         let (has_state, is_kept) = match word.life() {
@@ -59,6 +64,7 @@ fn drop_actors(shared: &Shared) {
         let here = PreemptGuard::new();
         if word.is_alive() {
             shared.live.ended(1, &here);
+            left -= 1;
         }
         pool::give(cell, word, &here);
     }

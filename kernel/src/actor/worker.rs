@@ -379,6 +379,9 @@ pub(super) fn note(shared: &Shared, tally: &Tally, here: &PreemptGuard) {
     }
     if tally.ended > 0 {
         statistics.actors_ended.add(tally.ended);
+        if tally.kept {
+            shared.note_kept();
+        }
         shared.live.ended(tally.ended, here);
     }
 }

@@ -16,6 +16,7 @@ use super::{balance, enqueue, global, idle, preempt, stop};
 use crate::arch::atomic::Ordering;
 use crate::arch::{clock, timer};
 use crate::mem::stack::StackBlock;
+use crate::stats::Activity;
 use crate::time;
 
 /// Runs processes until the scheduler is stopped.
@@ -23,6 +24,8 @@ use crate::time;
 /// # Safety
 /// Called on a core whose block and stack block are set, with preemption disabled once.
 pub(super) unsafe fn run() {
+    // SAFETY: by contract.
+    unsafe { Core::this() }.enter(Activity::Running);
     while !stop::is_requested() {
         // SAFETY: by contract; read afresh in every round.
         let core = unsafe { Core::this() };

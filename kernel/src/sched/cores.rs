@@ -14,16 +14,8 @@ use super::victim;
 use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::arch::{CoreId, MAX_CORES, clock, percpu};
 use crate::mem::stack::StackRef;
-use crate::stats::{self, CoreStatistics};
+use crate::stats::{self, Activity, CoreStatistics};
 use crate::sync::{IdleFlag, PreemptGuard};
-
-/// What a core spends its time on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Activity {
-    Running,
-    Stealing,
-    Idle,
-}
 
 /// One core.
 #[repr(C)]
@@ -51,8 +43,6 @@ pub(super) struct Core {
     pub handover: Cell<[Option<NonNull<Header>>; 2]>,
     /// The stack that a resumption leaves behind, to give back.
     pub left_stack: Cell<Option<StackRef>>,
-    activity: Cell<Activity>,
-    activity_since: Cell<u64>,
     random: Cell<u64>,
     /// As a thief: what it has learnt of its victims.
     pub memory: victim::Memory,
@@ -142,8 +132,6 @@ impl Core {
             in_interrupt: Cell::new(false),
             handover: Cell::new([None; 2]),
             left_stack: Cell::new(None),
-            activity: Cell::new(Activity::Running),
-            activity_since: Cell::new(clock::now()),
             random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ (self::seed() << 8) ^ (id.index() as u64 + 1)),
             memory: victim::Memory::new(),
             history: TargetHistory::new(),
@@ -197,17 +185,9 @@ impl Core {
         self.robbed_at.store(clock::now(), Ordering::Relaxed);
     }
 
-    /// From now on time counts as `activity`. Owner only.
-    pub(super) fn enter(&self, activity: Activity) {
-        let now = clock::now();
-        let spent = now.saturating_sub(self.activity_since.get());
-        match self.activity.get() {
-            Activity::Running => self.statistics.time_running.add(spent),
-            Activity::Stealing => self.statistics.time_stealing.add(spent),
-            Activity::Idle => self.statistics.time_idle.add(spent),
-        }
-        self.activity.set(activity);
-        self.activity_since.set(now);
+    /// From now on time counts as `activity`. Owner only. Returns what it counted as until now.
+    pub(super) fn enter(&self, activity: Activity) -> Activity {
+        self.statistics.time.enter(activity)
     }
 
     /// A random number below `bound` (which is not zero); xorshift64*. Owner only.

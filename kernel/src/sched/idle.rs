@@ -15,11 +15,12 @@
 //! that ends its search with nothing says so before its announcement, and looks at everybody's queues
 //! after it.
 
-use super::cores::{self, Activity, Core};
+use super::cores::{self, Core};
 use super::settings::{self, Setting};
 use super::{core_loop, dispatch, out_of_work, residents, steal, stop};
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::{barrier, clock, cpu, ipi, irq, timer};
+use crate::stats::Activity;
 use crate::sync::Depth;
 use crate::time;
 

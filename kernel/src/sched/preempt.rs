@@ -21,7 +21,7 @@
 
 use core::ptr::NonNull;
 
-use super::cores::{Activity, Core};
+use super::cores::Core;
 use super::process::Header;
 use super::settings::{self, Setting};
 use super::{core_loop, detached, enqueue, idle, residents, stop};
@@ -29,6 +29,7 @@ use crate::arch::atomic::Ordering;
 use crate::arch::switch::{self, Frame};
 use crate::arch::{clock, irq, timer};
 use crate::mem::stack::{self, StackBlock, StackRef};
+use crate::stats::Activity;
 use crate::time;
 
 /// Slice ends a turn may see before it is preempted: the first may come right after its start.
@@ -39,6 +40,7 @@ pub(super) fn on_timer() {
     // SAFETY: interrupts are unmasked only after the core's block was set.
     let core = unsafe { Core::this() };
     // Relaxed throughout: this core's own loop and interrupt.
+    let interrupted = core.enter(Activity::Interrupt);
     core.timer_due.store(1, Ordering::Relaxed);
     let now = clock::now();
     let end = core.slice_end.get();
@@ -56,6 +58,7 @@ pub(super) fn on_timer() {
         // It was a timer of the wheel's; the slice goes on.
         timer::arm(end);
     }
+    core.enter(interrupted);
 }
 
 /// What waits for the resident that runs here, if one does.

@@ -1,12 +1,13 @@
 //! One core's run queues: four priorities, a fast lane, and who comes next.
 //!
-//! Each priority has four parts, because different cores put processes there:
+//! Each priority has several parts, because different cores put processes there:
 //!
 //! - the *deque*: what the owner enqueued; thieves take from its top;
 //! - the *overflow*: what the owner enqueued while the deque was full, so nothing is lost;
 //! - the *inbox*: what other cores and interrupts enqueued; thieves may empty it too, so that what was
 //!   delivered to a core in a long slice does not wait for it;
-//! - the *bound* list: processes pinned to this core, which no thief needs to look through.
+//! - the *bound* list: processes pinned to this core, with an inbox of its own, which no thief looks
+//!   through: not even for the moment that it takes to give one back must a thief have it in hand.
 //!
 //! The owner takes the oldest first: newest first would let a process that yields starve its neighbours.
 //! The *fast lane* is one slot for the `Normal` process that was woken last, by this core: it may jump
@@ -35,6 +36,8 @@ pub(super) struct PriorityQueue {
     /// How many are in the inbox, roughly: counted before they are visible.
     inbox_length: AtomicU32,
     bound: Overflow<Header>,
+    /// What other cores and interrupts enqueued that is pinned to this core.
+    bound_inbox: Inbox<Header>,
 }
 
 impl PriorityQueue {
@@ -45,6 +48,7 @@ impl PriorityQueue {
             inbox: Inbox::new(),
             inbox_length: AtomicU32::new(0),
             bound: Overflow::new(),
+            bound_inbox: Inbox::new(),
         }
     }
 
@@ -54,8 +58,9 @@ impl PriorityQueue {
         self.deque.len() + self.overflow.len() + self.inbox_length.load(Ordering::Relaxed) as usize
     }
 
-    fn len(&self) -> usize {
-        self.stealable() + self.bound.len()
+    /// Whether nothing waits here, as far as the owner or a core that has just passed a full barrier can see.
+    fn is_empty(&self) -> bool {
+        self.stealable() == 0 && self.inbox.is_empty() && self.bound.len() == 0 && self.bound_inbox.is_empty()
     }
 
     /// # Safety
@@ -97,6 +102,12 @@ impl PriorityQueue {
         if !self.inbox.is_empty() {
             // SAFETY: by contract.
             unsafe { self.drain_inbox() };
+        }
+        if !self.bound_inbox.is_empty() {
+            for process in self.bound_inbox.take_all() {
+                // SAFETY: just taken out of its list; processes may be handed to any core.
+                unsafe { self.bound.push(process) };
+            }
         }
         if bound_first && let Some(process) = self.bound.pop() {
             return Some(process);
@@ -169,8 +180,7 @@ impl RunQueue {
     /// Whether nothing waits here, as far as the owner or a core that has just passed a full barrier can
     /// see.
     pub(super) fn is_empty(&self) -> bool {
-        !self.fast_lane_is_taken()
-            && self.queues.iter().all(|queue| queue.len() == 0 && queue.inbox.is_empty())
+        !self.fast_lane_is_taken() && self.queues.iter().all(PriorityQueue::is_empty)
     }
 
     /// Puts a process at the back of its queue.
@@ -203,8 +213,14 @@ impl RunQueue {
     /// Delivers a process from another core or an interrupt.
     pub(super) fn push_remote(&self, process: NonNull<Header>) {
         // SAFETY: a process in hand is alive.
-        let priority = unsafe { process.as_ref() }.priority();
+        let header = unsafe { process.as_ref() };
+        let priority = header.priority();
         let queue = self.of(priority);
+        if header.is_pinned() {
+            // SAFETY: the process is the caller's, so in no list; processes may be handed to any core.
+            unsafe { queue.bound_inbox.push(process) };
+            return self.flag(priority);
+        }
         // Relaxed: an estimate, made before the process is visible so that it never goes below zero.
         queue.inbox_length.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the process is the caller's, so in no list; processes may be handed to any core.
@@ -224,7 +240,7 @@ impl RunQueue {
         // AcqRel: if a sender's `flag` came before, this acquires its push, and the look below sees it;
         // if it comes after, its bit stays.
         self.mask.fetch_and(!priority.bit(), Ordering::AcqRel);
-        if self.of(priority).len() != 0 || !self.of(priority).inbox.is_empty() {
+        if !self.of(priority).is_empty() {
             self.flag(priority);
         }
     }
@@ -272,7 +288,7 @@ impl RunQueue {
         }
         let normal = mask & Priority::Normal.bit() != 0 || self.fast_lane_is_taken();
         // Not the bit alone: while it is stale, no turns must be counted in favour of `Low`.
-        let low = mask & Priority::Low.bit() != 0 && self.of(Priority::Low).len() > 0;
+        let low = mask & Priority::Low.bit() != 0 && !self.of(Priority::Low).is_empty();
         if !low {
             // The turns are counted while both wait, and not saved up.
             self.normal_turns.set(0);

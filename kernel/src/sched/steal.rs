@@ -6,7 +6,7 @@
 
 use core::ptr::NonNull;
 
-use super::cores::{self, Activity, Core};
+use super::cores::{self, Core};
 use super::enqueue;
 use super::idle;
 use super::migration::{self, Urgency};
@@ -15,6 +15,7 @@ use super::process::Header;
 use super::settings::{self, Setting};
 use super::victim::{self, Candidates};
 use crate::arch::atomic::{AtomicU32, Ordering};
+use crate::stats::Activity;
 
 static SEARCHING: AtomicU32 = AtomicU32::new(0);
 

@@ -3,10 +3,12 @@
 //! A core's counters are written by that core alone, without atomic read-modify-writes, read by anyone, and
 //! reset by nobody. Names follow the sources: the BEAM seed for processes, C∀ for mailboxes.
 
+mod activity;
 mod counter;
 mod per_core;
 mod table;
 
+pub use activity::{Activity, TimeSheet};
 pub use counter::{Counter, Tally};
 pub use per_core::{CoreStatistics, WorkerStatistics, core, worker, worker_here};
 pub use table::Table;

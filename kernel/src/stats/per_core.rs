@@ -1,5 +1,6 @@
 //! Each core's counters, in statics on cache lines of their own.
 
+use super::activity::TimeSheet;
 use super::counter::{Counter, Tally};
 use crate::arch::{CoreId, MAX_CORES, percpu};
 
@@ -15,12 +16,8 @@ pub struct CoreStatistics {
     pub scheduling_latency: Tally,
     /// Reductions charged.
     pub reductions: Counter,
-    /// Clock ticks spent on processes and on choosing them.
-    pub time_running: Counter,
-    /// Clock ticks spent searching for victims.
-    pub time_stealing: Counter,
-    /// Clock ticks spent waiting.
-    pub time_idle: Counter,
+    /// What it spent its time on.
+    pub time: TimeSheet,
     /// Times it waited for an event.
     pub dozes: Counter,
     /// Times it waited for an interrupt.
@@ -61,9 +58,7 @@ impl CoreStatistics {
             context_switches: Counter::new(),
             scheduling_latency: Tally::new(),
             reductions: Counter::new(),
-            time_running: Counter::new(),
-            time_stealing: Counter::new(),
-            time_idle: Counter::new(),
+            time: TimeSheet::new(),
             dozes: Counter::new(),
             sleeps: Counter::new(),
             wake_ups_sent: Counter::new(),

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::activity::Activity;
 use super::per_core::{core, worker};
 use crate::arch::{CoreId, clock};
 use crate::machine;
@@ -37,7 +38,7 @@ fn row(id: CoreId) -> [u64; HEADINGS.len()] {
         lost,
         scheduler.processes_stolen.get(),
         scheduler.preemptions.get(),
-        scheduler.time_idle.get() * 1000 / clock::frequency().max(1),
+        scheduler.time.ticks(Activity::Idle) * 1000 / clock::frequency().max(1),
     ]
 }
 

@@ -18,7 +18,7 @@ impl Actor for Dormant {}
 impl Receive<()> for Dormant {
     fn receive(&mut self, (): (), _: &mut Context<Self>) -> After {
         self.handled += 1;
-        if self.handled == 2 && self.number % 2 == 0 { After::Delete } else { After::Continue }
+        if self.handled == 2 && self.number.is_multiple_of(2) { After::Delete } else { After::Continue }
     }
 }
 

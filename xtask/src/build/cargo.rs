@@ -6,6 +6,8 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+/// The kernel itself.
+const KERNEL_PACKAGE: &str = "magpie";
 /// The kernel's target.
 pub const TARGET: &str = "aarch64-unknown-none";
 
@@ -61,6 +63,10 @@ pub fn build_suites(names: &[&str], features: Features) -> Result<Vec<Executable
 pub fn host_tests(package: &str, filter: Option<&str>) -> Command {
     let mut command = cargo();
     command.args(["test", "--no-fail-fast", "--package", package]);
+    if package == KERNEL_PACKAGE {
+        // The checks that the in-kernel suites run, too.
+        command.args(["--features", "checks"]);
+    }
     command.args(filter);
     command
 }

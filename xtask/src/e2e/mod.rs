@@ -3,12 +3,14 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel; the cases are
-//! in `bad_input`, `setup`, `guest`, `decode`, `kernel_panic` and `wordcount`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `idle`, `decode`, `kernel_panic` and `wordcount`.
 
 mod bad_input;
+mod boot;
 mod decode;
 mod fixture;
 mod guest;
+mod idle;
 mod kernel_panic;
 mod reference;
 mod setup;
@@ -47,8 +49,16 @@ pub fn run_all(workspace: &Workspace, filter: Option<&str>, limit: Duration) -> 
     let folder = workspace.target().join("e2e");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let bench = Bench { workspace, folder, limit };
-    let groups =
-        [bad_input::CASES, setup::CASES, guest::CASES, decode::CASES, kernel_panic::CASES, wordcount::CASES];
+    let groups = [
+        bad_input::CASES,
+        setup::CASES,
+        guest::CASES,
+        boot::CASES,
+        idle::CASES,
+        decode::CASES,
+        kernel_panic::CASES,
+        wordcount::CASES,
+    ];
     let mut tally = Tally::default();
     for (name, case) in groups.into_iter().flatten() {
         if filter.is_some_and(|filter| !name.contains(filter)) || crate::machine::interrupted() {

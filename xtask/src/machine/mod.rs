@@ -7,5 +7,5 @@ mod size;
 
 pub use limits::{Gic, Machine};
 pub use qemu::{Guest, guest_command};
-pub use run::{Ending, Run, catch_interrupts, interrupted, run};
+pub use run::{Ending, catch_interrupts, interrupted, run};
 pub use size::Size;

@@ -7,6 +7,7 @@ use super::build_id::build_of;
 use super::log::LogDecoder;
 use super::notice::Notice;
 use super::split::{Piece, Splitter, salvage};
+use super::symbols::Symbols;
 use anyhow::{Context, Result};
 use std::path::Path;
 
@@ -28,6 +29,7 @@ pub struct Decoder {
     splitter: Splitter,
     log: Option<LogDecoder>,
     build: Option<u64>,
+    symbols: Symbols,
     damaged_frames: u64,
     garbage_bytes: u64,
     said_no_strings: bool,
@@ -45,6 +47,7 @@ impl Decoder {
             splitter: Splitter::new(),
             log: LogDecoder::from_elf(elf)?,
             build: build_of(elf)?,
+            symbols: Symbols::from_elf(elf),
             damaged_frames: 0,
             garbage_bytes: 0,
             said_no_strings: false,
@@ -75,7 +78,11 @@ impl Decoder {
         match piece {
             Piece::Line(line) => match Notice::parse(&line) {
                 Some(notice) => self.notice(notice, sink),
-                None => sink(Output::Text(line)),
+                None => {
+                    let explained = self.symbols.explain(&line);
+                    sink(Output::Text(line));
+                    explained.into_iter().for_each(|said| sink(Output::Text(said.into_bytes())));
+                }
             },
             Piece::Frame(frame) => self.frame(&frame, sink),
             Piece::Garbage(bytes) => self.garbage_bytes += bytes as u64,

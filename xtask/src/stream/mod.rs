@@ -2,7 +2,7 @@
 //!
 //! `split` cuts the bytes into text and frames, `log` decodes a frame with the ELF, `notice` reads the lines
 //! that are meant for the host tool, `build_id` tells whether the ELF is the right one, `decoder` puts them
-//! together, and `show` writes the result.
+//! together, `symbols` names the addresses of a register dump, and `show` writes the result.
 
 mod build_id;
 mod decoder;
@@ -10,6 +10,7 @@ mod log;
 mod notice;
 mod show;
 mod split;
+mod symbols;
 
 pub use decoder::{Decoder, Output};
 pub use notice::Notice;

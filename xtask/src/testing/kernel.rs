@@ -1,10 +1,11 @@
 //! Boots every in-kernel suite on QEMU, once for each number of cores, through the same path as
-//! `cargo xtask qemu`.
+//! `cargo xtask qemu`. A test that takes the whole guest along has failed, and the tests after it are run in
+//! another guest.
 
 use super::Tally;
 use super::report::Report;
 use crate::build::{Executable, Features, Image, build_suites, write_flat};
-use crate::machine::{Ending, Guest, Machine, Run, run};
+use crate::machine::{Ending, Guest, Machine, run};
 use crate::setup::Qemu;
 use crate::stream::{Decoder, Output, show};
 use anyhow::{Context, Result};
@@ -52,23 +53,37 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
             }
         };
         for machine in tests.machines {
-            total.add(boot(tests, executable, &image, machine)?);
-            if crate::machine::interrupted() {
-                return Ok(total);
+            let mut after = None;
+            loop {
+                let (tally, lost) = boot(tests, executable, &image, machine, after.as_deref())?;
+                total.add(tally);
+                if crate::machine::interrupted() {
+                    return Ok(total);
+                }
+                match lost {
+                    Some(name) => after = Some(name),
+                    None => break,
+                }
             }
         }
     }
     Ok(total)
 }
 
-fn boot(tests: &KernelTests<'_>, suite: &Executable, image: &Image, machine: &Machine) -> Result<Tally> {
-    let guest = Guest {
-        machine: machine.clone(),
-        image: image.clone(),
-        input: None,
-        arguments: tests.arguments.to_owned(),
-        limit: tests.limit,
-    };
+/// Boots one guest for the tests after `after`, or for all. Also says which test took the guest along.
+fn boot(
+    tests: &KernelTests<'_>,
+    suite: &Executable,
+    image: &Image,
+    machine: &Machine,
+    after: Option<&str>,
+) -> Result<(Tally, Option<String>)> {
+    let mut arguments = tests.arguments.to_owned();
+    if let Some(after) = after {
+        arguments = format!("{arguments} after={after}");
+    }
+    let guest =
+        Guest { machine: machine.clone(), image: image.clone(), input: None, arguments, limit: tests.limit };
     let mut decoder = Decoder::for_elf(&image.elf)?;
     let mut report = Report::default();
     let mut heard: Vec<u8> = Vec::new();
@@ -90,7 +105,12 @@ fn boot(tests: &KernelTests<'_>, suite: &Executable, image: &Image, machine: &Ma
     decoder.finish(&mut sink);
 
     let name = title(&suite.name, machine);
-    let tally = label(close(report, &run, tests.limit), &name);
+    let lost = report.running().map(str::to_owned);
+    let tally = match &lost {
+        Some(_) => report.close_to_go_on(&run.describe(tests.limit)),
+        None => report.close(run.ending == Ending::Status(0), &run.describe(tests.limit)),
+    };
+    let tally = label(tally, &name);
     let mut out = io::stdout().lock();
     let failed = tally.failed() > 0;
     let told = writeln!(out, "{name}: {tally} ({:.1} s)", run.time.as_secs_f64()).and_then(|()| {
@@ -102,11 +122,7 @@ fn boot(tests: &KernelTests<'_>, suite: &Executable, image: &Image, machine: &Ma
         out.flush()
     });
     told.context("the results cannot be written")?;
-    Ok(tally)
-}
-
-fn close(report: Report, run: &Run, limit: Duration) -> Tally {
-    report.close(run.ending == Ending::Status(0), &run.describe(limit))
+    Ok((tally, lost))
 }
 
 fn title(suite: &str, machine: &Machine) -> String {

@@ -49,15 +49,33 @@ impl Report {
         }
     }
 
+    /// The test that has started and not ended: once the guest is gone, the one that took it along.
+    pub fn running(&self) -> Option<&str> {
+        self.running.as_deref()
+    }
+
     fn finished(&mut self, name: &str) {
         if self.running.as_deref() == Some(name) {
             self.running = None;
         }
     }
 
+    /// The guest has ended in the middle of a test, and the tests after that one are run in another.
+    pub fn close_to_go_on(mut self, how: &str) -> Tally {
+        let cause = self.cause(how);
+        if let Some(name) = self.running.take() {
+            self.tally.fail(format!("{name}: the guest ended in the middle of it ({cause})"));
+        }
+        self.tally
+    }
+
+    fn cause(&self, how: &str) -> String {
+        self.panic.as_ref().map_or_else(|| how.to_owned(), |message| format!("panic: {message}"))
+    }
+
     /// The guest has ended. `ended_well`: with status 0; `how`: the ending in words.
     pub fn close(mut self, ended_well: bool, how: &str) -> Tally {
-        let cause = self.panic.as_ref().map_or_else(|| how.to_owned(), |message| format!("panic: {message}"));
+        let cause = self.cause(how);
         if let Some(name) = self.running.take() {
             self.tally.fail(format!("{name}: the guest ended in the middle of it ({cause})"));
         }
@@ -114,6 +132,18 @@ mod tests {
         assert_eq!((tally.passed, tally.failed()), (1, 2));
         assert!(tally.failures[0].starts_with("b: ") && tally.failures[0].contains("out of stacks"));
         assert!(tally.failures[1].contains("did not run to its end"));
+    }
+
+    #[test]
+    fn a_guest_that_is_followed_by_another_fails_its_last_test_only() {
+        let mut report = Report::default();
+        for line in ["@test start a", "@test ok a 1", "@test start b", "@panic out of stacks"] {
+            report.take(&Notice::parse(line.as_bytes()).unwrap());
+        }
+        assert_eq!(report.running(), Some("b"));
+        let tally = report.close_to_go_on("status");
+        assert_eq!(tally.passed, 1);
+        assert_eq!(tally.failures, ["b: the guest ended in the middle of it (panic: out of stacks)"]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ struct Aligned(u8);
 
 impl Receive<Aligned> for Adder {
     fn receive(&mut self, message: Aligned, _: &mut Context<Self>) -> Outcome {
-        let is_aligned = (&raw const message).addr() % 64 == 0;
+        let is_aligned = (&raw const message).addr().is_multiple_of(64);
         self.sum.fetch_add(if is_aligned { u64::from(message.0) } else { 1_000_000 }, Ordering::Relaxed);
         Outcome::Continue
     }

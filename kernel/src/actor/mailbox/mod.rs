@@ -54,8 +54,6 @@ pub(super) struct Mailbox {
     /// Whose range of the table it is in, as far as is known: a worker's number.
     owner: AtomicU32,
     index: MailboxIndex,
-    /// Gulps that found another worker at work here.
-    missed: AtomicU32,
     executor: AtomicPtr<Shared>,
 }
 
@@ -87,7 +85,6 @@ impl Mailbox {
             pinned: AtomicBool::new(false),
             owner: AtomicU32::new(0),
             index,
-            missed: AtomicU32::new(0),
             executor: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
@@ -103,7 +100,6 @@ impl Mailbox {
         self.executor.store(executor.cast_mut(), Ordering::Relaxed);
         self.owner.store(owner as u32, Ordering::Relaxed);
         self.pinned.store(pinned, Ordering::Relaxed);
-        self.missed.store(0, Ordering::Relaxed);
         inside.closed = false;
         inside.bound = bound;
         inside.most_bytes = inside.queue.capacity_bytes();
@@ -152,12 +148,6 @@ impl Mailbox {
         self.being_processed.load(Ordering::Relaxed)
     }
 
-    /// Gulps that found another worker at work here.
-    pub(super) fn missed(&self) -> u32 {
-        // Relaxed: a statistic.
-        self.missed.load(Ordering::Relaxed)
-    }
-
     /// The worker whose range it is in, as far as is known; see [`owner`](super::owner).
     #[inline(always)]
     pub(super) fn owner(&self) -> usize {
@@ -178,9 +168,6 @@ impl Mailbox {
         // after its batch.
         let order = mutant::choose("gulp-flag-relaxed", Ordering::Acquire, Ordering::Relaxed);
         if self.being_processed.load(order) && !mutant::is("gulp-unasked") {
-            let missed = self.missed.load(Ordering::Relaxed);
-            // Relaxed: written under the lock.
-            self.missed.store(missed.wrapping_add(1), Ordering::Relaxed);
             return GulpResult::Missed;
         }
         let messages = self.waiting();

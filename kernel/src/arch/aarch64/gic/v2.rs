@@ -1,99 +1,106 @@
 //! GICv2 (Arm IHI 0048B): up to eight cores, registers in memory throughout.
 
-use super::{GicError, read, write};
-use crate::arch::atomic::{AtomicU8, AtomicUsize, Ordering};
+use tock_registers::interfaces::{Readable, Writeable};
+use tock_registers::register_structs;
+use tock_registers::registers::{ReadOnly, ReadWrite, WriteOnly};
+
+use super::GicError;
+use crate::arch::atomic::{AtomicPtr, AtomicU8, Ordering};
 use crate::arch::{CoreId, MAX_CORES};
 
-// Distributor.
-const GICD_CTLR: usize = 0x000;
-const GICD_IGROUPR: usize = 0x080;
-const GICD_ISENABLER: usize = 0x100;
-const GICD_IPRIORITYR: usize = 0x400;
-const GICD_ITARGETSR: usize = 0x800;
-const GICD_SGIR: usize = 0xf00;
-// CPU interface.
-const GICC_CTLR: usize = 0x00;
-const GICC_PMR: usize = 0x04;
-const GICC_IAR: usize = 0x0c;
-const GICC_EOIR: usize = 0x10;
+register_structs! {
+    /// What all cores share. Priorities and targets are a byte for each interrupt, and may be accessed so.
+    Distributor {
+        (0x000 => control: ReadWrite<u32>),
+        (0x004 => _reserved0),
+        (0x080 => _group: [ReadWrite<u32>; 32]),
+        (0x100 => set_enable: [ReadWrite<u32>; 32]),
+        (0x180 => _reserved1),
+        (0x400 => priority: [ReadWrite<u8>; 1024]),
+        (0x800 => targets: [ReadWrite<u8>; 1024]),
+        (0xc00 => _reserved2),
+        (0xf00 => send: WriteOnly<u32>),
+        (0xf04 => @END),
+    },
+    /// Each core's own.
+    CpuInterface {
+        (0x00 => control: ReadWrite<u32>),
+        (0x04 => priority_mask: ReadWrite<u32>),
+        (0x08 => _reserved0),
+        (0x0c => acknowledge: ReadOnly<u32>),
+        (0x10 => end: WriteOnly<u32>),
+        (0x14 => @END),
+    }
+}
 
 const ENABLE: u32 = 1;
 /// Lets through every priority.
 const LOWEST_PRIORITY: u32 = 0xff;
-/// The priority of all our interrupts, in each of a register's four bytes.
-const PRIORITIES: u32 = 0xa0a0_a0a0;
+/// The priority of all our interrupts.
+const PRIORITY: u8 = 0xa0;
+/// Interrupts below this number are each core's own.
+const OWN_INTERRUPTS: usize = 32;
 
 // Written once at boot, before any other core runs: relaxed.
-static DISTRIBUTOR: AtomicUsize = AtomicUsize::new(0);
-static CPU_INTERFACE: AtomicUsize = AtomicUsize::new(0);
+static DISTRIBUTOR: AtomicPtr<Distributor> = AtomicPtr::new(core::ptr::null_mut());
+static CPU_INTERFACE: AtomicPtr<CpuInterface> = AtomicPtr::new(core::ptr::null_mut());
 /// Each core's bit in the distributor's target masks, which need not be its number.
 static TARGETS: [AtomicU8; MAX_CORES] = [const { AtomicU8::new(0) }; MAX_CORES];
 
-fn distributor() -> usize {
-    DISTRIBUTOR.load(Ordering::Relaxed)
+fn distributor() -> &'static Distributor {
+    // SAFETY: `init` was given the controller's address, and nothing else in this file runs before it.
+    unsafe { &*DISTRIBUTOR.load(Ordering::Relaxed) }
 }
 
-fn cpu_interface() -> usize {
-    CPU_INTERFACE.load(Ordering::Relaxed)
+fn cpu_interface() -> &'static CpuInterface {
+    // SAFETY: as above; at one address each core finds its own.
+    unsafe { &*CPU_INTERFACE.load(Ordering::Relaxed) }
 }
 
 /// # Safety
 /// As [`super::init`].
 pub(super) unsafe fn init(distributor: usize, cpu_interface: usize) {
-    DISTRIBUTOR.store(distributor, Ordering::Relaxed);
-    CPU_INTERFACE.store(cpu_interface, Ordering::Relaxed);
-    // SAFETY: by contract.
-    unsafe { write(distributor, GICD_CTLR, ENABLE) };
+    DISTRIBUTOR.store(core::ptr::with_exposed_provenance_mut(distributor), Ordering::Relaxed);
+    CPU_INTERFACE.store(core::ptr::with_exposed_provenance_mut(cpu_interface), Ordering::Relaxed);
+    self::distributor().control.set(ENABLE);
 }
 
 pub(super) fn init_core(core: CoreId, timer: u32) -> Result<(), GicError> {
-    // SAFETY: `init` was given the controller's addresses. The registers for interrupts 0 to 31 are this
-    // core's own copies.
-    unsafe {
-        // The first target register reads as this core's own bit, in every byte.
-        let target = (0..8).map(|i| read(distributor(), GICD_ITARGETSR + 4 * i)).fold(0, |a, b| a | b);
-        // On a single-core controller it reads as zero.
-        let target = if target == 0 { 1 } else { (target | target >> 8 | target >> 16 | target >> 24) as u8 };
-        TARGETS[core.index()].store(target, Ordering::Relaxed);
-        // Where the firmware runs in the secure world this is read-only, and the group was set by it.
-        write(distributor(), GICD_IGROUPR, read(distributor(), GICD_IGROUPR));
-        for i in 0..8 {
-            write(distributor(), GICD_IPRIORITYR + 4 * i, PRIORITIES);
-        }
-        write(distributor(), GICD_ISENABLER, 1 << super::WAKE_UP | 1 << timer);
-        write(cpu_interface(), GICC_PMR, LOWEST_PRIORITY);
-        write(cpu_interface(), GICC_CTLR, ENABLE);
+    let distributor = distributor();
+    // The target registers of a core's own interrupts read as that core's bit; on a single-core controller
+    // as zero.
+    let target = distributor.targets[..OWN_INTERRUPTS].iter().fold(0, |bits, target| bits | target.get());
+    TARGETS[core.index()].store(if target == 0 { 1 } else { target }, Ordering::Relaxed);
+    // The groups stay as they are: where the firmware runs in the secure world it has set them.
+    for priority in &distributor.priority[..OWN_INTERRUPTS] {
+        priority.set(PRIORITY);
     }
+    distributor.set_enable[0].set(1 << super::WAKE_UP | 1 << timer);
+    cpu_interface().priority_mask.set(LOWEST_PRIORITY);
+    cpu_interface().control.set(ENABLE);
     Ok(())
 }
 
 pub(super) fn enable_device(number: u32) {
     let index = number as usize;
-    let target = TARGETS[CoreId::BOOT.index()].load(Ordering::Relaxed);
-    // SAFETY: `init` was given the controller's addresses; byte accesses to these two are architected.
-    unsafe {
-        let byte =
-            |offset: usize| core::ptr::with_exposed_provenance_mut::<u8>(distributor() + offset + index);
-        byte(GICD_IPRIORITYR).write_volatile(PRIORITIES as u8);
-        byte(GICD_ITARGETSR).write_volatile(target);
-        write(distributor(), GICD_ISENABLER + 4 * (index / 32), 1 << (index % 32));
-    }
+    let distributor = distributor();
+    distributor.priority[index].set(PRIORITY);
+    distributor.targets[index].set(TARGETS[CoreId::BOOT.index()].load(Ordering::Relaxed));
+    distributor.set_enable[index / 32].set(1 << (index % 32));
 }
 
 pub(super) fn acknowledge() -> u32 {
-    // SAFETY: `init` was given the controller's addresses.
-    unsafe { read(cpu_interface(), GICC_IAR) }
+    cpu_interface().acknowledge.get()
 }
 
 pub(super) fn end(interrupt: u32) {
-    // SAFETY: as above; what was acknowledged goes back whole, with the sender's bits.
-    unsafe { write(cpu_interface(), GICC_EOIR, interrupt) }
+    // What was acknowledged goes back whole, with the sender's bits.
+    cpu_interface().end.set(interrupt);
 }
 
 pub(super) fn send(core: CoreId, number: u32) {
     let target = u32::from(TARGETS[core.index()].load(Ordering::Relaxed));
     // What the woken core is to see must be visible before the interrupt arrives.
     aarch64_cpu::asm::barrier::dsb(aarch64_cpu::asm::barrier::ISHST);
-    // SAFETY: as above.
-    unsafe { write(distributor(), GICD_SGIR, target << 16 | number) }
+    distributor().send.set(target << 16 | number);
 }

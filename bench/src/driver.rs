@@ -1,0 +1,36 @@
+//! Drivers: the actor that starts a benchmark, for the first message must come from a worker, too.
+
+use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive, SpawnError};
+
+/// An actor that does one thing when it is told to go, and ends.
+struct Driver<F>(Option<F>);
+
+struct Go;
+
+impl<F: Send + 'static> Actor for Driver<F> {}
+
+impl<F: FnOnce() + Send + 'static> Receive<Go> for Driver<F> {
+    fn receive(&mut self, _: Go, _: &mut Context<Self>) -> Outcome {
+        if let Some(body) = self.0.take() {
+            body();
+        }
+        Outcome::Delete
+    }
+}
+
+/// Runs `body` in an actor on the first worker.
+pub fn drive(handle: &ExecutorHandle, body: impl FnOnce() + Send + 'static) -> Result<(), Failed> {
+    let driver = handle.spawn_on(0, Driver(Some(body)))?;
+    driver.send(Go).map_err(|_| Failed)?;
+    Ok(())
+}
+
+/// A benchmark could not be set up: memory is short.
+#[derive(Debug)]
+pub struct Failed;
+
+impl<A> From<SpawnError<A>> for Failed {
+    fn from(_: SpawnError<A>) -> Self {
+        Self
+    }
+}

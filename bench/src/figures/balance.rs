@@ -1,0 +1,68 @@
+//! Actors that all begin on one worker, or on every other one, and each send themselves messages with some
+//! work in each: what stealing is for.
+
+use alloc::boxed::Box;
+use core::hint::black_box;
+use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive};
+
+use super::Go;
+use crate::driver::{Failed, drive};
+use crate::stopwatch;
+
+struct Step;
+
+struct Worker {
+    left: u64,
+    steps: u64,
+}
+
+impl Actor for Worker {}
+
+#[inline(never)]
+fn work(steps: u64, mut x: u32) -> u32 {
+    for _ in 0..steps {
+        x = black_box(x.wrapping_mul(69069).wrapping_add(1));
+    }
+    x
+}
+
+impl Receive<Step> for Worker {
+    fn receive(&mut self, _: Step, context: &mut Context<Self>) -> Outcome {
+        black_box(work(self.steps, self.left as u32));
+        self.left -= 1;
+        if self.left == 0 {
+            stopwatch::done();
+            return Outcome::Delete;
+        }
+        let _ = context.address().send(Step);
+        Outcome::Continue
+    }
+}
+
+pub fn prepare_one(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed> {
+    prepare(handle, parameters, 1)
+}
+
+/// On workers 0, 2, 4 and so on: the ideal with stealing is half the time.
+pub fn prepare_multi(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed> {
+    let busy = handle.workers().div_ceil(2);
+    prepare(handle, parameters, busy as u64)
+}
+
+fn prepare(handle: &ExecutorHandle, parameters: &[u64], busy: u64) -> Result<Go, Failed> {
+    let (count, messages, steps) = (parameters[0], parameters[1], parameters[2]);
+    let handle = handle.clone();
+    Ok(Box::new(move || {
+        let spawner = handle.clone();
+        drive(&handle, move || {
+            stopwatch::begin(count);
+            for number in 0..count {
+                let worker = 2 * (number % busy) as usize;
+                if let Ok(actor) = spawner.spawn_on(worker, Worker { left: messages, steps }) {
+                    let _ = actor.send(Step);
+                }
+            }
+        })?;
+        Ok(count * messages)
+    }))
+}

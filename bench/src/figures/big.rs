@@ -1,0 +1,87 @@
+//! Each actor sends pings, one at a time, to pseudo-random others, which answer.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+
+use super::Go;
+use crate::driver::{Failed, drive};
+use crate::stopwatch;
+
+struct Everybody(Arc<Vec<Addr<Player>>>);
+struct Start;
+struct Ping(Addr<Player>);
+struct Pong;
+
+struct Player {
+    all: Arc<Vec<Addr<Player>>>,
+    seed: u32,
+    left: u64,
+}
+
+impl Actor for Player {}
+
+impl Player {
+    fn ping(&mut self, own: Addr<Self>) -> Outcome {
+        self.seed = self.seed.wrapping_mul(69069).wrapping_add(1);
+        let other = (self.seed >> 8) as usize % self.all.len();
+        let _ = self.all[other].send(Ping(own));
+        Outcome::Continue
+    }
+}
+
+impl Receive<Everybody> for Player {
+    fn receive(&mut self, Everybody(all): Everybody, _: &mut Context<Self>) -> Outcome {
+        self.all = all;
+        Outcome::Continue
+    }
+}
+
+impl Receive<Start> for Player {
+    fn receive(&mut self, _: Start, context: &mut Context<Self>) -> Outcome {
+        self.ping(context.address())
+    }
+}
+
+impl Receive<Ping> for Player {
+    fn receive(&mut self, Ping(from): Ping, _: &mut Context<Self>) -> Outcome {
+        let _ = from.send(Pong);
+        Outcome::Continue
+    }
+}
+
+impl Receive<Pong> for Player {
+    fn receive(&mut self, _: Pong, context: &mut Context<Self>) -> Outcome {
+        self.left -= 1;
+        if self.left == 0 {
+            stopwatch::done();
+            return Outcome::Continue;
+        }
+        self.ping(context.address())
+    }
+}
+
+pub fn prepare(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed> {
+    let (count, pings) = (parameters[0].max(1), parameters[1]);
+    let nobody = Arc::new(Vec::new());
+    let mut all = Vec::new();
+    for number in 1..=count as u32 {
+        let seed = number.wrapping_mul(7919) + 1;
+        all.push(handle.spawn(Player { all: nobody.clone(), seed, left: pings })?);
+    }
+    let all = Arc::new(all);
+    for player in all.iter() {
+        player.send(Everybody(all.clone())).map_err(|_| Failed)?;
+    }
+    let handle = handle.clone();
+    Ok(Box::new(move || {
+        drive(&handle, move || {
+            stopwatch::begin(count);
+            for player in all.iter() {
+                let _ = player.send(Start);
+            }
+        })?;
+        Ok(2 * count * pings)
+    }))
+}

@@ -1,0 +1,73 @@
+//! Groups of actors: on every so-manieth receive an actor sends to each of its group, itself too.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+
+use super::Go;
+use crate::driver::{Failed, drive};
+use crate::stopwatch;
+
+struct Signal;
+struct Group(Arc<Vec<Addr<Member>>>);
+
+struct Member {
+    group: Arc<Vec<Addr<Member>>>,
+    received: u64,
+    last: u64,
+}
+
+impl Actor for Member {}
+
+impl Receive<Group> for Member {
+    fn receive(&mut self, Group(group): Group, _: &mut Context<Self>) -> Outcome {
+        self.group = group;
+        Outcome::Continue
+    }
+}
+
+impl Receive<Signal> for Member {
+    fn receive(&mut self, _: Signal, _: &mut Context<Self>) -> Outcome {
+        if self.received == self.last {
+            stopwatch::done();
+            return Outcome::Delete;
+        }
+        if self.received.is_multiple_of(self.group.len() as u64) {
+            for member in self.group.iter() {
+                let _ = member.send(Signal);
+            }
+        }
+        self.received += 1;
+        Outcome::Continue
+    }
+}
+
+pub fn prepare(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed> {
+    let (actors, group, rounds) = (parameters[0], parameters[1].max(1), parameters[2]);
+    let last = group * rounds;
+    let nobody = Arc::new(Vec::new());
+    let mut all = Vec::new();
+    for _ in 0..actors / group {
+        let mut members = Vec::new();
+        for _ in 0..group {
+            members.push(handle.spawn(Member { group: nobody.clone(), received: 0, last })?);
+        }
+        all.extend_from_slice(&members);
+        let members = Arc::new(members);
+        for member in members.iter() {
+            member.send(Group(members.clone())).map_err(|_| Failed)?;
+        }
+    }
+    let handle = handle.clone();
+    Ok(Box::new(move || {
+        let actors = all.len() as u64;
+        drive(&handle, move || {
+            stopwatch::begin(actors);
+            for member in all {
+                let _ = member.send(Signal);
+            }
+        })?;
+        Ok(actors * (last + 1))
+    }))
+}

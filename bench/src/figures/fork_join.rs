@@ -1,0 +1,48 @@
+//! A driver sends rounds of one message to each of some actors.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive};
+
+use super::Go;
+use crate::driver::{Failed, drive};
+use crate::stopwatch;
+
+struct Signal;
+
+struct Counter {
+    left: u64,
+}
+
+impl Actor for Counter {}
+
+impl Receive<Signal> for Counter {
+    fn receive(&mut self, _: Signal, _: &mut Context<Self>) -> Outcome {
+        self.left -= 1;
+        if self.left == 0 {
+            stopwatch::done();
+            return Outcome::Delete;
+        }
+        Outcome::Continue
+    }
+}
+
+pub fn prepare(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed> {
+    let (count, rounds) = (parameters[0], parameters[1]);
+    let mut counters = Vec::new();
+    for _ in 0..count {
+        counters.push(handle.spawn(Counter { left: rounds })?);
+    }
+    let handle = handle.clone();
+    Ok(Box::new(move || {
+        drive(&handle, move || {
+            stopwatch::begin(count);
+            for _ in 0..rounds {
+                for counter in &counters {
+                    let _ = counter.send(Signal);
+                }
+            }
+        })?;
+        Ok(count * rounds)
+    }))
+}

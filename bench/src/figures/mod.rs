@@ -1,0 +1,62 @@
+//! The benchmarks, a file each.
+
+mod balance;
+mod big;
+mod executor;
+mod fan_in;
+mod fork_join;
+mod ping_pong;
+mod repeat;
+mod send_dynamic;
+mod send_self;
+mod send_static;
+mod spawn;
+mod thread_ring;
+
+use alloc::boxed::Box;
+use magpie::actor::ExecutorHandle;
+
+use crate::driver::Failed;
+
+/// Starts the clock and the first messages; returns how many operations that will be.
+pub type Go = Box<dyn FnOnce() -> Result<u64, Failed> + Send>;
+
+/// One benchmark.
+pub struct Figure {
+    /// The peers' name for it.
+    pub name: &'static str,
+    /// The parameters that the peers were measured with.
+    pub defaults: &'static [u64],
+    /// Makes the actors that there are before time runs.
+    pub prepare: fn(&ExecutorHandle, &[u64]) -> Result<Go, Failed>,
+    /// Whether memory is of interest: what the actors that are left cost.
+    pub bytes_per_operation: bool,
+}
+
+const fn figure(
+    name: &'static str,
+    defaults: &'static [u64],
+    prepare: fn(&ExecutorHandle, &[u64]) -> Result<Go, Failed>,
+) -> Figure {
+    Figure { name, defaults, prepare, bytes_per_operation: false }
+}
+
+/// Messages in flight where a window applies; the same for every peer.
+const WINDOW: u64 = 1000;
+
+/// All of them.
+pub const ALL: &[Figure] = &[
+    figure("send-static", &[500_000], send_static::prepare),
+    figure("send-self", &[300_000], send_self::prepare),
+    figure("send-dynamic", &[50_000], send_dynamic::prepare),
+    figure("ping-pong", &[100_000], ping_pong::prepare),
+    figure("thread-ring", &[100, 200_000], thread_ring::prepare),
+    figure("executor", &[4000, 100, 10], executor::prepare),
+    figure("repeat", &[2000, 50], repeat::prepare),
+    figure("fork-join", &[100, 2000], fork_join::prepare),
+    figure("fan-in", &[4, 100_000], fan_in::prepare),
+    figure("big", &[200, 500], big::prepare),
+    Figure { bytes_per_operation: true, ..figure("spawn", &[50_000], spawn::prepare) },
+    figure("balance-one", &[4000, 20, 200], balance::prepare_one),
+    figure("balance-multi", &[4000, 20, 200], balance::prepare_multi),
+];

@@ -1,0 +1,57 @@
+//! Two actors send one message to and fro.
+
+use alloc::boxed::Box;
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+
+use super::Go;
+use crate::driver::Failed;
+use crate::stopwatch;
+
+struct Ball(u64);
+struct Serve(Addr<Player>);
+
+struct Player {
+    other: Option<Addr<Player>>,
+    /// Balls that come back before it is over; nothing for the one who only returns them.
+    left: Option<u64>,
+}
+
+impl Actor for Player {}
+
+impl Receive<Serve> for Player {
+    fn receive(&mut self, Serve(other): Serve, _: &mut Context<Self>) -> Outcome {
+        self.other = Some(other);
+        if self.left.is_some() {
+            let _ = other.send(Ball(0));
+        }
+        Outcome::Continue
+    }
+}
+
+impl Receive<Ball> for Player {
+    fn receive(&mut self, Ball(number): Ball, _: &mut Context<Self>) -> Outcome {
+        if let Some(left) = &mut self.left {
+            *left -= 1;
+            if *left == 0 {
+                stopwatch::done();
+                return Outcome::Delete;
+            }
+        }
+        if let Some(other) = self.other {
+            let _ = other.send(Ball(number + 1));
+        }
+        Outcome::Continue
+    }
+}
+
+pub fn prepare(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed> {
+    let trips = parameters[0];
+    let ping = handle.spawn(Player { other: None, left: Some(trips) })?;
+    let pong = handle.spawn(Player { other: None, left: None })?;
+    pong.send(Serve(ping)).map_err(|_| Failed)?;
+    Ok(Box::new(move || {
+        stopwatch::begin(1);
+        ping.send(Serve(pong)).map_err(|_| Failed)?;
+        Ok(trips)
+    }))
+}

@@ -1,0 +1,50 @@
+//! Actors in a ring hand on a token that counts down.
+
+use alloc::boxed::Box;
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+
+use super::Go;
+use crate::driver::Failed;
+use crate::stopwatch;
+
+struct Token(u64);
+struct Next(Addr<Link>);
+
+struct Link {
+    next: Option<Addr<Link>>,
+}
+
+impl Actor for Link {}
+
+impl Receive<Next> for Link {
+    fn receive(&mut self, Next(next): Next, _: &mut Context<Self>) -> Outcome {
+        self.next = Some(next);
+        Outcome::Continue
+    }
+}
+
+impl Receive<Token> for Link {
+    fn receive(&mut self, Token(hops): Token, _: &mut Context<Self>) -> Outcome {
+        if hops == 0 {
+            stopwatch::done();
+        } else if let Some(next) = self.next {
+            let _ = next.send(Token(hops - 1));
+        }
+        Outcome::Continue
+    }
+}
+
+pub fn prepare(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed> {
+    let (links, hops) = (parameters[0].max(1), parameters[1]);
+    let first = handle.spawn(Link { next: None })?;
+    let mut next = first;
+    for _ in 1..links {
+        next = handle.spawn(Link { next: Some(next) })?;
+    }
+    first.send(Next(next)).map_err(|_| Failed)?;
+    Ok(Box::new(move || {
+        stopwatch::begin(1);
+        first.send(Token(hops)).map_err(|_| Failed)?;
+        Ok(hops)
+    }))
+}

@@ -1,0 +1,31 @@
+//! What a crash looks like: one process panics and another runs into an unmapped page, and each ends alone;
+//! then the main process panics, and the image ends with failure.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+use core::hint::black_box;
+
+use magpie::log::text;
+use magpie::sched;
+use magpie_boot::ExitCode;
+
+magpie_boot::entry!(crashes);
+
+async fn crashes() -> ExitCode {
+    let panicking = sched::procedure(|| {
+        if black_box(true) {
+            panic!("one process has a bug");
+        }
+    });
+    let faulting = sched::procedure(|| {
+        let nowhere = black_box(8_usize) as *const u64;
+        // SAFETY: deliberately not: nothing is mapped there, and the process is to be ended for it.
+        text!("read {}", unsafe { nowhere.read_volatile() });
+    });
+    for started in [panicking, faulting] {
+        match started {
+            Ok(handle) => text!("its end, as others see it: {:?}", handle.await),
+            Err(error) => text!("not started: {error:?}"),
+        }
+    }
+    panic!("the main process has a bug, too");
+}

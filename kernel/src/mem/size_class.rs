@@ -1,0 +1,111 @@
+//! Size classes: which blocks the caches keep, and which class a layout falls into.
+//!
+//! Up to 128 bytes the classes are 16 bytes apart, above that there are four to each doubling, up to 2 KiB. So
+//! at most a fifth of a block above 128 bytes is wasted. Every power of two in that range is a class; blocks
+//! of those are aligned to their size, which serves layouts that ask for more than 16 bytes of alignment.
+
+use core::alloc::Layout;
+
+/// The largest block that a cache keeps, in bytes.
+const LARGEST_BYTES: usize = 2048;
+/// Blocks of every class are aligned to at least this.
+const LEAST_ALIGNMENT: usize = 16;
+/// Up to here the classes are `LEAST_ALIGNMENT` apart.
+const FINE_BYTES: usize = 128;
+const FINE_CLASSES: usize = FINE_BYTES / LEAST_ALIGNMENT;
+const DOUBLINGS: usize = (LARGEST_BYTES / FINE_BYTES).ilog2() as usize;
+
+/// So many bytes, roughly, are moved at a time between a cache and what all cores share.
+const BATCH_BYTES: usize = 4096;
+
+/// The number of a size class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct SizeClass(u8);
+
+impl SizeClass {
+    /// How many there are.
+    pub(super) const COUNT: usize = FINE_CLASSES + 4 * DOUBLINGS;
+
+    /// The class whose blocks fit the layout, if it is small enough.
+    #[inline(always)]
+    pub(super) fn of(layout: Layout) -> Option<Self> {
+        let bytes = if layout.align() <= LEAST_ALIGNMENT {
+            layout.size()
+        } else {
+            layout.size().max(layout.align()).next_power_of_two()
+        };
+        if bytes > LARGEST_BYTES {
+            return None;
+        }
+        let last = bytes.max(1) - 1;
+        if last < FINE_BYTES {
+            return Some(Self((last / LEAST_ALIGNMENT) as u8));
+        }
+        let doubling = last.ilog2() as usize;
+        let quarter = (last >> (doubling - 2)) & 3;
+        Some(Self((FINE_CLASSES + 4 * (doubling - FINE_BYTES.ilog2() as usize) + quarter) as u8))
+    }
+
+    pub(super) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// Bytes of its blocks.
+    #[inline(always)]
+    pub(super) fn block_bytes(self) -> usize {
+        let index = self.index();
+        if index < FINE_CLASSES {
+            return (index + 1) * LEAST_ALIGNMENT;
+        }
+        let base = FINE_BYTES << ((index - FINE_CLASSES) / 4);
+        base + ((index - FINE_CLASSES) % 4 + 1) * base / 4
+    }
+
+    /// How many blocks move at a time.
+    #[inline(always)]
+    pub(super) fn batch(self) -> usize {
+        (BATCH_BYTES / self.block_bytes()).clamp(4, 64)
+    }
+
+    /// The layout of the memory that a batch is cut from.
+    pub(super) fn batch_layout(self) -> Layout {
+        self.layout_of(self.batch())
+    }
+
+    /// The layout of one block.
+    pub(super) fn block_layout(self) -> Layout {
+        self.layout_of(1)
+    }
+
+    fn layout_of(self, blocks: usize) -> Layout {
+        let bytes = self.block_bytes();
+        let alignment = if bytes.is_power_of_two() { bytes } else { LEAST_ALIGNMENT };
+        // SAFETY: the alignment is a power of two, and a few KiB do not overflow when rounded up.
+        unsafe { Layout::from_size_align_unchecked(blocks * bytes, alignment) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SizeClass;
+    use core::alloc::Layout;
+
+    #[test]
+    fn every_small_layout_fits_its_class_and_no_smaller_one() {
+        for bits in 0..=11 {
+            for size in 1..=2048 {
+                let layout = Layout::from_size_align(size, 1 << bits).expect("valid");
+                let class = SizeClass::of(layout).expect("small");
+                assert!(class.block_bytes() >= size);
+                assert!(class.index() < SizeClass::COUNT);
+                assert!(class.block_layout().align() >= layout.align());
+                assert!(class.block_bytes().is_multiple_of(class.block_layout().align()));
+                if layout.align() <= 16 && class.index() > 0 {
+                    assert!(SizeClass(class.0 - 1).block_bytes() < size);
+                }
+            }
+        }
+        assert_eq!(SizeClass::of(Layout::new::<[u8; 2049]>()), None);
+        assert_eq!(SizeClass::of(Layout::from_size_align(8, 4096).expect("valid")), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! What a core spends its time on, in clock ticks.
+
+use super::counter::Counter;
+use crate::arch::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::arch::clock;
+
+/// What a core is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Activity {
+    /// Running processes, and choosing them.
+    Running,
+    /// Searching other cores for work.
+    Stealing,
+    /// Waiting.
+    Idle,
+    /// Handling an interrupt.
+    Interrupt,
+}
+
+impl Activity {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Running, Self::Stealing, Self::Idle, Self::Interrupt];
+}
+
+/// One core's time, by activity. Written by that core alone; read by anyone, who may see an interval counted
+/// twice or not at all at the moment when it ends.
+pub struct TimeSheet {
+    spent: [Counter; Activity::ALL.len()],
+    current: AtomicU32,
+    /// When the current activity began; 0 before the core has started.
+    since: AtomicU64,
+}
+
+impl TimeSheet {
+    pub(super) const fn new() -> Self {
+        Self {
+            spent: [const { Counter::new() }; Activity::ALL.len()],
+            current: AtomicU32::new(Activity::Running as u32),
+            since: AtomicU64::new(0),
+        }
+    }
+
+    // Relaxed throughout: one writer, and statistics for everyone else.
+
+    fn current(&self) -> Activity {
+        Activity::ALL[self.current.load(Ordering::Relaxed) as usize % Activity::ALL.len()]
+    }
+
+    /// From now on time counts as `activity`. Returns what it counted as until now.
+    #[inline]
+    pub(crate) fn enter(&self, activity: Activity) -> Activity {
+        let now = clock::now();
+        let since = self.since.load(Ordering::Relaxed);
+        let before = self.current();
+        if since != 0 {
+            self.spent[before as usize].add(now.saturating_sub(since));
+        }
+        self.current.store(activity as u32, Ordering::Relaxed);
+        self.since.store(now, Ordering::Relaxed);
+        before
+    }
+
+    /// Ticks spent so far, with the interval that has not ended yet.
+    pub fn ticks(&self, activity: Activity) -> u64 {
+        let since = self.since.load(Ordering::Relaxed);
+        let open =
+            if since != 0 && self.current() == activity { clock::now().saturating_sub(since) } else { 0 };
+        self.spent[activity as usize].get() + open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Activity, TimeSheet};
+    use crate::arch::clock;
+
+    #[test]
+    fn open_intervals_count_for_what_is_being_done() {
+        let sheet = TimeSheet::new();
+        assert_eq!(sheet.ticks(Activity::Running), 0, "a core that was never started");
+        assert_eq!(sheet.enter(Activity::Running), Activity::Running);
+        assert_eq!(sheet.enter(Activity::Idle), Activity::Running);
+        let (begin, running) = (clock::now(), sheet.ticks(Activity::Running));
+        while sheet.ticks(Activity::Idle) == 0 {}
+        assert!(clock::now() > begin);
+        assert_eq!(sheet.ticks(Activity::Running), running, "what is over does not grow");
+        assert_eq!(sheet.ticks(Activity::Stealing), 0);
+    }
+}
