@@ -127,30 +127,37 @@ unsafe fn unlink(first: &mut First, filed: NonNull<Filed>) {
 
 /// An actor has crashed: whoever waits for its answer is told.
 pub(in crate::actor) fn crashed(cell: NonNull<CellHeader>, word: Word) {
-    // One at a time, so that nobody is woken under the lock.
-    while let Some(filed) = take_one(cell, word) {
-        // SAFETY: taken with a reference of its own.
-        unsafe { (filed.as_ref().crashed)(filed) };
+    let mut next = take_all(cell, word);
+    while let Some(filed) = NonNull::new(next) {
+        // SAFETY: taken with a reference of its own, which ends here; the link is read before that, and nobody
+        // else uses the links of a slot that is not filed.
+        unsafe {
+            next = (*filed.as_ref().links.get()).next;
+            // Not under the lock: it wakes.
+            (filed.as_ref().crashed)(filed);
+        }
     }
 }
 
-/// Takes one slot out of the actor's folder, with a reference.
-fn take_one(cell: NonNull<CellHeader>, word: Word) -> Option<NonNull<Filed>> {
+/// Takes the actor's slots out of their folder, each with a reference, linked by `next`.
+fn take_all(cell: NonNull<CellHeader>, word: Word) -> *mut Filed {
+    let mut taken: *mut Filed = ptr::null_mut();
     let mut first = Folder::lock(cell).lock();
     let mut next = first.0;
     while let Some(filed) = NonNull::new(next) {
         // SAFETY: under the lock; what is linked is alive, as its reply's reference is given up only after it
         // was unlinked.
         unsafe {
+            next = (*filed.as_ref().links.get()).next;
             let folder = filed.as_ref().folder;
             if folder.cell == cell && (folder.word == word || word.is_same_actor(folder.word)) {
                 // Relaxed: made from a reference that exists.
                 filed.as_ref().references.fetch_add(1, Ordering::Relaxed);
                 unlink(&mut first, filed);
-                return Some(filed);
+                (*filed.as_ref().links.get()).next = taken;
+                taken = filed.as_ptr();
             }
-            next = (*filed.as_ref().links.get()).next;
         }
     }
-    None
+    taken
 }
