@@ -18,6 +18,7 @@ pub mod log;
 pub mod machine;
 pub mod mem;
 mod mutant;
+pub mod process_mailbox;
 pub mod sched;
 pub mod stats;
 pub mod time;

@@ -10,22 +10,82 @@ use super::word::Word;
 use core::ptr::NonNull;
 
 /// State with behaviours. Its behaviours are its implementations of [`Receive`].
+///
+/// The state moves between cores with its mailbox, so it must be able to:
+///
+/// ```compile_fail,E0277
+/// use magpie::actor::Actor;
+/// struct Homebody(std::rc::Rc<u32>);
+/// impl Actor for Homebody {}
+/// ```
 pub trait Actor: Send + 'static {}
 
 /// A message: anything that may be moved to another core.
+///
+/// What must stay where it is, such as a reference count without atomics, is no message; neither is what
+/// borrows:
+///
+/// ```
+/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
+/// use std::sync::Arc;
+/// struct Reader;
+/// impl Actor for Reader {}
+/// impl Receive<Arc<u32>> for Reader {
+///     fn receive(&mut self, _: Arc<u32>, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+/// }
+/// fn tell(reader: Addr<Reader>) { let _ = reader.send(Arc::new(1)); }
+/// ```
+///
+/// ```compile_fail,E0277
+/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
+/// use std::rc::Rc;
+/// struct Reader;
+/// impl Actor for Reader {}
+/// impl Receive<Rc<u32>> for Reader {
+///     fn receive(&mut self, _: Rc<u32>, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+/// }
+/// ```
+///
+/// ```compile_fail,E0478
+/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
+/// struct Reader;
+/// impl Actor for Reader {}
+/// impl<'a> Receive<&'a u32> for Reader {
+///     fn receive(&mut self, _: &'a u32, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+/// }
+/// ```
 pub trait Message: Send + 'static {}
 
 impl<M: Send + 'static> Message for M {}
 
 /// The behaviour of an actor for messages of type `M`.
 ///
-/// A message for which an actor has no behaviour cannot be sent to it:
+/// A message for which an actor has no behaviour cannot be sent to it, in whatever way; with the behaviour, it
+/// can:
 ///
-/// ```compile_fail
+/// ```
+/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
+/// struct Keen;
+/// impl Actor for Keen {}
+/// impl Receive<u32> for Keen {
+///     fn receive(&mut self, _: u32, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+/// }
+/// fn tell(keen: Addr<Keen>) { let _ = keen.send(1u32); }
+/// fn know(keen: Addr<Keen>) -> magpie::actor::Recipient<u32> { keen.recipient() }
+/// ```
+///
+/// ```compile_fail,E0277
 /// use magpie::actor::{Actor, Addr};
 /// struct Deaf;
 /// impl Actor for Deaf {}
 /// fn tell(deaf: Addr<Deaf>) { let _ = deaf.send(1u32); }
+/// ```
+///
+/// ```compile_fail,E0277
+/// use magpie::actor::{Actor, Addr};
+/// struct Deaf;
+/// impl Actor for Deaf {}
+/// fn know(deaf: Addr<Deaf>) -> magpie::actor::Recipient<u32> { deaf.recipient() }
 /// ```
 pub trait Receive<M: Message>: Actor + Sized {
     /// Handles one message, to completion. The actor handles one message at a time.

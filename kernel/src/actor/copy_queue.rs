@@ -1,10 +1,12 @@
 //! The copy queue: where senders append envelopes, and which is taken whole.
 //!
 //! Append-only, then drain-only: the "gulp discipline" of C∀. Envelopes go to the end of the last segment.
-//! When that is full the sender leaves the lock, allocates one as large as all before it together, and
+//! When that is full the sender leaves the lock, allocates one twice as large as all before it together, and
 //! links it: nothing is copied, and the lock is never held over an allocation. The worker gives its empty
-//! segment in exchange for the whole chain, and keeps the largest one for the next exchange; so in steady
-//! state nothing is allocated at all.
+//! segment in exchange for the whole chain, and keeps the largest one for the next exchange. That one alone
+//! is larger than what overflowed, so the sizes grow until every load fits into one segment, and then nothing
+//! is allocated at all. (Were it only as large as all before, a chain of two would leave a segment behind that
+//! is as small as the first, and each gulp would cost another allocation, for ever.)
 //!
 //! The common path of a send is one comparison with `fast_limit`. A queue that asks for more care (it is
 //! closed, or bounded) has a `fast_limit` of zero, so that every send takes the slow path.
@@ -97,7 +99,7 @@ impl CopyQueue {
 
     /// Bytes that a segment must have to follow the last one, for an envelope of `bytes`.
     pub(super) fn next_capacity_bytes(&self, bytes: usize) -> usize {
-        self.capacity_bytes().max(bytes)
+        (2 * self.capacity_bytes()).max(bytes)
     }
 
     /// Links a segment at the end.

@@ -48,4 +48,5 @@ pub(super) fn end_crashed(cell: NonNull<CellHeader>, word: Word, tally: &mut Tal
     tally.dead_letters += side_queue::discard(cell);
     header.set_word(word.after_end(Life::Starting).unwrap_or(Word::UNUSED));
     Worker::statistics(&here).actors_crashed.bump();
+    super::ask::files::crashed(cell, word);
 }

@@ -10,6 +10,7 @@
 //! [`delivery`]. The way of an actor: [`executor`] → [`pool`] → [`cell`] → [`word`].
 
 mod address;
+mod ask;
 mod batch;
 mod behaviour;
 mod cell;
@@ -32,6 +33,7 @@ mod reclaim;
 mod resident;
 mod segment;
 mod send;
+mod send_after;
 mod shared;
 mod shared_message;
 mod shutdown;
@@ -45,6 +47,7 @@ mod word;
 mod worker;
 
 pub use address::Addr;
+pub use ask::{Answer, AskError, Reply, Request};
 pub use behaviour::{Actor, Context, Message, Outcome, Receive};
 pub use config::{Config, MAILBOXES_PER_WORKER, StartError};
 pub use executor::Executor;
@@ -52,6 +55,7 @@ pub use handle::ExecutorHandle;
 pub use mailbox::bound::{Bound, WhenFull};
 pub use recipient::Recipient;
 pub use send::SendError;
+pub use send_after::SendAfter;
 pub use shared_message::Shared;
 pub use spawn::SpawnError;
 pub use static_actor::StaticActor;

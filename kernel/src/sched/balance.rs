@@ -104,10 +104,13 @@ pub(super) fn run_if_due(core: &Core) {
 
 fn balance(core: &Core) {
     let own = core.load();
-    let longest = cores::all().filter(|other| other.id() != core.id()).max_by_key(|other| other.load());
-    let Some(source) = longest.filter(|source| source.load() > own) else { return };
+    // Each load is read once: it changes all the time.
+    let others = cores::all().filter(|other| other.id() != core.id()).map(|other| (other.load(), other));
+    let Some((load, source)) = others.max_by_key(|(load, _)| *load).filter(|(load, _)| *load > own) else {
+        return;
+    };
     // Half of the difference, so that the next look does not find it the other way round.
-    let most = ((source.load() - own) / 2).min(settings::get(Setting::StealBatch)) as usize;
+    let most = ((load - own) / 2).min(settings::get(Setting::StealBatch)) as usize;
     if most == 0 {
         return;
     }

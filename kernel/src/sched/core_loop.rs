@@ -14,7 +14,7 @@ use super::settings::{self, Setting};
 use super::step::Step;
 use super::{balance, enqueue, global, idle, preempt, stop};
 use crate::arch::atomic::Ordering;
-use crate::arch::clock;
+use crate::arch::{clock, timer};
 use crate::mem::stack::StackBlock;
 use crate::stats::Activity;
 use crate::time;
@@ -55,7 +55,7 @@ unsafe fn next(core: &Core) -> Option<NonNull<Header>> {
 /// What is due between turns.
 fn chores(core: &Core) {
     // Relaxed: set by this core's own interrupt.
-    if core.timer_due.load(Ordering::Relaxed) != 0 {
+    if core.timer_due.load(Ordering::Relaxed) != 0 || timer::poll() {
         core.timer_due.store(0, Ordering::Relaxed);
         let more = time::expire(core.id(), clock::now(), settings::get(Setting::TimersPerPass) as usize);
         if more {

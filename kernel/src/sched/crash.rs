@@ -54,7 +54,7 @@ pub unsafe fn end_current(_cause: Cause) {
         // The resident itself lives on; only the piece it was carrying out has crashed.
         core.handover.set([None, Some(process)]);
     } else {
-        header.finish();
+        header.finish_crashed();
         super::spawn::note_end();
         // SAFETY: the scheduler's reference, which ends with the process.
         drop(unsafe { ProcessRef::from_counted(process) });

@@ -39,7 +39,7 @@ mod yield_now;
 
 pub use crash::{Cause, can_end_current, end_current};
 pub use dispatch::{Dispatch, current as dispatch, set as set_dispatch};
-pub use here::current_core;
+pub use here::{current_core, current_process};
 #[cfg(not(target_os = "none"))]
 pub use host::{HostError, run_on_threads};
 pub(crate) use idle::{some_core_is_idle, wake_thief};

@@ -35,6 +35,8 @@ const RUNNING: u32 = 2;
 const NOTIFIED: u32 = 4;
 /// Ended; never runs again.
 const DONE: u32 = 8;
+/// Ended in a panic or fault, so that nothing it owned was dropped.
+const CRASHED: u32 = 16;
 
 /// Hands over the running piece of a resident, as [`super::resident::Resident::detach`].
 pub(super) type Detach = unsafe fn(NonNull<Header>) -> Option<Box<dyn Detached>>;
@@ -241,6 +243,18 @@ impl Header {
     pub(super) fn finish(&self) {
         // Release: whoever learns of the end sees the last turn's writes.
         self.state.store(DONE, Ordering::Release);
+    }
+
+    /// It has crashed.
+    pub(super) fn finish_crashed(&self) {
+        // Release: as in `finish`.
+        self.state.store(DONE | CRASHED, Ordering::Release);
+    }
+
+    /// Whether it has ended in a panic or fault.
+    pub fn has_crashed(&self) -> bool {
+        // Acquire: pairs with `finish_crashed`.
+        self.state.load(Ordering::Acquire) & CRASHED != 0
     }
 
     /// Whether it has ended.

@@ -1,5 +1,6 @@
 //! Starting processes.
 
+use core::fmt;
 use core::future::Future;
 use core::ptr::NonNull;
 
@@ -23,6 +24,18 @@ pub enum SpawnError {
     /// Its affinity mask names no core that exists.
     NoSuchCore,
 }
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooManyProcesses => "too many processes: raise sched.processes",
+            Self::OutOfMemory => "out of memory: the process was not started",
+            Self::NoSuchCore => "no core of the affinity mask exists: the process was not started",
+        })
+    }
+}
+
+impl core::error::Error for SpawnError {}
 
 /// What does not fit the default: see [`Spawn::priority`] and its siblings.
 #[derive(Clone, Copy, Debug)]

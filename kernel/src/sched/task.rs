@@ -5,6 +5,7 @@
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
+use core::fmt;
 use core::future::Future;
 use core::mem::ManuallyDrop;
 use core::pin::Pin;
@@ -24,6 +25,16 @@ pub enum JoinError {
     /// It panicked or faulted; what it held is lost, the rest of the system goes on.
     Crashed,
 }
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Crashed => f.write_str("the process has crashed: see the panic or register dump"),
+        }
+    }
+}
+
+impl core::error::Error for JoinError {}
 
 enum Outcome<T> {
     Running(Option<Waker>),

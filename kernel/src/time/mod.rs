@@ -3,11 +3,13 @@
 //! Each core has a [wheel] of its own, tickless: the core's hardware timer is armed for the next deadline,
 //! the interrupt only sets a flag, and the core loop fires what is due, a bounded number at a time.
 
+mod alarm;
 mod instant;
 mod sleep;
 mod timers;
 mod wheel;
 
+pub(crate) use alarm::Alarm;
 pub use instant::Instant;
 pub use sleep::{Elapsed, Sleep, Timeout, background_timeout, sleep, sleep_until, timeout};
-pub use timers::{expire, fired, next_deadline, pending};
+pub use timers::{expire, fired, longest_pass, next_deadline, pending};

@@ -31,6 +31,7 @@ static CORES: [PerCore; MAX_CORES] =
 /// Timers that count as work and have not fired, or whose waker was not called yet.
 static PENDING: AtomicU64 = AtomicU64::new(0);
 static FIRED: AtomicU64 = AtomicU64::new(0);
+static LONGEST_PASS: AtomicU64 = AtomicU64::new(0);
 
 /// When `core` has a timer to fire next, in clock ticks.
 #[inline]
@@ -52,6 +53,12 @@ pub fn pending() -> u64 {
 pub fn fired() -> u64 {
     // Relaxed: a statistic.
     FIRED.load(Ordering::Relaxed)
+}
+
+/// The most steps of one timer each that one call of [`expire`] has made.
+pub fn longest_pass() -> u64 {
+    // Relaxed: a statistic.
+    LONGEST_PASS.load(Ordering::Relaxed)
 }
 
 fn publish(core: usize, wheel: &Wheel) {
@@ -155,11 +162,10 @@ pub fn expire(core: CoreId, now: u64, most: usize) -> bool {
         FIRED.fetch_add(count as u64, Ordering::Relaxed);
         // Release: the processes were woken before; pairs with `pending`.
         PENDING.fetch_sub(work, Ordering::Release);
-        if done {
-            return false;
-        }
-        if left == 0 {
-            return true;
+        if done || left == 0 {
+            // Relaxed: a statistic.
+            LONGEST_PASS.fetch_max((most - left) as u64, Ordering::Relaxed);
+            return !done;
         }
     }
 }

@@ -54,6 +54,13 @@ everywhere![
     placing::wrong_configurations_are_refused,
     crowd::actors_come_and_go_while_mailboxes_are_stolen,
     order::exactly_once_in_order,
+    asking::requests_are_answered,
+    asking::an_answer_may_come_later,
+    asking::who_gets_no_answer_is_told,
+    asking::a_full_mailbox_gives_the_question_back,
+    later::messages_come_when_they_are_due,
+    later::each_is_sent_or_taken_back,
+    later::what_cannot_be_sent_is_dropped_once,
 ];
 
 kernel_test! {

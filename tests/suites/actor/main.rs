@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+mod allocation;
 mod crash;
 mod dormant;
 mod everywhere;

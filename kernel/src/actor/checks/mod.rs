@@ -3,8 +3,10 @@
 //!
 //! A body is a process. It returns what went wrong, or nothing.
 
+mod asking;
 mod bounds;
 mod crowd;
+mod later;
 mod lifetimes;
 mod order;
 mod placing;
@@ -63,6 +65,13 @@ pub const ALL: &[Check] = checks![
     placing::wrong_configurations_are_refused,
     crowd::actors_come_and_go_while_mailboxes_are_stolen,
     order::exactly_once_in_order,
+    asking::requests_are_answered,
+    asking::an_answer_may_come_later,
+    asking::who_gets_no_answer_is_told,
+    asking::a_full_mailbox_gives_the_question_back,
+    later::messages_come_when_they_are_due,
+    later::each_is_sent_or_taken_back,
+    later::what_cannot_be_sent_is_dropped_once,
 ];
 
 macro_rules! ensure {
@@ -72,19 +81,19 @@ macro_rules! ensure {
         }
     };
 }
-use ensure;
+pub(crate) use ensure;
 
 /// Whether two values are equal, else what they are.
-fn equal<T: PartialEq + core::fmt::Debug>(found: T, expected: T, what: &str) -> Verdict {
+pub(crate) fn equal<T: PartialEq + core::fmt::Debug>(found: T, expected: T, what: &str) -> Verdict {
     if found == expected { Ok(()) } else { Err(alloc::format!("{what}: {found:?} instead of {expected:?}")) }
 }
 
-fn failed(error: impl core::fmt::Display) -> String {
+pub(crate) fn failed(error: impl core::fmt::Display) -> String {
     alloc::format!("{error}")
 }
 
 /// Counts how often it was dropped.
-struct Dropped(&'static AtomicU64);
+pub(crate) struct Dropped(pub(crate) &'static AtomicU64);
 
 impl Drop for Dropped {
     fn drop(&mut self) {
@@ -93,17 +102,17 @@ impl Drop for Dropped {
 }
 
 /// A counter for one run of a check; leaked, as checks run a few times.
-fn counter() -> &'static AtomicU64 {
+pub(crate) fn counter() -> &'static AtomicU64 {
     Box::leak(Box::new(AtomicU64::new(0)))
 }
 
-fn count(counter: &AtomicU64) -> u64 {
+pub(crate) fn count(counter: &AtomicU64) -> u64 {
     // Acquire: pairs with nothing; the executor has come to rest before counts are looked at.
     counter.load(Ordering::Acquire)
 }
 
 /// The executor that most checks use.
-fn start() -> Result<super::Executor, String> {
+pub(crate) fn start() -> Result<super::Executor, String> {
     super::Executor::start(&Config::default()).map_err(failed)
 }
 

@@ -27,6 +27,12 @@ pub fn disarm() {
     DEADLINES[percpu::host_core().index()].store(DISARMED, Ordering::Relaxed);
 }
 
+/// Disarms this core's timer if its deadline has passed, and says whether it had: a thread has no interrupt
+/// that would tell, so the core loop asks.
+pub fn poll() -> bool {
+    expire(percpu::host_core())
+}
+
 pub(super) fn deadline(core: CoreId) -> Option<u64> {
     let deadline = DEADLINES[core.index()].load(Ordering::Relaxed);
     (deadline != DISARMED).then_some(deadline)

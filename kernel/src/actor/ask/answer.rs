@@ -1,0 +1,152 @@
+//! The asker's side: the future of an answer.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use super::files::Folder;
+use super::reply::{Reply, Request};
+use super::slot::{self, SlotRef, State};
+use crate::actor::address::Addr;
+use crate::actor::behaviour::{Message, Receive};
+use crate::actor::send::SendError;
+use crate::time;
+
+/// Why there is no answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AskError {
+    /// The actor had ended before it was asked.
+    Ended,
+    /// Its mailbox is full: the request was not sent; try again later.
+    Full,
+    /// No memory for the request.
+    OutOfMemory,
+    /// The reply handle was dropped: the actor ended before it handled the request, its executor was
+    /// stopped, or the behaviour did not answer.
+    Unanswered,
+    /// The actor has crashed.
+    Crashed,
+    /// The time limit was reached. The actor may still handle the request.
+    TimedOut,
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ended => "the actor had ended before it was asked",
+            Self::Full => "the mailbox is full: the actor was not asked; try again later",
+            Self::OutOfMemory => "out of memory: the actor was not asked",
+            Self::Unanswered => "the request was dropped without an answer",
+            Self::Crashed => "the actor that was asked has crashed",
+            Self::TimedOut => "no answer within the time limit",
+        })
+    }
+}
+
+impl core::error::Error for AskError {}
+
+impl<M> From<SendError<M>> for AskError {
+    fn from(error: SendError<M>) -> Self {
+        match error {
+            SendError::Ended(_) => Self::Ended,
+            SendError::Full(_) => Self::Full,
+            SendError::OutOfMemory(_) => Self::OutOfMemory,
+        }
+    }
+}
+
+/// The future of an answer. Dropping it gives the answer up; the request is handled all the same.
+#[must_use = "an answer comes to who awaits it"]
+pub struct Answer<R>(Inner<R>);
+
+enum Inner<R> {
+    Asked(SlotRef<R>),
+    /// It was never sent.
+    Failed(AskError),
+}
+
+impl<R> Future for Answer<R> {
+    type Output = Result<R, AskError>;
+
+    /// # Panics
+    /// When polled again after the answer.
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let slot = match &self.0 {
+            Inner::Asked(slot) => slot,
+            Inner::Failed(error) => return Poll::Ready(Err(*error)),
+        };
+        let mut state = slot.state.lock();
+        if let State::Waiting(waker) = &mut *state {
+            if waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+                return Poll::Pending;
+            }
+            let previous = waker.replace(context.waker().clone());
+            drop(state);
+            // After the lock: dropping a waker may free a process.
+            drop(previous);
+            return Poll::Pending;
+        }
+        let settled = core::mem::replace(&mut *state, State::Closed);
+        drop(state);
+        match settled {
+            State::Answered(answer) => Poll::Ready(Ok(answer)),
+            State::Failed(error) => Poll::Ready(Err(error)),
+            State::Waiting(_) | State::Closed => panic!("an answer was awaited twice; await it once"),
+        }
+    }
+}
+
+impl<R> Drop for Answer<R> {
+    fn drop(&mut self) {
+        if let Inner::Asked(slot) = &self.0 {
+            let state = core::mem::replace(&mut *slot.state.lock(), State::Closed);
+            // After the lock: an answer that nobody took may be anything.
+            drop(state);
+        }
+    }
+}
+
+impl<A> Addr<A> {
+    /// Asks: sends `message` in a [`Request`], at once, and returns the future of the answer. One allocation.
+    pub fn ask<M: Message, R: Send + 'static>(&self, message: M) -> Answer<R>
+    where
+        A: Receive<Request<M, R>>,
+    {
+        self.try_ask(message).unwrap_or_else(|error| Answer(Inner::Failed(error.into())))
+    }
+
+    /// As [`Addr::ask`]; a message that cannot be sent comes back.
+    ///
+    /// # Errors
+    /// As [`Addr::send`].
+    pub fn try_ask<M: Message, R: Send + 'static>(&self, message: M) -> Result<Answer<R>, SendError<M>>
+    where
+        A: Receive<Request<M, R>>,
+    {
+        let Some((asker, asked)) = slot::create(Folder::of(self.cell(), self.word())) else {
+            return Err(SendError::OutOfMemory(message));
+        };
+        asked.file();
+        match self.send(Request { message, reply: Reply::new(asked) }) {
+            Ok(_) => Ok(Answer(Inner::Asked(asker))),
+            Err(SendError::Ended(request)) => Err(SendError::Ended(request.message)),
+            Err(SendError::Full(request)) => Err(SendError::Full(request.message)),
+            Err(SendError::OutOfMemory(request)) => Err(SendError::OutOfMemory(request.message)),
+        }
+    }
+
+    /// As [`Addr::ask`], but waits no longer than `limit`.
+    pub fn ask_within<M: Message, R: Send + 'static>(
+        &self,
+        limit: Duration,
+        message: M,
+    ) -> impl Future<Output = Result<R, AskError>> + Send + use<A, M, R>
+    where
+        A: Receive<Request<M, R>>,
+    {
+        let answer = time::timeout(limit, self.ask(message));
+        async move { answer.await.unwrap_or(Err(AskError::TimedOut)) }
+    }
+}

@@ -1,0 +1,17 @@
+//! Ask: a request with a reply as a future.
+//!
+//! A request is a message like any other: [`Request`] holds what is asked, and the [`Reply`] handle through
+//! which one answer may be given. Both ends share a [slot], the one allocation of an ask. Whatever becomes
+//! of the request, the asker is told: an answer, or why there will be none ([`AskError`]).
+//!
+//! A reply handle that is dropped says so itself: with the message at an actor that has ended, at the stop of
+//! an executor, or by a behaviour that does not answer. Only a crash drops nothing; so each slot is filed
+//! under the actor that was asked ([files]), and the end of a crashed actor fails what is filed under it.
+
+mod answer;
+pub(super) mod files;
+mod reply;
+mod slot;
+
+pub use answer::{Answer, AskError};
+pub use reply::{Reply, Request};

@@ -1,0 +1,89 @@
+//! The asked side: a request, and the handle through which it is answered.
+
+use core::fmt;
+use core::mem::ManuallyDrop;
+
+use super::answer::AskError;
+use super::slot::{SlotRef, State};
+
+/// A message that wants a reply.
+///
+/// The behaviour says what is answered to what; an actor cannot be asked what it has no answer to:
+///
+/// ```
+/// use magpie::actor::{Actor, Addr, Answer, Context, Outcome, Receive, Request};
+/// struct Sage;
+/// impl Actor for Sage {}
+/// impl Receive<Request<u32, String>> for Sage {
+///     fn receive(&mut self, request: Request<u32, String>, _: &mut Context<Self>) -> Outcome {
+///         let _ = request.reply.send(request.message.to_string());
+///         Outcome::Continue
+///     }
+/// }
+/// fn ask(sage: Addr<Sage>) -> Answer<String> { sage.ask(42u32) }
+/// ```
+///
+/// ```compile_fail,E0277
+/// use magpie::actor::{Actor, Addr, Answer, Context, Outcome, Receive, Request};
+/// struct Sage;
+/// impl Actor for Sage {}
+/// impl Receive<u32> for Sage {
+///     fn receive(&mut self, _: u32, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+/// }
+/// fn ask(sage: Addr<Sage>) -> Answer<String> { sage.ask(42u32) }
+/// ```
+#[derive(Debug)]
+pub struct Request<M, R> {
+    /// What is asked.
+    pub message: M,
+    /// Where the answer goes.
+    pub reply: Reply<R>,
+}
+
+/// The right to answer once. It may be kept, or passed on in another message; dropped without an answer, it
+/// tells the asker so. Should the actor that was asked crash, the asker is told at once, wherever this is. The
+/// crash of another that holds this is not: who passes it on, to one that may crash, had better be asked with a
+/// time limit.
+pub struct Reply<R> {
+    slot: SlotRef<R>,
+}
+
+impl<R> Reply<R> {
+    pub(super) fn new(slot: SlotRef<R>) -> Self {
+        Self { slot }
+    }
+
+    /// Answers.
+    ///
+    /// # Errors
+    /// The answer comes back when nobody waits for it any more.
+    pub fn send(self, answer: R) -> Result<(), R> {
+        // Not dropped in the usual way, which would settle the slot as unanswered.
+        let this = ManuallyDrop::new(self);
+        // SAFETY: read once, and `this` is not dropped.
+        let slot = unsafe { core::ptr::read(&raw const this.slot) };
+        slot.unfile();
+        match slot.settle(State::Answered(answer)) {
+            Some(State::Answered(answer)) => Err(answer),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether somebody still waits for the answer; it may give up at any moment.
+    pub fn is_wanted(&self) -> bool {
+        matches!(&*self.slot.state.lock(), State::Waiting(_))
+    }
+}
+
+impl<R> Drop for Reply<R> {
+    fn drop(&mut self) {
+        self.slot.unfile();
+        drop(self.slot.settle(State::Failed(AskError::Unanswered)));
+    }
+}
+
+impl<R> fmt::Debug for Reply<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_wanted() { "Reply(wanted)" } else { "Reply(unwanted)" })
+    }
+}

@@ -1,0 +1,122 @@
+//! Slots: what an asker and the handle of its reply share.
+//!
+//! ```text
+//!                       answer ───► Answered ──┐
+//! Waiting ──────────────                       ├─ poll ──► Closed
+//!    │    dropped or crashed ─────► Failed ────┘
+//!    └── asker gone ─────────────────────────────────────► Closed
+//! ```
+//!
+//! The state changes under the slot's lock, so of an answer and an asker that gives up one comes first, and
+//! the answer goes to the asker or back to who gave it, never both. The asker stores its waker and looks at
+//! the state in one hold of the lock, and whoever changes the state takes the waker in the same hold: no
+//! change can fall between the look and the waiting.
+//!
+//! Two references keep a slot, the asker's and the reply handle's. The handle of a behaviour that crashed is
+//! lost with its stack, and the slot's memory with it, as all that such a behaviour owned.
+
+use alloc::boxed::Box;
+use core::ptr::NonNull;
+use core::task::Waker;
+
+use super::answer::AskError;
+use super::files::{Filed, Folder};
+use crate::arch::atomic::{Ordering, fence};
+use crate::mem;
+use crate::sync::SpinLock;
+
+/// What is known about the answer.
+pub(super) enum State<R> {
+    /// Nothing yet; who waits for it, if somebody does.
+    Waiting(Option<Waker>),
+    Answered(R),
+    Failed(AskError),
+    /// The asker has what it wanted, or has given up.
+    Closed,
+}
+
+/// One ask. The first field is what a folder links.
+#[repr(C)]
+pub(super) struct Slot<R> {
+    pub(super) filed: Filed,
+    pub(super) state: SpinLock<State<R>>,
+}
+
+/// One of the two references to a slot.
+pub(super) struct SlotRef<R>(NonNull<Slot<R>>);
+
+// SAFETY: the state is used under its lock, the link under its folder's; the answer changes cores whole.
+unsafe impl<R: Send> Send for SlotRef<R> {}
+// SAFETY: as above.
+unsafe impl<R: Send> Sync for SlotRef<R> {}
+
+/// Makes a slot and both references, if there is memory.
+pub(super) fn create<R>(folder: Folder) -> Option<(SlotRef<R>, SlotRef<R>)> {
+    let slot =
+        Slot { filed: Filed::new(folder, 2, crashed::<R>), state: SpinLock::new(State::Waiting(None)) };
+    let slot = NonNull::from(Box::leak(mem::try_box(slot).ok()?));
+    Some((SlotRef(slot), SlotRef(slot)))
+}
+
+impl<R> SlotRef<R> {
+    /// Files the slot under whom it asks.
+    pub(super) fn file(&self) {
+        // SAFETY: the slot does not move; the reply's side takes it out before it lets go of it.
+        unsafe { Filed::insert(self.0.cast()) };
+    }
+
+    /// Takes it out again, if it is filed.
+    pub(super) fn unfile(&self) {
+        // SAFETY: the slot is alive.
+        unsafe { Filed::remove(self.0.cast()) };
+    }
+
+    /// Ends the waiting with `outcome`, which comes back when nobody waits any more.
+    pub(super) fn settle(&self, outcome: State<R>) -> Option<State<R>> {
+        let mut state = self.state.lock();
+        match &mut *state {
+            State::Waiting(waker) => {
+                let waker = waker.take();
+                *state = outcome;
+                drop(state);
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+                None
+            }
+            State::Answered(_) | State::Failed(_) | State::Closed => Some(outcome),
+        }
+    }
+}
+
+impl<R> core::ops::Deref for SlotRef<R> {
+    type Target = Slot<R>;
+
+    fn deref(&self) -> &Slot<R> {
+        // SAFETY: the reference keeps it.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<R> Drop for SlotRef<R> {
+    fn drop(&mut self) {
+        // Release: this side's accesses happen before the slot is freed by the other.
+        if self.filed.references.fetch_sub(1, Ordering::Release) == 1 {
+            // Acquire: pairs with the other side's release.
+            fence(Ordering::Acquire);
+            // SAFETY: the last reference is gone; the reply's side has taken the slot out of its folder. The
+            // memory came from a box.
+            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        }
+    }
+}
+
+/// The actor that was asked has crashed. Called under no lock.
+///
+/// # Safety
+/// `filed` is the first field of a `Slot<R>`, on which the caller holds a reference, which ends here.
+unsafe fn crashed<R>(filed: NonNull<Filed>) {
+    // SAFETY: by contract.
+    let slot = SlotRef::<R>(filed.cast());
+    drop(slot.settle(State::Failed(AskError::Crashed)));
+}

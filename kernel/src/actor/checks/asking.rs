@@ -1,0 +1,190 @@
+//! Asking: every asker is told, once, whatever becomes of the request.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
+use crate::actor::stop::Delete;
+use crate::actor::{Actor, Addr, AskError, Bound, Config, Context, Executor, Outcome, Reply};
+use crate::actor::{Receive, Request, SendError, WhenFull};
+use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::{sched, time};
+
+/// Answers numbers with their successors; keeps the reply of what is asked with `Later`.
+struct Oracle {
+    kept: Vec<Reply<Told>>,
+    came_back: &'static AtomicU64,
+}
+
+impl Actor for Oracle {}
+
+/// An answer whose loss would be noticed.
+#[derive(Debug)]
+struct Told(u64, #[expect(dead_code, reason = "counts when it is dropped")] Option<DebugDropped>);
+
+struct DebugDropped(#[expect(dead_code, reason = "counts when it is dropped")] Dropped);
+
+impl core::fmt::Debug for DebugDropped {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Dropped")
+    }
+}
+
+struct Later;
+struct Never;
+/// Answer what was kept with this number.
+struct Now(u64, &'static AtomicU64);
+
+impl Receive<Request<u64, u64>> for Oracle {
+    fn receive(&mut self, request: Request<u64, u64>, _: &mut Context<Self>) -> Outcome {
+        // Nobody may wait any more, which is no trouble.
+        let _ = request.reply.send(request.message + 1);
+        Outcome::Continue
+    }
+}
+
+impl Receive<Request<Later, Told>> for Oracle {
+    fn receive(&mut self, request: Request<Later, Told>, _: &mut Context<Self>) -> Outcome {
+        self.kept.push(request.reply);
+        Outcome::Continue
+    }
+}
+
+impl Receive<Request<Never, u64>> for Oracle {
+    fn receive(&mut self, _: Request<Never, u64>, _: &mut Context<Self>) -> Outcome {
+        Outcome::Continue
+    }
+}
+
+impl Receive<Now> for Oracle {
+    fn receive(&mut self, message: Now, _: &mut Context<Self>) -> Outcome {
+        for reply in self.kept.drain(..) {
+            let wanted = reply.is_wanted();
+            if let Err(told) = reply.send(Told(message.0, Some(DebugDropped(Dropped(message.1))))) {
+                self.came_back.fetch_add(1 + u64::from(wanted) * 1_000_000, Ordering::Relaxed);
+                drop(told);
+            }
+        }
+        Outcome::Continue
+    }
+}
+
+fn oracle(executor: &Executor, came_back: &'static AtomicU64) -> Result<Addr<Oracle>, alloc::string::String> {
+    executor.handle().spawn(Oracle { kept: Vec::new(), came_back }).map_err(failed)
+}
+
+pub(super) async fn requests_are_answered(work: u64) -> Verdict {
+    let executor = start()?;
+    let mut askers = Vec::new();
+    for asker in 0..8 {
+        let oracle = oracle(&executor, counter())?;
+        let body = async move {
+            for number in 0..work / 80 {
+                let question = number * 8 + asker;
+                match oracle.ask(question).await {
+                    Ok(answer) if answer == question + 1 => {}
+                    other => return Err(alloc::format!("asked {question}, answered {other:?}")),
+                }
+            }
+            Ok(())
+        };
+        askers.push(sched::spawn(body).map_err(|error| alloc::format!("{error:?}"))?);
+    }
+    for asker in askers {
+        asker.await.map_err(|error| alloc::format!("{error:?}"))??;
+    }
+    equal(executor.stop().await, 0, "messages left over")
+}
+
+pub(super) async fn an_answer_may_come_later(_work: u64) -> Verdict {
+    let executor = start()?;
+    let (came_back, drops) = (counter(), counter());
+    let oracle = oracle(&executor, came_back)?;
+    let answers: Vec<_> = (0..10).map(|_| oracle.ask(Later)).collect();
+    oracle.send(Now(7, drops)).map_err(failed)?;
+    for answer in answers {
+        equal(answer.await.map_err(failed)?.0, 7, "an answer that came later")?;
+    }
+    equal(count(drops), 10, "answers dropped by who got them")?;
+    // Given up before it is answered: the answer goes back, and is dropped once.
+    drop(oracle.ask::<_, Told>(Later));
+    oracle.send(Now(8, drops)).map_err(failed)?;
+    sched::out_of_work().await;
+    equal(count(came_back), 1, "answers that came back")?;
+    equal(count(drops), 11, "answers dropped")?;
+    // Answered, and never looked at.
+    let unread = oracle.ask::<_, Told>(Later);
+    oracle.send(Now(9, drops)).map_err(failed)?;
+    sched::out_of_work().await;
+    equal(count(drops), 11, "answers dropped before their asker gave up")?;
+    drop(unread);
+    equal(count(drops), 12, "answers dropped after it did")?;
+    equal(count(came_back), 1, "answers that came back, later")?;
+    equal(executor.stop().await, 0, "messages left over")
+}
+
+pub(super) async fn who_gets_no_answer_is_told(_work: u64) -> Verdict {
+    const LIMIT: Duration = Duration::from_millis(3);
+    let executor = start()?;
+    let (came_back, drops) = (counter(), counter());
+    let asked = oracle(&executor, came_back)?;
+    equal(asked.ask::<_, u64>(Never).await, Err(AskError::Unanswered), "an actor that does not answer")?;
+    let begin = time::Instant::now();
+    let late = asked.ask_within(LIMIT, Later).await.map(|told: Told| told.0);
+    equal(late, Err(AskError::TimedOut), "an actor that answers too late")?;
+    ensure!(begin.elapsed() >= LIMIT, "the limit was {:?}", begin.elapsed());
+    equal(asked.ask_within(Duration::from_secs(60), 1_u64).await, Ok(2), "an answer in time")?;
+    // What was kept for who waited no longer goes back.
+    asked.send(Now(1, drops)).map_err(failed)?;
+    sched::out_of_work().await;
+    equal((count(came_back), count(drops)), (1, 1), "answers that came back, and were dropped")?;
+    // The actor ends with a reply in its state, and with requests in its mail.
+    let kept = asked.ask::<_, Told>(Later);
+    asked.send(Delete).map_err(failed)?;
+    let behind = asked.ask::<_, u64>(1_u64);
+    equal(kept.await.map(|told| told.0), Err(AskError::Unanswered), "the state was dropped")?;
+    let behind = behind.await;
+    ensure!(
+        matches!(behind, Err(AskError::Unanswered | AskError::Ended)),
+        "a request behind the end: {behind:?}"
+    );
+    sched::out_of_work().await;
+    equal(asked.ask(1_u64).await, Err(AskError::Ended), "an actor that has ended")?;
+    match asked.try_ask(5_u64) {
+        Err(SendError::Ended(message)) => equal(message, 5, "the message that came back")?,
+        other => return Err(alloc::format!("asked an actor that has ended: {}", other.is_ok())),
+    }
+    let stopped = oracle(&executor, came_back)?;
+    let kept = stopped.ask::<_, Told>(Later);
+    sched::out_of_work().await;
+    executor.stop().await;
+    equal(kept.await.map(|told| told.0), Err(AskError::Unanswered), "the executor was stopped")
+}
+
+/// Asks its neighbour, in the same mailbox, more than fits.
+struct Pusher(Addr<Oracle>, &'static AtomicU64);
+
+impl Actor for Pusher {}
+
+impl Receive<()> for Pusher {
+    fn receive(&mut self, (): (), _: &mut Context<Self>) -> Outcome {
+        for number in 0..10_u64 {
+            if let Err(SendError::Full(message)) = self.0.try_ask::<u64, u64>(number) {
+                self.1.fetch_add(u64::from(message == number), Ordering::Relaxed);
+            }
+        }
+        Outcome::Continue
+    }
+}
+
+pub(super) async fn a_full_mailbox_gives_the_question_back(_work: u64) -> Verdict {
+    let bound = Bound::new(4, WhenFull::Refuse);
+    let executor = Executor::start(&Config { bound, ..Config::default() }).map_err(failed)?;
+    let (came_back, refused) = (counter(), counter());
+    let oracle = oracle(&executor, came_back)?;
+    let pusher = executor.handle().spawn_beside(oracle, Pusher(oracle, refused)).map_err(failed)?;
+    pusher.send(()).map_err(failed)?;
+    sched::out_of_work().await;
+    equal(count(refused), 6, "questions that came back")?;
+    equal(executor.stop().await, 0, "messages left over")
+}

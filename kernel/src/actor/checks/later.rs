@@ -1,0 +1,120 @@
+//! Messages that are sent later: not before their moment, once, or taken back.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
+use crate::actor::{Actor, Context, Outcome, Receive, SendAfter};
+use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::sched;
+use crate::time::{self, Instant};
+
+/// A message that says when it is due.
+struct Due {
+    moment: Instant,
+    _dropped: Dropped,
+}
+
+/// Counts what comes, and what comes too early.
+struct Clock {
+    handled: &'static AtomicU64,
+    early: &'static AtomicU64,
+}
+
+impl Actor for Clock {}
+
+impl Receive<Due> for Clock {
+    fn receive(&mut self, message: Due, _: &mut Context<Self>) -> Outcome {
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        if Instant::now() < message.moment {
+            self.early.fetch_add(1, Ordering::Relaxed);
+        }
+        Outcome::Continue
+    }
+}
+
+fn due(delay: Duration, drops: &'static AtomicU64) -> Due {
+    Due { moment: Instant::now() + delay, _dropped: Dropped(drops) }
+}
+
+pub(super) async fn messages_come_when_they_are_due(work: u64) -> Verdict {
+    let executor = start()?;
+    let (handled, early, drops) = (counter(), counter(), counter());
+    let clock = executor.handle().spawn(Clock { handled, early }).map_err(failed)?;
+    let messages = work / 100;
+    for number in 0..messages {
+        let delay = Duration::from_micros(number * 7919 % 50_000);
+        clock.send_after(delay, due(delay, drops)).map_err(failed)?;
+    }
+    // A message that is still to be sent is work.
+    sched::out_of_work().await;
+    equal(count(handled), messages, "messages handled")?;
+    equal(count(early), 0, "messages that came too early")?;
+    equal(count(drops), messages, "messages dropped")?;
+    equal(executor.stop().await, 0, "messages left over")
+}
+
+pub(super) async fn each_is_sent_or_taken_back(work: u64) -> Verdict {
+    let executor = start()?;
+    let (handled, early, drops) = (counter(), counter(), counter());
+    let clock = executor.handle().spawn(Clock { handled, early }).map_err(failed)?;
+    let each = work / 400;
+    // As many processes as make the wheels of several cores fire while others cancel.
+    let mut taking = Vec::new();
+    for process in 0..4 {
+        let body = async move {
+            let mut taken = 0;
+            for round in 0..each {
+                let delay = Duration::from_micros((round * 31 + process * 17) % 400);
+                let later: Vec<SendAfter<Due>> =
+                    (0..4).filter_map(|_| clock.send_after(delay, due(delay, drops)).ok()).collect();
+                if later.len() != 4 {
+                    return None;
+                }
+                time::sleep(Duration::from_micros(round * 13 % 400)).await;
+                for (number, message) in later.into_iter().enumerate() {
+                    // One in four is let go on, the others taken back if they are still there.
+                    if number > 0 {
+                        taken += u64::from(message.cancel().is_some());
+                    }
+                }
+            }
+            Some(taken)
+        };
+        taking.push(sched::spawn(body).map_err(|error| alloc::format!("{error:?}"))?);
+    }
+    let mut taken = 0;
+    for process in taking {
+        taken += process.await.map_err(|error| alloc::format!("{error:?}"))?.ok_or("out of memory")?;
+    }
+    sched::out_of_work().await;
+    let sent = 4 * 4 * each;
+    equal(count(handled) + taken, sent, "messages handled or taken back")?;
+    equal(count(drops), sent, "messages dropped")?;
+    ensure!(count(handled) >= 4 * each, "{} messages handled", count(handled));
+    ensure!(taken > 0, "no message was taken back");
+    equal(count(early), 0, "messages that came too early")?;
+    equal(executor.stop().await, 0, "messages left over")
+}
+
+pub(super) async fn what_cannot_be_sent_is_dropped_once(_work: u64) -> Verdict {
+    const DELAY: Duration = Duration::from_millis(5);
+    const EACH: u64 = 100;
+    let executor = start()?;
+    let (handled, early, drops) = (counter(), counter(), counter());
+    let ended = executor.handle().spawn(Clock { handled, early }).map_err(failed)?;
+    ended.send(crate::actor::stop::Delete).map_err(failed)?;
+    let stopped = executor.handle().spawn(Clock { handled, early }).map_err(failed)?;
+    for _ in 0..EACH {
+        ended.send_after(DELAY, due(DELAY, drops)).map_err(failed)?;
+        stopped.send_after(DELAY, due(DELAY, drops)).map_err(failed)?;
+    }
+    let kept = stopped.send_after(DELAY, due(DELAY, drops)).map_err(failed)?;
+    executor.stop().await;
+    sched::out_of_work().await;
+    equal(count(handled), 0, "messages handled")?;
+    equal(count(drops), 2 * EACH + 1, "messages dropped")?;
+    ensure!(!kept.is_pending(), "a message waits after its moment");
+    ensure!(kept.cancel().is_none(), "a message was taken back that had been dropped");
+    Ok(())
+}

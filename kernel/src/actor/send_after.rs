@@ -1,0 +1,74 @@
+//! Messages that are sent later: timers as messages.
+//!
+//! The message waits in an alarm of the timer wheel, not in the mailbox, and counts as work there. When its
+//! time has come the core whose wheel it is in sends it like any other. It is then handled, or dropped where a
+//! message that cannot be sent is dropped; or it was taken back before: one of these, once.
+
+use core::fmt;
+use core::time::Duration;
+
+use super::address::Addr;
+use super::behaviour::{Message, Receive};
+use super::recipient::Recipient;
+use super::send::SendError;
+use super::worker::Worker;
+use crate::sync::PreemptGuard;
+use crate::time::Alarm;
+
+/// A message that waits for its moment. Dropping this lets it go on.
+pub struct SendAfter<M>(Alarm<(Recipient<M>, M)>);
+
+impl<M: Message> SendAfter<M> {
+    /// Takes the message back; `None` if it was sent already.
+    pub fn cancel(self) -> Option<M> {
+        self.0.cancel().map(|(_, message)| message)
+    }
+
+    /// Whether the message still waits; it may be sent at any moment.
+    pub fn is_pending(&self) -> bool {
+        self.0.is_pending()
+    }
+}
+
+impl<M: Message> fmt::Debug for SendAfter<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_pending() { "SendAfter(pending)" } else { "SendAfter(sent)" })
+    }
+}
+
+/// The moment has come. Called by a core loop.
+fn send_now<M: Message>((to, message): (Recipient<M>, M)) {
+    if let Err(error) = to.send(message) {
+        // Nobody waits for the outcome: counted as what arrives at an ended actor is.
+        let here = PreemptGuard::new();
+        Worker::statistics(&here).dead_letters.bump();
+        drop(here);
+        drop(error);
+    }
+}
+
+impl<M: Message> Recipient<M> {
+    /// Sends a message after `delay`, at least. Should it be impossible then, the message is dropped and
+    /// counted as a dead letter; its destructor runs in the core's own loop, so it must not panic.
+    ///
+    /// # Errors
+    /// [`SendError::OutOfMemory`], with the message.
+    pub fn send_after(&self, delay: Duration, message: M) -> Result<SendAfter<M>, SendError<M>> {
+        Alarm::set(delay, (*self, message), send_now)
+            .map(SendAfter)
+            .map_err(|(_, (_, message))| SendError::OutOfMemory(message))
+    }
+}
+
+impl<A> Addr<A> {
+    /// Sends a message after `delay`, at least: see [`Recipient::send_after`].
+    ///
+    /// # Errors
+    /// [`SendError::OutOfMemory`], with the message.
+    pub fn send_after<M: Message>(&self, delay: Duration, message: M) -> Result<SendAfter<M>, SendError<M>>
+    where
+        A: Receive<M>,
+    {
+        self.recipient().send_after(delay, message)
+    }
+}

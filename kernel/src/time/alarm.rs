@@ -1,0 +1,173 @@
+//! Alarms: a value that is handed to a function when its time has come, unless it is taken back.
+//!
+//! An alarm is a timer in the wheel of the core that set it, whose waker is not a process's but the alarm
+//! itself. Two references keep its memory: the handle's and the waker's. The value is taken exactly once:
+//!
+//! ```text
+//!            wake: the wheel fires            handed to the function
+//! PENDING ──────────────────────────► TAKEN
+//!            cancel: the handle's owner       handed to that one
+//! ```
+//!
+//! Both make the transition by one exchange, so of a firing and a cancelling at the same time one wins, and
+//! the other finds nothing. Dropping the handle lets the alarm go on.
+//!
+//! The function is called by a core loop, with preemption disabled and no lock held: it must be short, and is
+//! the kernel's own. What is public is what is built on top, such as `Addr::send_after`.
+
+use alloc::boxed::Box;
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::task::{RawWaker, RawWakerVTable, Waker};
+use core::time::Duration;
+
+use super::instant::Instant;
+use super::timers;
+use super::wheel::Timer;
+use crate::arch::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use crate::mem::{self, OutOfMemory};
+
+struct Block<T> {
+    /// In a wheel, under whose lock it is used; after [`timers::cancel`] the canceller's alone.
+    timer: UnsafeCell<Timer>,
+    references: AtomicU32,
+    /// The value is still there.
+    pending: AtomicBool,
+    value: UnsafeCell<MaybeUninit<T>>,
+    fire: fn(T),
+}
+
+impl<T> Block<T> {
+    const VTABLE: RawWakerVTable =
+        RawWakerVTable::new(Self::clone, Self::wake, Self::wake_by_ref, Self::drop_reference);
+
+    /// Takes the value, if nobody was faster.
+    fn take(&self) -> Option<T> {
+        // Acquire: the value was written before the alarm was set. Release: pairs with the acquire of whoever
+        // frees the block. The exchange makes one taker of several.
+        // SAFETY: the value is there until `pending` is cleared, and whoever cleared it takes it, once.
+        self.pending.swap(false, Ordering::AcqRel).then(|| unsafe { (*self.value.get()).assume_init_read() })
+    }
+
+    /// # Safety
+    /// The contract of `RawWakerVTable`: `data` is a live block.
+    unsafe fn clone(data: *const ()) -> RawWaker {
+        // SAFETY: by contract.
+        // Relaxed: made from a reference that exists.
+        unsafe { &*data.cast::<Self>() }.references.fetch_add(1, Ordering::Relaxed);
+        RawWaker::new(data, &Self::VTABLE)
+    }
+
+    /// # Safety
+    /// The contract of `RawWakerVTable`: consumes the waker's reference.
+    unsafe fn wake(data: *const ()) {
+        // SAFETY: by contract.
+        unsafe {
+            Self::wake_by_ref(data);
+            Self::drop_reference(data);
+        }
+    }
+
+    /// # Safety
+    /// The contract of `RawWakerVTable`: `data` is a live block.
+    unsafe fn wake_by_ref(data: *const ()) {
+        // SAFETY: by contract.
+        let this = unsafe { &*data.cast::<Self>() };
+        if let Some(value) = this.take() {
+            (this.fire)(value);
+        }
+    }
+
+    /// # Safety
+    /// Consumes one reference to a live block.
+    unsafe fn drop_reference(data: *const ()) {
+        // SAFETY: by contract.
+        let this = unsafe { &*data.cast::<Self>() };
+        // Release: this user's accesses happen before the block is freed by whoever sees the last.
+        if this.references.fetch_sub(1, Ordering::Release) == 1 {
+            // Acquire: pairs with the other user's release.
+            fence(Ordering::Acquire);
+            drop(this.take());
+            // SAFETY: the last reference is gone, so the timer is in no wheel; the memory came from a box.
+            drop(unsafe { Box::from_raw(data.cast::<Self>().cast_mut()) });
+        }
+    }
+}
+
+/// The right to take back a value that waits for its moment.
+pub(crate) struct Alarm<T> {
+    block: NonNull<Block<T>>,
+    /// The core in whose wheel the timer is.
+    core: usize,
+}
+
+// SAFETY: the value changes cores whole; the timer is used under its wheel's lock.
+unsafe impl<T: Send> Send for Alarm<T> {}
+// SAFETY: a shared alarm can only be asked whether it is pending.
+unsafe impl<T: Send> Sync for Alarm<T> {}
+
+impl<T: Send + 'static> Alarm<T> {
+    /// Hands `value` to `fire` after `delay`, at least. It counts as work until then.
+    ///
+    /// # Errors
+    /// The value comes back when there is no memory.
+    pub(crate) fn set(delay: Duration, value: T, fire: fn(T)) -> Result<Self, (OutOfMemory, T)> {
+        let block = Block {
+            timer: UnsafeCell::new(Timer::new(false)),
+            references: AtomicU32::new(2),
+            pending: AtomicBool::new(true),
+            value: UnsafeCell::new(MaybeUninit::new(value)),
+            fire,
+        };
+        let block = match mem::try_box(block) {
+            Ok(block) => NonNull::from(Box::leak(block)),
+            // SAFETY: written above.
+            Err((error, block)) => return Err((error, unsafe { block.value.into_inner().assume_init() })),
+        };
+        let deadline = (Instant::now() + delay).ticks();
+        // SAFETY: the functions of `VTABLE` count references; one of the two is this waker's.
+        let waker = unsafe { Waker::new(block.as_ptr().cast_const().cast(), &Block::<T>::VTABLE) };
+        // SAFETY: nobody else knows the block yet. It stays where it is: the waker's reference keeps it until
+        // the timer has fired, and the handle's until `cancel` has taken it from the wheel.
+        let core = unsafe {
+            let timer = block.as_ref().timer.get();
+            (*timer).waker = Some(waker);
+            timers::arm(NonNull::new_unchecked(timer), deadline)
+        };
+        Ok(Self { block, core })
+    }
+
+    /// Whether the value still waits; it may be taken at any moment.
+    pub(crate) fn is_pending(&self) -> bool {
+        // Relaxed: a hint.
+        self.block().pending.load(Ordering::Relaxed)
+    }
+
+    /// Takes the value back, unless it was handed on already.
+    pub(crate) fn cancel(self) -> Option<T> {
+        let value = self.block().take();
+        let timer = self.block().timer.get();
+        // SAFETY: it was armed on that core. Afterwards it is in no wheel and, as the wheel's lock was taken
+        // after it had left, nobody else touches it: what is left in it is this caller's.
+        let waker = unsafe {
+            timers::cancel(NonNull::new_unchecked(timer), self.core);
+            (*timer).waker.take()
+        };
+        // The waker's reference, unless the wheel has taken it out to fire.
+        drop(waker);
+        value
+    }
+
+    fn block(&self) -> &Block<T> {
+        // SAFETY: the handle's reference keeps it.
+        unsafe { self.block.as_ref() }
+    }
+}
+
+impl<T> Drop for Alarm<T> {
+    fn drop(&mut self) {
+        // SAFETY: the handle's own reference.
+        unsafe { Block::<T>::drop_reference(self.block.as_ptr().cast_const().cast()) };
+    }
+}

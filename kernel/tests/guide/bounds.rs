@@ -1,0 +1,33 @@
+//! Mailboxes with a bound.
+
+use super::Result;
+
+use magpie::actor::{Actor, Bound, Config, Context, Executor, Outcome, Receive, SendError, WhenFull};
+use magpie::sched;
+
+struct Clerk;
+
+impl Actor for Clerk {}
+
+impl Receive<u32> for Clerk {
+    fn receive(&mut self, _: u32, _: &mut Context<Self>) -> Outcome {
+        Outcome::Continue
+    }
+}
+
+pub async fn chapter() -> Result {
+    let executor =
+        Executor::start(&Config { bound: Bound::new(100, WhenFull::Refuse), ..Config::default() })?;
+    let clerk = executor.handle().spawn(Clerk)?;
+    let mut form = 0;
+    while form < 1000 {
+        match clerk.send(form) {
+            Ok(_) => form += 1,
+            Err(SendError::Full(_)) => sched::yield_now().await,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    sched::out_of_work().await;
+    executor.stop().await;
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! The code of the guide to actors, `docs/actors.md`: a chapter is a module, which runs here on std threads.
+//!
+//! Every block of Rust in the guide must be found, line for line, in one of these modules or in the in-kernel
+//! suite that it names; so what the guide shows is what was compiled and run.
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use magpie::arch::MAX_CORES;
+use magpie::machine::{self, Machine, Place};
+use magpie::sched;
+
+mod asking;
+mod bounds;
+mod counting;
+mod lives;
+mod many;
+mod placing;
+mod receiving;
+mod statistics;
+mod timers;
+
+/// What a chapter returns.
+pub type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+async fn all_chapters() -> Result {
+    counting::chapter().await?;
+    many::chapter().await?;
+    lives::chapter().await?;
+    bounds::chapter().await?;
+    placing::chapter().await?;
+    asking::chapter().await?;
+    receiving::chapter().await?;
+    timers::chapter().await?;
+    statistics::chapter().await
+}
+
+#[test]
+fn the_guides_code_does_what_the_guide_says() {
+    machine::describe(Machine {
+        board: "host",
+        application: "guide",
+        cores: 2,
+        places: [Place::default(); MAX_CORES],
+        arguments: "",
+        input: None,
+    });
+    sched::run_on_threads(2, 1, all_chapters()).expect("the scheduler runs").expect("every chapter succeeds");
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The lines of a text without indentation and blank lines.
+fn lines(text: &str) -> Vec<&str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
+}
+
+/// The blocks of Rust in a text, each with its first line's number.
+fn blocks(text: &str) -> Vec<(usize, Vec<&str>)> {
+    let mut found = Vec::new();
+    let mut open: Option<(usize, Vec<&str>)> = None;
+    for (number, line) in text.lines().enumerate() {
+        match (&mut open, line.trim()) {
+            (None, "```rust") => open = Some((number + 2, Vec::new())),
+            (Some(_), "```") => found.extend(open.take()),
+            (Some((_, block)), line) if !line.is_empty() => block.push(line),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn every_block_of_the_guide_was_compiled() {
+    let guide = fs::read_to_string(root().join("docs/actors.md")).expect("the guide exists");
+    let mut sources = Vec::new();
+    for folder in ["kernel/tests/guide", "tests/suites/process"] {
+        for entry in fs::read_dir(root().join(folder)).expect("the folder exists") {
+            sources.push(fs::read_to_string(entry.expect("an entry").path()).expect("a source file"));
+        }
+    }
+    let blocks = blocks(&guide);
+    assert!(blocks.len() >= 10, "only {} blocks were found", blocks.len());
+    for (number, block) in blocks {
+        let compiled = sources.iter().any(|source| lines(source).windows(block.len()).any(|w| w == block));
+        assert!(compiled, "the block at docs/actors.md:{number} is in no module of the guide");
+    }
+}

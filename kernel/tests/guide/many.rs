@@ -1,0 +1,69 @@
+//! Many receivers, and actors that know each other.
+
+use super::Result;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome, Receive, Recipient, Shared};
+use magpie::sched;
+
+static HEARD: AtomicU64 = AtomicU64::new(0);
+
+struct Ear;
+struct Wall;
+
+impl Actor for Ear {}
+impl Actor for Wall {}
+
+impl Receive<u64> for Ear {
+    fn receive(&mut self, message: u64, _: &mut Context<Self>) -> Outcome {
+        HEARD.fetch_add(message, Ordering::Relaxed);
+        Outcome::Continue
+    }
+}
+
+impl Receive<u64> for Wall {
+    fn receive(&mut self, _: u64, _: &mut Context<Self>) -> Outcome {
+        Outcome::Continue
+    }
+}
+
+impl Receive<Shared<Vec<u64>>> for Ear {
+    fn receive(&mut self, message: Shared<Vec<u64>>, _: &mut Context<Self>) -> Outcome {
+        HEARD.fetch_add(message.iter().sum(), Ordering::Relaxed);
+        Outcome::Continue
+    }
+}
+
+struct Parent;
+
+impl Actor for Parent {}
+
+struct Raise(u64);
+
+impl Receive<Raise> for Parent {
+    fn receive(&mut self, message: Raise, context: &mut Context<Self>) -> Outcome {
+        match context.spawn(Ear) {
+            Ok(child) if child.send(message.0).is_ok() => Outcome::Continue,
+            // There is no memory, or the executor stops.
+            _ => Outcome::Delete,
+        }
+    }
+}
+
+pub async fn chapter() -> Result {
+    let executor = Executor::start(&Config::default())?;
+    let handle = executor.handle();
+    let ears: Vec<Addr<Ear>> = vec![handle.spawn(Ear)?, handle.spawn(Ear)?];
+
+    let all: [Recipient<u64>; 2] = [ears[0].recipient(), handle.spawn(Wall)?.recipient()];
+    Recipient::send_to_all(&all, &5).map_err(|(_, error)| error)?;
+
+    let letter = Shared::new(vec![1, 2, 3]).map_err(|(error, _)| error)?;
+    Addr::send_to_all(&ears, &letter).map_err(|(_, error)| error)?;
+
+    handle.spawn(Parent)?.send(Raise(100))?;
+    sched::out_of_work().await;
+    assert_eq!(HEARD.load(Ordering::Relaxed), 5 + 6 + 6 + 100);
+    executor.stop().await;
+    Ok(())
+}

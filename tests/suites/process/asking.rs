@@ -1,0 +1,107 @@
+//! What asking promises that only the booted kernel can show: crashes, and what an ask costs.
+
+use alloc::vec::Vec;
+use core::hint::black_box;
+
+use magpie::actor::{Actor, AskError, Config, Context, Executor, Outcome as After, Receive, Reply, Request};
+use magpie::mem::heap::HEAP;
+use magpie::sched;
+use magpie_tests::{ensure, ensure_eq, kernel_test};
+
+/// Answers numbers, keeps what is asked with `Keep`, and crashes at what is asked with `Crash`.
+struct Fragile {
+    kept: Vec<Reply<u64>>,
+}
+
+impl Actor for Fragile {}
+
+struct Keep;
+struct Crash;
+struct Fault;
+
+impl Receive<Request<u64, u64>> for Fragile {
+    fn receive(&mut self, request: Request<u64, u64>, _: &mut Context<Self>) -> After {
+        let _ = request.reply.send(request.message * 2);
+        After::Continue
+    }
+}
+
+impl Receive<Request<Keep, u64>> for Fragile {
+    fn receive(&mut self, request: Request<Keep, u64>, _: &mut Context<Self>) -> After {
+        self.kept.push(request.reply);
+        After::Continue
+    }
+}
+
+impl Receive<Request<Crash, u64>> for Fragile {
+    fn receive(&mut self, _request: Request<Crash, u64>, _: &mut Context<Self>) -> After {
+        if black_box(true) {
+            panic!("on purpose");
+        }
+        After::Continue
+    }
+}
+
+impl Receive<Request<Fault, u64>> for Fragile {
+    fn receive(&mut self, request: Request<Fault, u64>, _: &mut Context<Self>) -> After {
+        let nowhere = black_box(8_usize) as *const u64;
+        // SAFETY: deliberately not: nothing is mapped there, and the actor is to be ended for it.
+        let answer = unsafe { nowhere.read_volatile() };
+        let _ = request.reply.send(answer);
+        After::Continue
+    }
+}
+
+kernel_test! {
+    /// The one whose request crashed it, those whose reply was kept, those behind in the mail: all are told,
+    /// and nobody else is.
+    async fn a_crash_is_told_to_every_asker() -> Outcome {
+        let executor = Executor::start(&Config::default())?;
+        for round in 0..20 {
+            let fragile = executor.handle().spawn(Fragile { kept: Vec::new() })?;
+            let neighbour = executor.handle().spawn_beside(fragile, Fragile { kept: Vec::new() })?;
+            let spared = neighbour.ask::<_, u64>(Keep);
+            let kept: Vec<_> = (0..10).map(|_| fragile.ask::<_, u64>(Keep)).collect();
+            let fatal = if round % 2 == 0 { fragile.ask::<_, u64>(Crash) } else { fragile.ask(Fault) };
+            let behind: Vec<_> = (0..10).map(|number| fragile.ask::<u64, u64>(number)).collect();
+            ensure_eq!(fatal.await, Err(AskError::Crashed), "the request that crashed it");
+            for answer in kept {
+                ensure_eq!(answer.await, Err(AskError::Crashed), "a reply that was kept");
+            }
+            for answer in behind {
+                let answer = answer.await;
+                ensure!(
+                    matches!(answer, Err(AskError::Crashed | AskError::Unanswered | AskError::Ended)),
+                    "a request behind the crash: {answer:?}"
+                );
+            }
+            ensure_eq!(neighbour.ask(21_u64).await, Ok(42), "the neighbour's answer");
+            neighbour.send(magpie::actor::stop::Delete)?;
+            ensure_eq!(spared.await, Err(AskError::Unanswered), "the neighbour's asker");
+        }
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Once the mailboxes have grown, an ask allocates its slot and nothing else, and gives it back.
+    async fn an_ask_allocates_once() -> Outcome {
+        const ASKS: u64 = 1000;
+        let executor = Executor::start(&Config::default())?;
+        let actor = executor.handle().spawn(Fragile { kept: Vec::new() })?;
+        for number in 0..ASKS {
+            ensure_eq!(actor.ask(number).await, Ok(number * 2), "the answer");
+        }
+        sched::out_of_work().await;
+        let (allocations, (used, _)) = (HEAP.allocations(), HEAP.usage());
+        for number in 0..ASKS {
+            ensure_eq!(actor.ask(number).await, Ok(number * 2), "the answer");
+        }
+        ensure_eq!(HEAP.allocations() - allocations, ASKS, "allocations, for so many asks");
+        sched::out_of_work().await;
+        ensure!(HEAP.usage().0 <= used + 256, "{} bytes used before, {} after", used, HEAP.usage().0);
+        executor.stop().await;
+        Ok(())
+    }
+}

@@ -1,0 +1,77 @@
+//! The mailbox of a process that crashes.
+
+use core::hint::black_box;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use magpie::actor::SendError;
+use magpie::mem::heap::HEAP;
+use magpie::process_mailbox::ProcessMailbox;
+use magpie::sched;
+use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
+
+static DROPS: AtomicU64 = AtomicU64::new(0);
+
+/// A message whose loss would be noticed.
+struct Precious(u64);
+
+impl Drop for Precious {
+    fn drop(&mut self) {
+        DROPS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+kernel_test! {
+    /// Its senders are told and get their message back, though nothing that the process owned was dropped.
+    async fn a_crash_ends_the_mailbox() -> Outcome {
+        for round in 1..=10 {
+            DROPS.store(0, Ordering::Relaxed);
+            let mut mailbox = ProcessMailbox::<Precious>::new(100)?;
+            let to = mailbox.address();
+            // Not its own process any more when it crashes: who received last owns it.
+            to.send(Precious(0))?;
+            ensure!(mailbox.try_receive().is_some(), "a message was lost");
+            let crashes = sched::spawn(async move {
+                while let Some(message) = mailbox.receive().await {
+                    if black_box(message.0) == 7 {
+                        panic!("on purpose");
+                    }
+                }
+            });
+            let crashes = crashes.map_err(|error| Failure(alloc::format!("{error:?}")))?;
+            to.send(Precious(1))?.send(Precious(7))?;
+            ensure!(crashes.await.is_err(), "the process did not crash in round {round}");
+            let before = DROPS.load(Ordering::Relaxed);
+            match to.send(Precious(8)) {
+                Err(SendError::Ended(message)) => ensure_eq!(message.0, 8, "the message that came back"),
+                _ => return Err(Failure("the mailbox of a crashed process accepted a message".into())),
+            }
+            ensure_eq!(DROPS.load(Ordering::Relaxed), before + 1, "drops: the message that came back");
+            ensure!(matches!(to.send_urgent(Precious(9)), Err(SendError::Ended(_))), "it accepted another");
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Once as many nodes exist as are needed, messages to processes allocate nothing.
+    async fn steady_state_allocates_nothing() -> Outcome {
+        const BURST: u64 = 100;
+        let mut mailbox = ProcessMailbox::new(BURST as usize)?;
+        let to = mailbox.address();
+        let mut before = 0;
+        for round in 0..100 {
+            if round == 1 {
+                before = HEAP.allocations();
+            }
+            for number in 0..BURST {
+                to.send(number)?;
+            }
+            ensure_eq!(mailbox.receive_matching(|n| n % 2 == 1).await, Some(1), "the first odd number");
+            for _ in 1..BURST {
+                ensure!(mailbox.receive().await.is_some(), "a message was lost in round {round}");
+            }
+        }
+        ensure_eq!(HEAP.allocations(), before, "allocations");
+        Ok(())
+    }
+}

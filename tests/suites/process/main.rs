@@ -1,0 +1,12 @@
+//! Processes that talk: mailboxes of their own, asking actors, timers as messages.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod asking;
+mod crash;
+mod everywhere;
+mod timers;
+
+magpie_tests::suite!();

@@ -1,0 +1,93 @@
+//! Timers as messages, in number.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
+
+use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
+use magpie::sched::{self, Setting, Spawn};
+use magpie::{machine, time};
+use magpie_tests::{ensure, ensure_eq, kernel_test};
+
+/// Adds up the numbers it is sent.
+struct Adder(Arc<(AtomicU64, AtomicU64)>);
+
+impl Actor for Adder {}
+
+impl Receive<u32> for Adder {
+    fn receive(&mut self, number: u32, _: &mut Context<Self>) -> After {
+        self.0.0.fetch_add(1, Ordering::Relaxed);
+        self.0.1.fetch_add(u64::from(number), Ordering::Relaxed);
+        After::Continue
+    }
+}
+
+/// Timers that are set to find out how long that takes.
+const TRIED: u32 = 10_000;
+
+kernel_test! {
+    /// A million messages wait in one core's wheel, or as many as the boot argument `timers` says. However
+    /// many are due at once, a pass handles a bounded number, and processes run between two passes.
+    async fn a_million_pending_timers_make_no_pass_long() -> Outcome {
+        let count = machine::argument("timers").and_then(|count| count.parse().ok()).unwrap_or(1_000_000_u64);
+        let executor = Executor::start(&Config::default())?;
+        let sums = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
+        let adder = executor.handle().spawn(Adder(sums.clone()))?;
+        let core = sched::current_core().ok_or("on no core")?;
+        // How long it will take to set them, with room to spare.
+        let begin = time::Instant::now();
+        for number in 0..TRIED {
+            let message = adder.send_after(Duration::from_secs(3600), number)?;
+            ensure_eq!(message.cancel(), Some(number), "the message that was taken back");
+        }
+        let needed = begin.elapsed() * (count as u32).div_ceil(TRIED) * 2 + Duration::from_secs(2);
+        // All are due in a moment after the last was set: the worst that a wheel can be given.
+        let first = time::Instant::now() + needed;
+        let fired = time::fired();
+        let set = Spawn::new().pinned(core).start(async move {
+            for number in 0..count {
+                let delay = (first - time::Instant::now()) + Duration::from_nanos(number * 100);
+                if adder.send_after(delay, number as u32).is_err() {
+                    return number;
+                }
+                if number % 1024 == 0 {
+                    sched::yield_now().await;
+                }
+            }
+            count
+        });
+        let set = set.map_err(|error| alloc::format!("{error:?}"))?;
+        let set = set.await.map_err(|error| alloc::format!("{error:?}"))?;
+        ensure_eq!(set, count, "timers for which there was memory");
+        ensure!(time::Instant::now() < first, "setting them took longer than the test allows for");
+        ensure!(time::pending() >= count, "{} timers are pending", time::pending());
+        // A neighbour on the same core that always has something to do counts its turns meanwhile.
+        let over = Arc::new(AtomicBool::new(false));
+        let neighbour = Spawn::new().pinned(core).start({
+            let over = over.clone();
+            async move {
+                let mut turns = 0_u64;
+                while !over.load(Ordering::Relaxed) {
+                    turns += u64::from(time::Instant::now() >= first);
+                    sched::yield_now().await;
+                }
+                turns
+            }
+        });
+        let neighbour = neighbour.map_err(|error| alloc::format!("{error:?}"))?;
+        while time::fired() - fired < count {
+            time::sleep(Duration::from_millis(20)).await;
+        }
+        over.store(true, Ordering::Relaxed);
+        let turns = neighbour.await.map_err(|error| alloc::format!("{error:?}"))?;
+        sched::out_of_work().await;
+        let per_pass = sched::setting(Setting::TimersPerPass);
+        ensure!(time::longest_pass() <= per_pass, "{} timers in one pass", time::longest_pass());
+        // Each pass is followed by a turn. The timers need at least so many passes.
+        ensure!(turns >= count / per_pass, "{turns} turns of a neighbour while {count} timers fired");
+        ensure_eq!(sums.0.load(Ordering::Relaxed), count, "messages handled");
+        ensure_eq!(sums.1.load(Ordering::Relaxed), count * (count - 1) / 2, "their sum");
+        executor.stop().await;
+        Ok(())
+    }
+}
