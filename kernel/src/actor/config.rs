@@ -95,6 +95,8 @@ pub enum StartError {
     MailboxesInUse,
     /// No memory for it.
     OutOfMemory,
+    /// A core that would have a worker is offline.
+    CoreOffline,
     /// The scheduler has as many processes as it is set to have.
     TooManyProcesses,
 }
@@ -113,6 +115,7 @@ impl fmt::Display for StartError {
             }
             Self::MailboxesInUse => f.write_str("too many mailboxes are in use: stop another executor first"),
             Self::OutOfMemory => f.write_str("out of memory: the executor was not started"),
+            Self::CoreOffline => f.write_str("a core is offline: ask for fewer workers, or bring it back"),
             Self::TooManyProcesses => f.write_str("too many processes: raise sched.processes"),
         }
     }
@@ -124,6 +127,7 @@ impl From<sched::SpawnError> for StartError {
     fn from(error: sched::SpawnError) -> Self {
         match error {
             sched::SpawnError::TooManyProcesses => Self::TooManyProcesses,
+            sched::SpawnError::CoreOffline => Self::CoreOffline,
             sched::SpawnError::OutOfMemory | sched::SpawnError::NoSuchCore => Self::OutOfMemory,
         }
     }

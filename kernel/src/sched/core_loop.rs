@@ -7,12 +7,12 @@
 
 use core::ptr::NonNull;
 
-use super::cores::Core;
+use super::cores::{self, Core};
 use super::dispatch::{self, Dispatch};
 use super::process::{Header, ProcessRef};
 use super::settings::{self, Setting};
 use super::step::Step;
-use super::{balance, enqueue, global, idle, preempt, stop};
+use super::{balance, enqueue, global, idle, offline, preempt, stop};
 use crate::arch::atomic::Ordering;
 use crate::arch::{clock, timer};
 use crate::mem::stack::StackBlock;
@@ -30,6 +30,10 @@ pub(super) unsafe fn run() {
         // SAFETY: by contract; read afresh in every round.
         let core = unsafe { Core::this() };
         chores(core);
+        if cores::online() & core.id().mask() == 0 {
+            // SAFETY: this is the core's own loop.
+            unsafe { offline::evacuate(core) };
+        }
         // SAFETY: this is the core's own loop.
         match unsafe { next(core) } {
             // SAFETY: as above; the process was taken from a queue, so it is alive and ours.
@@ -132,7 +136,7 @@ unsafe fn finish_turn(step: Step) {
         }
         Step::Done => {
             header.finish();
-            super::spawn::note_end();
+            super::spawn::note_end(header);
             core.balancer.note_event();
             // SAFETY: the scheduler's reference, which ends with the process.
             drop(unsafe { ProcessRef::from_counted(process) });

@@ -61,6 +61,7 @@ unsafe impl Send for Core {}
 static CORES: [AtomicPtr<Core>; MAX_CORES] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_CORES];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static ONLINE: AtomicU64 = AtomicU64::new(0);
+static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// How many cores the scheduler was started with.
 pub(super) fn count() -> usize {
@@ -72,6 +73,18 @@ pub(super) fn count() -> usize {
 pub(super) fn online() -> u64 {
     // Relaxed: placement that misses a change is corrected by the core that goes offline.
     ONLINE.load(Ordering::Relaxed)
+}
+
+/// The cores that have ever taken work, as a mask: in service now or not.
+pub(super) fn started() -> u64 {
+    // Relaxed: grows only, before the first core could go offline.
+    STARTED.load(Ordering::Relaxed)
+}
+
+/// A core takes part from now on.
+pub(super) fn start(core: CoreId) {
+    STARTED.fetch_or(core.mask(), Ordering::AcqRel);
+    set_online(core, true);
 }
 
 /// The cores that were made, as a mask.

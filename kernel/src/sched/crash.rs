@@ -55,7 +55,7 @@ pub unsafe fn end_current(_cause: Cause) {
         core.handover.set([None, Some(process)]);
     } else {
         header.finish_crashed();
-        super::spawn::note_end();
+        super::spawn::note_end(header);
         // SAFETY: the scheduler's reference, which ends with the process.
         drop(unsafe { ProcessRef::from_counted(process) });
     }

@@ -57,9 +57,10 @@ impl Reservation {
 
     /// The process of the piece that `token` stands for.
     pub(super) fn fill(mut self, token: Box<dyn Detached>) -> NonNull<Header> {
-        self.0.header.set_affinity(token.affinity());
+        let affinity = token.affinity();
+        self.0.header.set_affinity(affinity);
         self.0.token = Some(token);
-        spawn::count_detached();
+        spawn::count_detached(affinity);
         NonNull::from(Box::leak(self.0)).cast()
     }
 }

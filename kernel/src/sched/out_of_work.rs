@@ -65,7 +65,8 @@ impl Drop for ExternalSource {
 pub(super) fn check(core: &Core) -> bool {
     // Acquire: everything below is read after the epoch.
     let epoch = EPOCH.load(Ordering::Acquire);
-    let everyone = cores::online();
+    // Those that are offline, too: they may have work in hand that they are about to hand on.
+    let everyone = cores::started();
     if idle::idle_cores() & everyone != everyone
         || EXTERNAL_SOURCES.load(Ordering::Acquire) != 0
         || time::pending() != 0

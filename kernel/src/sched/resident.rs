@@ -111,9 +111,14 @@ pub fn spawn(
     priority: Priority,
 ) -> Result<ProcessRef, SpawnError> {
     spawn::count_start()?;
+    if let Err(error) = spawn::count_pinned(core.mask()) {
+        spawn::uncount_start();
+        return Err(error);
+    }
     let header = Header::new(&VTABLE, priority, core.mask(), core);
     let Ok(process) = crate::mem::try_box(ResidentProcess { header, resident }) else {
-        spawn::note_end();
+        spawn::uncount_start();
+        spawn::uncount_pinned(core.mask());
         return Err(SpawnError::OutOfMemory);
     };
     let header = NonNull::from(Box::leak(process)).cast::<Header>();

@@ -171,6 +171,12 @@ impl RunQueue {
         self.queues.iter().map(PriorityQueue::stealable).sum()
     }
 
+    /// How many wait, roughly.
+    pub(super) fn waiting(&self) -> usize {
+        let bound: usize = self.queues.iter().map(|queue| queue.bound.len() + 1).sum();
+        self.stealable() + bound + usize::from(self.fast_lane_is_taken())
+    }
+
     /// Whether a process waits in the fast lane.
     pub(super) fn fast_lane_is_taken(&self) -> bool {
         // Relaxed: an estimate.

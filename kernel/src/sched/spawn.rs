@@ -4,14 +4,14 @@ use core::fmt;
 use core::future::Future;
 use core::ptr::NonNull;
 
-use super::cores::Core;
+use super::cores::{self, Core};
 use super::enqueue;
 use super::priority::Priority;
 use super::process::Header;
 use super::settings::{self, Setting};
 use super::task::{self, JoinHandle};
-use crate::arch::CoreId;
-use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::arch::{CoreId, MAX_CORES, barrier};
 use crate::sync::PreemptGuard;
 
 /// Why a process was not started.
@@ -23,6 +23,8 @@ pub enum SpawnError {
     OutOfMemory,
     /// Its affinity mask names no core that exists.
     NoSuchCore,
+    /// It is pinned to a core that is offline.
+    CoreOffline,
 }
 
 impl fmt::Display for SpawnError {
@@ -30,6 +32,9 @@ impl fmt::Display for SpawnError {
         f.write_str(match self {
             Self::TooManyProcesses => "too many processes: raise sched.processes",
             Self::OutOfMemory => "out of memory: the process was not started",
+            Self::CoreOffline => {
+                "it is pinned to a core that is offline: bring the core back, or pin it elsewhere"
+            }
             Self::NoSuchCore => "no core of the affinity mask exists: the process was not started",
         })
     }
@@ -46,6 +51,43 @@ pub struct Spawn {
 
 /// Processes that exist.
 static LIVE: AtomicU64 = AtomicU64::new(0);
+
+/// Of those, how many can run on one core only.
+static PINNED: [AtomicU32; MAX_CORES] = [const { AtomicU32::new(0) }; MAX_CORES];
+
+/// How many processes can run on no other core.
+pub(super) fn pinned_to(core: CoreId) -> u32 {
+    // Relaxed: ordered by the caller's barrier.
+    PINNED[core.index()].load(Ordering::Relaxed)
+}
+
+fn pinned_core(affinity: u64) -> Option<usize> {
+    affinity.is_power_of_two().then(|| affinity.trailing_zeros() as usize)
+}
+
+/// Counts a process with this mask if it is pinned. Whether its core is in service.
+pub(super) fn count_pinned(affinity: u64) -> Result<(), SpawnError> {
+    let Some(core) = pinned_core(affinity) else { return Ok(()) };
+    // Relaxed: ordered by the barrier.
+    PINNED[core].fetch_add(1, Ordering::Relaxed);
+    // Pairs with the barrier in `offline`.
+    barrier::full();
+    if cores::existing() & affinity != 0
+        && cores::online() & affinity == 0
+        && cores::started() & affinity != 0
+    {
+        uncount_pinned(affinity);
+        return Err(SpawnError::CoreOffline);
+    }
+    Ok(())
+}
+
+pub(super) fn uncount_pinned(affinity: u64) {
+    if let Some(core) = pinned_core(affinity) {
+        // Relaxed: a process that has ended needs no core.
+        PINNED[core].fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// How many processes exist.
 pub fn live_processes() -> u64 {
@@ -64,14 +106,23 @@ pub(super) fn count_start() -> Result<(), SpawnError> {
 
 /// A detached piece is a process until it ends. It is bounded by the stacks that can be lent, and refusing
 /// it would let a hog go on, so no limit applies.
-pub(super) fn count_detached() {
+pub(super) fn count_detached(affinity: u64) {
     // Relaxed: as above.
     LIVE.fetch_add(1, Ordering::Relaxed);
+    // Its core may be offline only if its worker was not pinned to it, so this cannot fail.
+    let _ = count_pinned(affinity);
 }
 
-pub(super) fn note_end() {
+/// A process was counted and not started.
+pub(super) fn uncount_start() {
     // Relaxed: as above.
     LIVE.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// A process has ended.
+pub(super) fn note_end(header: &Header) {
+    uncount_start();
+    uncount_pinned(header.affinity());
 }
 
 /// Starts a process with the defaults: `Normal`, on any core.
@@ -124,11 +175,16 @@ impl Spawn {
         // Every core means: also those that come online later.
         let affinity = if self.affinity == u64::MAX { u64::MAX } else { affinity };
         count_start()?;
+        if let Err(error) = count_pinned(affinity) {
+            uncount_start();
+            return Err(error);
+        }
         let home = CoreId::new(home_for(affinity)).unwrap_or(CoreId::BOOT);
         let (process, handle) = match task::create(future, self.priority, affinity, home) {
             Ok(created) => created,
             Err(future) => {
-                note_end();
+                uncount_start();
+                uncount_pinned(affinity);
                 drop(future);
                 return Err(SpawnError::OutOfMemory);
             }

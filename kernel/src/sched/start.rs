@@ -55,5 +55,5 @@ pub unsafe fn enter(id: CoreId) {
 
 /// Lets a core take work; what is placed on it waits until it has entered.
 pub(super) fn online(id: CoreId) {
-    cores::set_online(id, true);
+    cores::start(id);
 }

@@ -36,6 +36,8 @@ pub struct CoreStatistics {
     pub steal_failures_not_thief: Counter,
     /// Attempts that another core's were faster than.
     pub steal_failures_lost_race: Counter,
+    /// Processes handed on because this core is offline.
+    pub processes_evacuated: Counter,
     /// Turns suspended on a lent stack.
     pub preemptions: Counter,
     /// Turns not suspended, for no stack was left.
@@ -68,6 +70,7 @@ impl CoreStatistics {
             steal_failures_empty: Counter::new(),
             steal_failures_not_thief: Counter::new(),
             steal_failures_lost_race: Counter::new(),
+            processes_evacuated: Counter::new(),
             preemptions: Counter::new(),
             preemptions_without_stack: Counter::new(),
             detachments_refused: Counter::new(),

@@ -7,6 +7,7 @@ extern crate alloc;
 mod affinity;
 mod crash;
 mod fairness;
+mod offline;
 mod preemption;
 mod stealing;
 mod wake_up;

@@ -1,0 +1,147 @@
+//! Cores go out of service and come back; nothing is lost on the way.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
+
+use magpie::actor::{Config, Executor};
+use magpie::arch::CoreId;
+use magpie::sched::{self, OfflineError, Spawn, SpawnError, yield_now};
+use magpie::{machine, stats, time};
+use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
+
+fn core(index: usize) -> CoreId {
+    CoreId::new(index).unwrap_or(CoreId::BOOT)
+}
+
+fn others() -> impl Iterator<Item = CoreId> {
+    (1..machine::cores()).filter_map(CoreId::new)
+}
+
+kernel_test! {
+    /// What cannot be done is said, and changes nothing.
+    async fn refusals_are_clear() -> Outcome {
+        ensure_eq!(sched::offline(CoreId::BOOT), Err(OfflineError::BootCore), "the boot core");
+        let beyond = core(machine::cores());
+        if beyond != CoreId::BOOT {
+            ensure_eq!(sched::offline(beyond), Err(OfflineError::NoSuchCore), "a core that is not there");
+        }
+        ensure!(sched::is_online(CoreId::BOOT), "the boot core is out of service");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// A core with a process that can run nowhere else stays; once that has ended it goes, and nothing can be
+    /// pinned to it until it is back.
+    #[cores(2)]
+    async fn a_pinned_process_is_not_stranded() -> Outcome {
+        let last = core(machine::cores() - 1);
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = stop.clone();
+        let pinned = Spawn::new().pinned(last).start(async move {
+            while !seen.load(Ordering::Relaxed) {
+                yield_now().await;
+            }
+        })?;
+        ensure_eq!(sched::offline(last), Err(OfflineError::Pinned(1)), "with one pinned process");
+        ensure!(sched::is_online(last), "the core went in spite of it");
+        stop.store(true, Ordering::Relaxed);
+        ensure!(pinned.await.is_ok(), "the pinned process crashed");
+        let executor = Executor::start(&Config::default())?;
+        ensure_eq!(sched::offline(last), Err(OfflineError::Pinned(1)), "with an executor's worker");
+        executor.stop().await;
+        // The process counts until its last turn is over, which may be a moment after it was joined.
+        while sched::offline(last).is_err() {
+            yield_now().await;
+        }
+        let refused = Spawn::new().pinned(last).start(async {});
+        ensure_eq!(refused.err(), Some(SpawnError::CoreOffline), "pinned to a core out of service");
+        ensure!(Executor::start(&Config::default()).is_err(), "a worker was started on a core out of service");
+        ensure_eq!(sched::online(last), Ok(()), "coming back");
+        let ran = Spawn::new().pinned(last).start(async { sched::current_core() })?;
+        ensure_eq!(ran.await, Ok(Some(last)), "where it ran");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Thousands of processes live on while cores go and come: each does all its turns.
+    #[cores(2)]
+    async fn nothing_is_lost_while_cores_come_and_go() -> Outcome {
+        const PROCESSES: u64 = 2000;
+        const TURNS: u64 = 50;
+        let turns = Arc::new(AtomicU64::new(0));
+        let mut handles = Vec::new();
+        for number in 0..PROCESSES {
+            let turns = turns.clone();
+            handles.push(sched::spawn(async move {
+                for turn in 0..TURNS {
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    if (number + turn) % 16 == 0 {
+                        time::sleep(Duration::from_micros(50)).await;
+                    } else {
+                        yield_now().await;
+                    }
+                }
+            })?);
+        }
+        for round in 0..20 {
+            for other in others().filter(|other| (other.index() + round) % 2 == 0) {
+                while sched::offline(other).is_err() {
+                    yield_now().await;
+                }
+            }
+            time::sleep(Duration::from_micros(300)).await;
+            for other in others() {
+                ensure_eq!(sched::online(other), Ok(()), "coming back");
+            }
+            yield_now().await;
+        }
+        for handle in handles {
+            ensure!(handle.await.is_ok(), "a process crashed");
+        }
+        ensure_eq!(turns.load(Ordering::Relaxed), PROCESSES * TURNS, "turns");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// A core out of service runs nothing, and a process that was suspended there goes on elsewhere.
+    #[cores(2)]
+    async fn a_core_out_of_service_runs_nothing() -> Outcome {
+        for other in others() {
+            while sched::offline(other).is_err() {
+                yield_now().await;
+            }
+        }
+        // What was in a turn there has had time to end it, for nothing here outlasts its slice twice.
+        time::sleep(Duration::from_millis(20)).await;
+        let switches = || others().map(|id| stats::core(id).context_switches.get()).sum::<u64>();
+        let before = switches();
+        let mut handles = Vec::new();
+        for _ in 0..500 {
+            handles.push(sched::spawn(async {
+                for _ in 0..20 {
+                    yield_now().await;
+                }
+                sched::current_core()
+            })?);
+        }
+        let mut elsewhere = 0;
+        for handle in handles {
+            let ran_on = handle.await.map_err(|error| Failure(alloc::format!("{error:?}")))?;
+            elsewhere += u64::from(ran_on != Some(CoreId::BOOT));
+        }
+        let after = switches();
+        // The system runs out of work with those cores as with all.
+        sched::out_of_work().await;
+        for other in others() {
+            ensure_eq!(sched::online(other), Ok(()), "coming back");
+        }
+        ensure_eq!(elsewhere, 0, "processes that ended on a core out of service");
+        ensure_eq!(after, before, "turns on cores out of service");
+        Ok(())
+    }
+}
