@@ -3,6 +3,7 @@
 mod build;
 mod e2e;
 mod failure;
+mod figures;
 mod machine;
 mod setup;
 mod stream;
@@ -28,6 +29,8 @@ enum Verb {
     Runner(verbs::runner::Options),
     /// Run the tests: on the host, in the kernel on QEMU, end to end
     Test(verbs::test::Options),
+    /// Run the benchmarks and print what one operation costs
+    Bench(verbs::bench::Options),
     /// Check formatting and lints, warnings denied
     Check(verbs::check::Options),
     /// Print what this machine has and lacks
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Verb::Qemu(options) => verbs::qemu::execute(options),
         Verb::Runner(options) => verbs::runner::execute(options),
         Verb::Test(options) => verbs::test::execute(&options),
+        Verb::Bench(options) => verbs::bench::execute(&options),
         Verb::Check(options) => verbs::check::execute(&options),
         Verb::Doctor => verbs::doctor::execute(),
         Verb::Decode(options) => verbs::decode::execute(&options),

@@ -42,12 +42,13 @@ impl Executor {
             shared.mailboxes.iter().copied().for_each(directory::give);
             return Err(error);
         }
-        for (index, mailbox) in shared.mailboxes.iter().enumerate() {
-            let owner = match index.checked_sub(movable) {
-                Some(worker) => worker,
-                None => table_owner(movable, workers, index),
-            };
-            mailbox.open(Arc::as_ptr(&shared), owner, index >= movable, config.bound);
+        for slot in 0..shared.table.slots() {
+            let place = shared.table.place_of(slot);
+            // The last of each worker's.
+            let pinned = usize::from(place.offset) + 1 == shared.table.range_of(place.worker.into()).slots;
+            // SAFETY: mailboxes are never freed, and nobody swaps before the first message.
+            let mailbox = unsafe { &*shared.table.at(slot) };
+            mailbox.open(Arc::as_ptr(&shared), place, pinned, config.bound);
         }
         Ok(Self { handle: ExecutorHandle::new(shared) })
     }
@@ -80,16 +81,6 @@ impl Executor {
         // SAFETY: all workers and behaviours have ended and all mailboxes are closed.
         unsafe { shutdown::clear(shared) }
     }
-}
-
-/// The worker in whose part movable mailbox `index` begins.
-fn table_owner(movable: usize, workers: usize, index: usize) -> usize {
-    (0..workers)
-        .find(|&worker| {
-            let range = table::range(movable, workers, worker);
-            index < range.first + range.slots
-        })
-        .unwrap_or(0)
 }
 
 fn take_mailboxes(count: usize) -> Result<Vec<&'static Mailbox>, StartError> {

@@ -1,7 +1,9 @@
 //! Whose worker a mailbox is: a hint for senders, and how it is kept true enough.
 //!
 //! A sender that makes an empty mailbox non-empty must wake the mailbox's worker if it sleeps. It finds the
-//! worker through a number in the mailbox, which lags behind the table when the mailbox is stolen.
+//! worker through a number in the mailbox, which lags behind the table when the mailbox is stolen. The same
+//! number says in which of its slots the worker should look; that is a hint only, for before a worker sleeps it
+//! looks at all.
 //!
 //! ```text
 //!   sender                     thief                          worker that goes to sleep
@@ -25,34 +27,34 @@
 //! the swap.
 
 use super::mailbox::Mailbox;
-use super::table::Table;
+use super::table::{Place, Table};
 use crate::arch::barrier;
 use crate::mutant;
 
-/// A thief has put `mailbox` into `slot`. Returns the worker that has it now; a full barrier has passed since
+/// A thief has put `mailbox` into `slot`. Returns where it is now; a full barrier has passed since
 /// its number was stored. `None` if another thief has it in hand, who will do the same.
-pub(super) fn publish(table: &Table, mailbox: &Mailbox, slot: usize) -> Option<usize> {
+pub(super) fn publish(table: &Table, mailbox: &Mailbox, slot: usize) -> Option<Place> {
     let mut slot = slot;
     loop {
-        let worker = table.worker_of(slot);
-        mailbox.set_owner(worker);
+        let place = table.place_of(slot);
+        mailbox.set_place(place);
         // Pairs with the barrier in `before_look`, and with that of other thieves.
         if !mutant::is("owner-publish-no-fence") {
             barrier::full();
         }
         if core::ptr::eq(table.at(slot), mailbox) || mutant::is("owner-unverified") {
-            return Some(worker);
+            return Some(place);
         }
         slot = table.slot_of(mailbox)?;
     }
 }
 
-/// A sender has made `mailbox` non-empty: the worker it should wake.
+/// A sender has made `mailbox` non-empty: the worker it should wake, and where that should look.
 #[inline(always)]
-pub(super) fn after_first_message(mailbox: &Mailbox) -> usize {
+pub(super) fn after_first_message(mailbox: &Mailbox) -> Place {
     // Pairs with the barrier in `publish`, and with the one that a worker passes before it sleeps.
     if !mutant::is("owner-send-no-fence") {
         barrier::full();
     }
-    mailbox.owner()
+    mailbox.place()
 }

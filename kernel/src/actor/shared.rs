@@ -117,8 +117,9 @@ impl Shared {
     /// Mail has come for an empty mailbox, and was counted. The caller holds its lock.
     #[inline(always)]
     pub(super) fn notify(&self, mailbox: &Mailbox) {
-        let owner = owner::after_first_message(mailbox);
-        if let Some(worker) = self.workers().get(owner) {
+        let place = owner::after_first_message(mailbox);
+        if let Some(worker) = self.workers().get(usize::from(place.worker)) {
+            worker.hint(usize::from(place.offset));
             worker.wake_if_idle();
         }
     }

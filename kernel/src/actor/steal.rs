@@ -74,8 +74,6 @@ fn search(thief: &Worker) -> bool {
             statistics.mailboxes_stolen.bump();
             // SAFETY: mailboxes are never freed.
             statistics.messages_stolen.add(u64::from(unsafe { gained.as_ref() }.waiting()));
-            // SAFETY: this is the worker's turn.
-            unsafe { thief.private() }.cursor.set(mine - thief.range.first);
             true
         }
         SwapOutcome::VictimSlotNull => {
@@ -100,10 +98,13 @@ fn hand_over(thief: &Worker, gained: (NonNull<Mailbox>, usize), given: (NonNull<
     for ((mailbox, slot), is_given) in [(gained, false), (given, true)] {
         // SAFETY: mailboxes are never freed.
         let mailbox = unsafe { mailbox.as_ref() };
-        let Some(worker) = owner::publish(&shared.table, mailbox, slot) else { continue };
-        let worker = &shared.workers()[worker];
-        if (is_given || worker.index != thief.index) && mailbox.waiting() > 0 {
-            worker.wake_if_idle();
+        let Some(place) = owner::publish(&shared.table, mailbox, slot) else { continue };
+        let worker = &shared.workers()[usize::from(place.worker)];
+        if mailbox.waiting() > 0 {
+            worker.hint(usize::from(place.offset));
+            if is_given || worker.index != thief.index {
+                worker.wake_if_idle();
+            }
         }
     }
 }

@@ -27,6 +27,25 @@ pub(super) const fn range(slots: usize, workers: usize, index: usize) -> Range {
     }
 }
 
+/// Where a mailbox is: a worker, and which of its slots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub worker: u16,
+    /// The slot, counted from the first of the worker's range.
+    pub offset: u16,
+}
+
+impl Place {
+    #[inline(always)]
+    pub(super) const fn from_bits(bits: u32) -> Self {
+        Self { worker: (bits >> 16) as u16, offset: bits as u16 }
+    }
+
+    pub(super) const fn bits(self) -> u32 {
+        (self.worker as u32) << 16 | self.offset as u32
+    }
+}
+
 /// The slots.
 pub(super) struct Table {
     slots: Box<[AtomicPtr<Mailbox>]>,
@@ -62,14 +81,20 @@ impl Table {
         range(self.slots.len(), self.workers, worker)
     }
 
-    /// The worker whose range a slot is in.
-    pub(super) fn worker_of(&self, slot: usize) -> usize {
-        (0..self.workers)
-            .find(|&worker| {
-                let range = self.range_of(worker);
-                slot < range.first + range.slots
-            })
-            .unwrap_or(0)
+    /// Whose range a slot is in, and where.
+    pub(super) fn place_of(&self, slot: usize) -> Place {
+        let worker = (0..self.workers).find(|&worker| {
+            let range = self.range_of(worker);
+            slot < range.first + range.slots
+        });
+        let worker = worker.unwrap_or(0);
+        // There are fewer mailboxes than a `u16` has values.
+        Place { worker: worker as u16, offset: (slot - self.range_of(worker).first) as u16 }
+    }
+
+    /// How many slots there are.
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
     }
 
     /// The slot that a mailbox is in, unless a thief has it in hand.

@@ -1,12 +1,14 @@
 //! Workers: the resident process on each core that runs an executor's mailboxes.
 //!
 //! A worker goes round its range of the table:
-//! 1. a mailbox without mail is passed by, for the price of two loads;
-//! 2. one with mail is gulped, unless another worker is still handling a batch from it (a *missed gulp*:
+//! 1. it looks at the mailboxes that senders have pointed out since the last round: who makes an empty mailbox
+//!    non-empty sets a bit. When there are no bits it looks at all, once more before it gives up, and whenever
+//!    it has used up a turn's reductions, for a bit may be lost when a mailbox is stolen;
+//! 2. a mailbox with mail is gulped, unless another worker is still handling a batch from it (a *missed gulp*:
 //!    it was stolen while that worker had it in hand, and will be found again in the next round);
 //! 3. the batch is delivered, at most as many messages in a turn as the worker has reductions; what is
 //!    left continues in the next turn, before anything else;
-//! 4. after two empty rounds it tries to steal, once; then announces that it is idle, passes a full
+//! 4. after looking at all twice and finding nothing it tries to steal, once; then announces that it is idle, passes a full
 //!    barrier, looks through its range again, and waits to be woken.
 //!
 //! The sender that makes an empty mailbox non-empty does the mirror image, see [`owner`](super::owner).
@@ -28,10 +30,15 @@ use crate::sched::{ProcessRef, Step};
 use crate::stats::{self, WorkerStatistics};
 use crate::sync::PreemptGuard;
 
+/// Bits for the slots that senders point out.
+const HINTS: usize = u64::BITS as usize;
+
 /// What a worker keeps between turns; used by its own turn only.
 pub(super) struct Private {
-    /// The slot of its range that comes next.
-    pub cursor: Cell<usize>,
+    /// What is left of this round: a bit for each slot to look at.
+    round: Cell<u64>,
+    /// With more slots than bits: which of those that share a bit comes next.
+    cursor: Cell<usize>,
     /// An empty segment to exchange at the next gulp.
     pub spare: Cell<Option<NonNull<Segment>>>,
     pub reclaim: reclaim::History,
@@ -49,6 +56,8 @@ pub(super) struct Worker {
     pub range: Range,
     /// Set while it waits to be woken; whoever clears it wakes it.
     idle: AtomicBool,
+    /// Slots that senders have pointed out: bit `offset % 64`.
+    hints: AtomicU64,
     /// When it last ran dry, in clock ticks: the thieves' longest-victim rule.
     pub dry_since: AtomicU64,
     /// The batch in hand; another one after a split.
@@ -80,10 +89,12 @@ impl Worker {
             index,
             core,
             idle: AtomicBool::new(true),
+            hints: AtomicU64::new(0),
             dry_since: AtomicU64::new(0),
             batch: AtomicPtr::new(batch.as_ptr()),
             process: UnsafeCell::new(None),
             private: UnsafeCell::new(Private {
+                round: Cell::new(0),
                 cursor: Cell::new(0),
                 spare: Cell::new(Some(spare)),
                 reclaim: reclaim::History::new(),
@@ -156,6 +167,13 @@ impl Worker {
         self.mailboxes_with_mail() + u32::from(self.has_batch())
     }
 
+    /// Points out a slot of its range: a mailbox there has mail.
+    #[inline(always)]
+    pub(super) fn hint(&self, offset: usize) {
+        // Release: pairs with the acquire in `next_round`, which then sees the mail that was counted.
+        self.hints.fetch_or(1 << (offset % HINTS), Ordering::Release);
+    }
+
     /// Wakes it if it waits. The caller has passed a full barrier since the mail became visible.
     pub(super) fn wake_if_idle(&self) {
         // Relaxed: ordered by the caller's barrier. The exchange makes one waker of many the one who wakes.
@@ -195,13 +213,10 @@ impl Worker {
             }
             // SAFETY: this is the worker's turn, and no batch is in hand, so it cannot be detached.
             let private = unsafe { self.private() };
-            let cursor = private.cursor.get();
-            let mailbox = self.own(cursor);
-            private.cursor.set(if cursor + 1 == self.range.slots { 0 } else { cursor + 1 });
-            if mailbox.waiting() == 0 || !self.gulp(mailbox, batch) {
+            if private.round.get() == 0 && !self.next_round(private) {
                 empty += 1;
                 budget -= 1;
-                if empty < 2 * self.range.slots {
+                if empty < 2 {
                     continue;
                 }
                 empty = 0;
@@ -210,13 +225,64 @@ impl Worker {
                 }
                 return if self.wait() { Step::Pending } else { Step::Yield };
             }
+            let Some(mailbox) = self.next_in_round(private) else { continue };
+            if !self.gulp(mailbox, batch) {
+                budget -= 1;
+                continue;
+            }
             empty = 0;
             match self.run_batch(batch, &mut budget) {
                 Turn::GoOn => {}
                 Turn::Over(step) => return step,
             }
         }
+        // SAFETY: as above.
+        unsafe { self.private() }.round.set(u64::MAX);
         Step::Yield
+    }
+
+    /// Begins a round with what senders have pointed out; without that, with every mailbox that has mail.
+    /// Whether there is anything to look at.
+    #[inline(always)]
+    fn next_round(&self, private: &Private) -> bool {
+        // Relaxed: only saves the exchange. Acquire: pairs with the release in `hint`.
+        let mut round = match self.hints.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.hints.swap(0, Ordering::Acquire),
+        };
+        if round == 0 {
+            for offset in (0..self.range.slots).filter(|&offset| self.own(offset).waiting() > 0) {
+                round |= 1 << (offset % HINTS);
+            }
+        }
+        private.round.set(round);
+        round != 0
+    }
+
+    /// The next mailbox of this round, if it has mail. The round is not over.
+    #[inline(always)]
+    fn next_in_round(&self, private: &Private) -> Option<&'static Mailbox> {
+        let round = private.round.get();
+        let bit = round.trailing_zeros() as usize;
+        if self.range.slots <= HINTS {
+            private.round.set(round & (round - 1));
+            let mailbox = (bit < self.range.slots).then(|| self.own(bit))?;
+            return (mailbox.waiting() > 0).then_some(mailbox);
+        }
+        // Several slots share the bit: it stays until none of them has mail. They take turns.
+        let sharing = (self.range.slots - bit).div_ceil(HINTS);
+        for _ in 0..sharing {
+            private.cursor.set((private.cursor.get() + 1) % sharing);
+            let mailbox = self.own(bit + HINTS * private.cursor.get());
+            if mailbox.waiting() > 0 {
+                // The bit goes to the next round, for the others in this one must have their turn, too.
+                private.round.set(round & (round - 1));
+                self.hint(bit);
+                return Some(mailbox);
+            }
+        }
+        private.round.set(round & (round - 1));
+        None
     }
 
     /// Takes what is in a mailbox, if no other worker has a batch from it.

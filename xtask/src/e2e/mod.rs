@@ -3,9 +3,10 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `idle`, `decode`, `kernel_panic` and `wordcount`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `idle`, `bench`, `decode`, `kernel_panic` and `wordcount`.
 
 mod bad_input;
+mod bench;
 mod boot;
 mod decode;
 mod fixture;
@@ -55,6 +56,7 @@ pub fn run_all(workspace: &Workspace, filter: Option<&str>, limit: Duration) -> 
         guest::CASES,
         boot::CASES,
         idle::CASES,
+        bench::CASES,
         decode::CASES,
         kernel_panic::CASES,
         wordcount::CASES,

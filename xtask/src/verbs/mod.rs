@@ -1,5 +1,6 @@
 //! The verbs of `cargo xtask`, one file each.
 
+pub mod bench;
 pub mod check;
 pub mod decode;
 pub mod doctor;

@@ -9,6 +9,7 @@ pub(super) mod directory;
 use crate::actor::copy_queue::{CopyQueue, Gulp};
 use crate::actor::segment::{self, Segment};
 use crate::actor::shared::Shared;
+use crate::actor::table::Place;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use crate::mutant;
 use crate::sync::SpinLock;
@@ -51,8 +52,8 @@ pub(super) struct Mailbox {
     being_processed: AtomicBool,
     /// Its actors are pinned: thieves pass by.
     pinned: AtomicBool,
-    /// Whose range of the table it is in, as far as is known: a worker's number.
-    owner: AtomicU32,
+    /// Where in the table it is, as far as is known.
+    place: AtomicU32,
     index: MailboxIndex,
     executor: AtomicPtr<Shared>,
 }
@@ -83,7 +84,7 @@ impl Mailbox {
             waiting: AtomicU32::new(0),
             being_processed: AtomicBool::new(false),
             pinned: AtomicBool::new(false),
-            owner: AtomicU32::new(0),
+            place: AtomicU32::new(0),
             index,
             executor: AtomicPtr::new(core::ptr::null_mut()),
         }
@@ -93,12 +94,12 @@ impl Mailbox {
         self.index
     }
 
-    /// Opens it for an executor, whose worker `owner` has it in its range.
-    pub(super) fn open(&self, executor: *const Shared, owner: usize, pinned: bool, bound: Bound) {
+    /// Opens it for an executor, which has it in this place of its table.
+    pub(super) fn open(&self, executor: *const Shared, place: Place, pinned: bool, bound: Bound) {
         let mut inside = self.inside.lock();
         // Relaxed: published by the lock, and by the address that leads here.
         self.executor.store(executor.cast_mut(), Ordering::Relaxed);
-        self.owner.store(owner as u32, Ordering::Relaxed);
+        self.place.store(place.bits(), Ordering::Relaxed);
         self.pinned.store(pinned, Ordering::Relaxed);
         inside.closed = false;
         inside.bound = bound;
@@ -148,16 +149,16 @@ impl Mailbox {
         self.being_processed.load(Ordering::Relaxed)
     }
 
-    /// The worker whose range it is in, as far as is known; see [`owner`](super::owner).
+    /// Where in the table it is, as far as is known; see [`owner`](super::owner).
     #[inline(always)]
-    pub(super) fn owner(&self) -> usize {
+    pub(super) fn place(&self) -> Place {
         // Relaxed: a sender passes a full barrier first.
-        self.owner.load(Ordering::Relaxed) as usize
+        Place::from_bits(self.place.load(Ordering::Relaxed))
     }
 
-    pub(super) fn set_owner(&self, worker: usize) {
+    pub(super) fn set_place(&self, place: Place) {
         // Release: not before the swap that moved the mailbox, whose last store could otherwise be seen later.
-        self.owner.store(worker as u32, Ordering::Release);
+        self.place.store(place.bits(), Ordering::Release);
     }
 
     /// Takes all that waits, in exchange for `spare`.

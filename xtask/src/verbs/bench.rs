@@ -1,0 +1,135 @@
+//! `cargo xtask bench`: boots the benchmark image and prints what one operation costs.
+//!
+//! Two kinds of figures. *Instructions per operation* on one core, counted by QEMU (`-icount shift=0`): they do
+//! not depend on the host, and a second run repeats them. *Wall clock* for the two benchmarks that stealing is
+//! for, on several cores, with stealing and without, in turns; of those only the ratio means anything.
+
+use crate::build::{Features, Image, build_example, write_flat};
+use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, usage};
+use crate::figures::{GOALS, Measured, goal_of, median};
+use crate::machine::{Ending, Guest, Machine, Size, catch_interrupts, run};
+use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
+use crate::stream::{Decoder, Notice, Output, show};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use std::io;
+use std::time::Duration;
+
+/// What `cargo xtask bench` accepts.
+#[derive(Args)]
+pub struct Options {
+    /// Benchmarks, with parameters after colons like thread-ring:100:200000 [default: all, as the peers]
+    #[arg(value_name = "BENCHMARK")]
+    benchmarks: Vec<String>,
+    /// Numbers of cores for the wall-clock part; 0 leaves it out
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [2, 4])]
+    smp: Vec<u32>,
+    /// How often to repeat each wall-clock figure; the median is printed
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..100))]
+    repeat: u32,
+    /// Use the portable primitives in place of the hand-written exclusives
+    #[arg(long)]
+    portable: bool,
+    /// After how many seconds to end QEMU
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+    /// Never install anything: stop with status 2 when something is missing
+    #[arg(long)]
+    no_install: bool,
+}
+
+/// The package of the benchmark image.
+const PACKAGE: &str = "bench";
+/// The benchmarks that stealing is for.
+const BALANCE: &str = "balance-one,balance-multi";
+const MEMORY: Size = Size::from_mebibytes(1024);
+
+/// Runs the verb.
+pub fn execute(options: &Options) -> Result<u8> {
+    for spec in &options.benchmarks {
+        let name = spec.split(':').next().unwrap_or_default();
+        if goal_of(name).is_none() {
+            let known: Vec<_> = GOALS.iter().map(|goal| goal.name).collect();
+            return Err(usage(format!(
+                "there is no benchmark '{name}'; known benchmarks: {}",
+                known.join(", ")
+            )));
+        }
+    }
+    let counting = Machine { icount: true, ..Machine::new(1, MEMORY, None)? };
+    let cores = options.smp.iter().copied().filter(|&cores| cores > 0);
+    let clocked = cores.map(|cores| Machine::new(cores, MEMORY, None)).collect::<Result<Vec<_>>>()?;
+
+    let install = Install::unless(options.no_install);
+    ready_target(install)?;
+    let qemu = Qemu::ready(OLDEST_FOR_VIRT, install)?;
+    let image = write_flat(&build_example(PACKAGE, Features { portable: options.portable })?)?;
+    catch_interrupts()?;
+
+    let limit = Duration::from_secs(options.timeout);
+    let boot = |machine: &Machine, arguments: String| boot(&qemu, &image, machine, arguments, limit);
+    let wanted = options.benchmarks.join(",");
+    let Some(counted) = boot(&counting, format!("bench={wanted}"))? else { return Ok(INTERRUPTED) };
+    println!("instructions per operation, one core (QEMU {}, -icount shift=0):", qemu.version);
+    println!("{:<14} {:>10} {:>8} {:>8} {:>12}", "benchmark", "measured", "goal", "ratio", "best peer");
+    for figure in &counted {
+        println!("{}", figure.instructions_line());
+    }
+    if clocked.is_empty() || !options.benchmarks.is_empty() {
+        return Ok(SUCCESS);
+    }
+    println!("wall clock, ns per operation, medians of {}; only the ratio means anything:", options.repeat);
+    println!("{:<14} {:>6} {:>14} {:>14} {:>8}", "benchmark", "cores", "no stealing", "stealing", "speed-up");
+    for machine in &clocked {
+        let (mut without, mut with) = (Vec::new(), Vec::new());
+        // In turns, so that what else the host does meets both alike.
+        for _ in 0..options.repeat {
+            for (steal, figures) in [(0, &mut without), (1, &mut with)] {
+                let Some(more) = boot(machine, format!("bench={BALANCE} steal={steal}"))? else {
+                    return Ok(INTERRUPTED);
+                };
+                figures.extend(more);
+            }
+        }
+        for name in BALANCE.split(',') {
+            let (without, with) = (median(&without, name), median(&with, name));
+            println!(
+                "{name:<14} {:>6} {without:>14.0} {with:>14.0} {:>8.2}",
+                machine.cores,
+                without / with.max(f64::MIN_POSITIVE)
+            );
+        }
+    }
+    Ok(SUCCESS)
+}
+
+/// Boots the image and returns its figures; `None` after Ctrl-C.
+fn boot(
+    qemu: &Qemu,
+    image: &Image,
+    machine: &Machine,
+    arguments: String,
+    limit: Duration,
+) -> Result<Option<Vec<Measured>>> {
+    let guest = Guest { machine: machine.clone(), image: image.clone(), input: None, arguments, limit };
+    let mut decoder = Decoder::for_elf(&guest.image.elf)?;
+    let mut figures = Vec::new();
+    let mut heard: Vec<u8> = Vec::new();
+    let mut sink = |output: Output| match &output {
+        Output::Notice(Notice::Bench(name, words)) => figures.extend(Measured::parse(name, words)),
+        output => {
+            let _ = show(output, &mut heard);
+        }
+    };
+    let run = run(&qemu.path, &guest, &mut |bytes| decoder.push(bytes, &mut sink))?;
+    decoder.finish(&mut sink);
+    match run.ending {
+        Ending::Status(SUCCESS) => Ok(Some(figures)),
+        Ending::Interrupted => Ok(None),
+        _ => {
+            io::Write::write_all(&mut io::stderr(), &heard)
+                .context("the guest's output cannot be written")?;
+            bail!("the benchmark image failed (status {FAILURE}): {}", run.describe(limit))
+        }
+    }
+}
