@@ -205,13 +205,13 @@ impl Chunk {
         unsafe { cell.byte_sub(offset).cast() }
     }
 
-    /// Its cells.
-    pub(super) fn cells(&self) -> impl Iterator<Item = NonNull<CellHeader>> + '_ {
-        let bytes = self.kind.cell_bytes.max(16).next_multiple_of(self.kind.align.max(8));
-        let base = NonNull::from(self);
+    /// The cells of a chunk. Not a method of a reference, which would reach no further than the header.
+    pub(super) fn cells(this: NonNull<Self>) -> impl Iterator<Item = NonNull<CellHeader>> {
+        // SAFETY: chunks are initialised when they are handed out, and never freed.
+        let (kind, first, cells) = unsafe { (this.as_ref().kind, this.as_ref().first, this.as_ref().cells) };
+        let bytes = kind.cell_bytes.max(16).next_multiple_of(kind.align.max(8));
         // SAFETY: the offsets are those of `new`, inside the chunk.
-        (0..self.cells as usize)
-            .map(move |i| unsafe { base.byte_add(self.first as usize + i * bytes).cast() })
+        (0..cells as usize).map(move |i| unsafe { this.byte_add(first as usize + i * bytes).cast() })
     }
 }
 
@@ -229,13 +229,13 @@ fn publish(chunk: NonNull<Chunk>) {
 }
 
 /// Every chunk there is.
-pub(super) fn all_chunks() -> impl Iterator<Item = &'static Chunk> {
+pub(super) fn all_chunks() -> impl Iterator<Item = NonNull<Chunk>> {
     // Acquire: pairs with the release in `publish`.
     let mut next = CHUNKS.load(Ordering::Acquire);
     core::iter::from_fn(move || {
+        let chunk = NonNull::new(next)?;
         // SAFETY: published chunks are initialised, never freed, and their headers never change.
-        let chunk = unsafe { next.as_ref() }?;
-        next = chunk.next;
+        next = unsafe { chunk.as_ref() }.next;
         Some(chunk)
     })
 }

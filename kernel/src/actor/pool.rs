@@ -134,9 +134,8 @@ fn refill(kind: &'static Kind, here: &PreemptGuard) -> Option<NonNull<CellHeader
         // SAFETY: the chunk was just made; allocating it may have used the heap, never this table.
         let list = unsafe { own_list(kind, here) };
         *list = List { kind, ..List::EMPTY };
-        // SAFETY: a new chunk's cells are free and nobody else's; in reverse, so that they are used in order.
-        for cell in unsafe { chunk.as_ref() }.cells() {
-            // SAFETY: as above.
+        for cell in Chunk::cells(chunk) {
+            // SAFETY: a new chunk's cells are free and nobody else's.
             unsafe { list.push(cell) };
         }
         return list.pop();

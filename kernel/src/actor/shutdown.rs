@@ -1,7 +1,7 @@
 //! The end of an executor: undelivered messages and actors are dropped, each exactly once, and its
 //! mailboxes go back to the directory.
 
-use super::cell::all_chunks;
+use super::cell::{Chunk, all_chunks};
 use super::mailbox::directory;
 use super::shared::Shared;
 use super::word::Life;
@@ -33,7 +33,7 @@ pub(super) unsafe fn clear(shared: &Shared) -> u64 {
 /// Drops the actors of this executor, wherever their cells are.
 fn drop_actors(shared: &Shared) {
     let mut left = shared.live.count();
-    let cells = all_chunks().flat_map(|chunk| chunk.cells()).chain(static_actor::all_cells());
+    let cells = all_chunks().flat_map(Chunk::cells).chain(static_actor::all_cells());
     for cell in cells {
         // There may be many cells, and few of them this executor's.
         if left == 0 && !shared.has_kept() {
