@@ -8,6 +8,7 @@ mod affinity;
 mod crash;
 mod fairness;
 mod offline;
+mod policy;
 mod preemption;
 mod stealing;
 mod wake_up;
