@@ -28,6 +28,8 @@ enum Verb {
     Runner(verbs::runner::Options),
     /// Run the tests: on the host, in the kernel on QEMU, end to end
     Test(verbs::test::Options),
+    /// Run the proofs: model checkers with every mutant, litmus tests, miri, ThreadSanitizer
+    Verify(verbs::verify::Options),
     /// Check formatting and lints, warnings denied
     Check(verbs::check::Options),
     /// Print what this machine has and lacks
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Verb::Qemu(options) => verbs::qemu::execute(options),
         Verb::Runner(options) => verbs::runner::execute(options),
         Verb::Test(options) => verbs::test::execute(&options),
+        Verb::Verify(options) => verbs::verify::execute(&options),
         Verb::Check(options) => verbs::check::execute(&options),
         Verb::Doctor => verbs::doctor::execute(),
         Verb::Decode(options) => verbs::decode::execute(&options),

@@ -6,3 +6,4 @@ pub mod doctor;
 pub mod qemu;
 pub mod runner;
 pub mod test;
+pub mod verify;
