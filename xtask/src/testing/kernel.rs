@@ -2,6 +2,7 @@
 //! `cargo xtask qemu`.
 
 use super::Tally;
+use super::instructions::check_instructions;
 use super::report::Report;
 use crate::build::{Executable, Features, Image, build_suites, write_flat};
 use crate::machine::{Ending, Guest, Machine, Run, run};
@@ -10,6 +11,9 @@ use crate::stream::{Decoder, Output, show};
 use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::time::Duration;
+
+/// The suite of the hand-written exclusives.
+pub const ASM_SUITE: &str = "asm";
 
 /// What to run, and how.
 pub struct KernelTests<'a> {
@@ -44,6 +48,9 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
             total.fail(format!("kernel {suite}: cargo built no program for it"));
             continue;
         };
+        if *suite == ASM_SUITE && tests.features == Features::default() {
+            total.add(check_instructions(&executable.path)?);
+        }
         let image = match write_flat(&executable.path) {
             Ok(image) => image,
             Err(error) => {

@@ -3,6 +3,7 @@
 //! itself, `tally` adds everything up.
 
 mod host;
+mod instructions;
 mod kernel;
 mod proof;
 mod report;

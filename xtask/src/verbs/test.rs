@@ -95,7 +95,7 @@ pub fn execute(options: &Options) -> Result<u8> {
                 machines: &machines,
                 arguments: &boot_arguments(options),
                 limit: Duration::from_secs(options.timeout),
-                features: Features { portable: options.portable },
+                features: Features { portable: options.portable, ..Features::default() },
                 verbose: options.verbose,
             })?);
         }
