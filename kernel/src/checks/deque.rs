@@ -301,7 +301,7 @@ fn one_taker_for_each_of_many(cores: &Cores) {
     let numbers: [usize; 64] = core::array::from_fn(|index| index + 1);
     let deque = Deque::<usize, 16>::starting_at(u64::MAX - 100);
     let done = AtomicBool::new(false);
-    let (count, sum) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (count, sum, stolen) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let expected: usize = (0..cores.work).map(|turn| numbers[turn % numbers.len()]).sum();
     (cores.run)(&|core| {
         let (mut own_count, mut own_sum) = (0, 0);
@@ -337,9 +337,14 @@ fn one_taker_for_each_of_many(cores: &Cores) {
         // Relaxed: the run's end orders what is read after it.
         count.fetch_add(own_count, Ordering::Relaxed);
         sum.fetch_add(own_sum, Ordering::Relaxed);
+        if core > 0 {
+            stolen.fetch_add(own_count, Ordering::Relaxed);
+        }
     });
     assert_eq!(count.load(Ordering::Relaxed), cores.work, "items taken");
     assert_eq!(sum.load(Ordering::Relaxed), expected, "the sum of what was taken");
+    // A short run may be over before a thief has begun.
+    assert!(cores.work < 1_000_000 || stolen.load(Ordering::Relaxed) > 0, "no thief took anything");
 }
 
 /// Boxes go through the deque, and each is dropped by whoever took it.

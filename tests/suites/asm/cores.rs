@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use magpie::arch::{CoreId, cpu};
 use magpie::checks::{Body, Check, Cores};
 use magpie::sched::Spawn;
-use magpie::{log::text, machine};
+use magpie::{log::text, machine, sched};
 use magpie_tests::Outcome;
 
 /// The seed of a run: from the boot arguments (`seed=N`), else 1, so that a run can be repeated.
@@ -39,6 +39,7 @@ fn on_each(count: usize, body: &Body) {
     for core in (1..count).filter_map(CoreId::new) {
         let share = async move {
             let _ended = Ended(ended);
+            assert_eq!(sched::current_core(), Some(core), "a pinned process is on another core");
             body(core.index());
         };
         let Ok(handle) = Spawn::new().pinned(core).start(share) else {

@@ -65,6 +65,14 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
             }
         }
     }
+    // The hand-written exclusives and their portable twins pass the same tests, and both with stores that
+    // fail.
+    if tests.features == Features::default() && tests.suites.contains(&ASM_SUITE) {
+        for (portable, forced_failure) in [(true, false), (false, true), (true, true)] {
+            let features = Features { portable, forced_failure };
+            total.add(run_kernel_tests(&KernelTests { suites: &[ASM_SUITE], features, ..*tests })?);
+        }
+    }
     Ok(total)
 }
 
@@ -96,7 +104,7 @@ fn boot(tests: &KernelTests<'_>, suite: &Executable, image: &Image, machine: &Ma
     let run = run(&tests.qemu.path, &guest, &mut |bytes| decoder.push(bytes, &mut sink))?;
     decoder.finish(&mut sink);
 
-    let name = title(&suite.name, machine);
+    let name = title(&suite.name, machine, tests.features);
     let tally = label(close(report, &run, tests.limit), &name);
     let mut out = io::stdout().lock();
     let failed = tally.failed() > 0;
@@ -116,11 +124,13 @@ fn close(report: Report, run: &Run, limit: Duration) -> Tally {
     report.close(run.ending == Ending::Status(0), &run.describe(limit))
 }
 
-fn title(suite: &str, machine: &Machine) -> String {
+fn title(suite: &str, machine: &Machine, features: Features) -> String {
     let cores = if machine.cores == 1 { "1 core".to_owned() } else { format!("{} cores", machine.cores) };
     let gic = if machine.cores <= 8 && machine.gic == crate::machine::Gic::V3 { ", GICv3" } else { "" };
     let el2 = if machine.el2 { ", EL2" } else { "" };
-    format!("kernel {suite}, {cores}{gic}{el2}")
+    let portable = if features.portable { ", portable" } else { "" };
+    let forced = if features.forced_failure { ", forced failures" } else { "" };
+    format!("kernel {suite}, {cores}{gic}{el2}{portable}{forced}")
 }
 
 /// Says in each failure where it happened.
