@@ -26,33 +26,20 @@
 
 use super::mailbox::Mailbox;
 use super::table::Table;
-use crate::arch::barrier;
-use crate::mutant;
 
 /// A thief has put `mailbox` into `slot`. Returns the worker that has it now; a full barrier has passed since
 /// its number was stored. `None` if another thief has it in hand, who will do the same.
 pub(super) fn publish(table: &Table, mailbox: &Mailbox, slot: usize) -> Option<usize> {
-    let mut slot = slot;
-    loop {
-        let worker = table.worker_of(slot);
-        mailbox.set_owner(worker);
-        // Pairs with the barrier in `before_look`, and with that of other thieves.
-        if !mutant::is("owner-publish-no-fence") {
-            barrier::full();
-        }
-        if core::ptr::eq(table.at(slot), mailbox) || mutant::is("owner-unverified") {
-            return Some(worker);
-        }
-        slot = table.slot_of(mailbox)?;
-    }
+    mailbox.owner.publish(
+        slot,
+        |slot| table.worker_of(slot),
+        |slot| core::ptr::eq(table.at(slot), mailbox),
+        || table.slot_of(mailbox),
+    )
 }
 
 /// A sender has made `mailbox` non-empty: the worker it should wake.
 #[inline(always)]
 pub(super) fn after_first_message(mailbox: &Mailbox) -> usize {
-    // Pairs with the barrier in `publish`, and with the one that a worker passes before it sleeps.
-    if !mutant::is("owner-send-no-fence") {
-        barrier::full();
-    }
-    mailbox.owner()
+    mailbox.owner.after_work()
 }
