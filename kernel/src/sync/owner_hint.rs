@@ -46,8 +46,11 @@ impl OwnerHint {
             // Release: not before the swap that moved the thing, whose last store could be seen later.
             // An exchange with acquire: who overwrites another thief's number sees that thief's move below. In
             // the language's model a plain store does not, and the wrong number could be left for ever.
-            let order = mutant::choose("owner-publish-store", Ordering::AcqRel, Ordering::Release);
-            self.0.swap(owner as u32, order);
+            if mutant::is("owner-publish-store") {
+                self.0.store(owner as u32, Ordering::Release);
+            } else {
+                self.0.swap(owner as u32, Ordering::AcqRel);
+            }
             // Pairs with the barrier in `after_work`, with that of whoever looks before it sleeps, and with
             // that of other thieves.
             if !mutant::is("owner-publish-no-fence") {
