@@ -272,3 +272,7 @@ fn map_bounded(node: FdtNode<'_>, place: Place, depth: u32, see: &mut impl FnMut
         map_bounded(child, place, depth + 1, see);
     }
 }
+
+#[cfg(test)]
+#[path = "tree_fuzz.rs"]
+mod fuzz;

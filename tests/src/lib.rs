@@ -7,10 +7,12 @@
 
 extern crate alloc;
 
+pub mod changed;
 pub mod failure;
 pub mod registry;
 pub mod runner;
 
+pub use changed::Changed;
 pub use failure::{Failure, Outcome};
 pub use linkme;
 pub use magpie_boot;

@@ -31,6 +31,8 @@ enum Verb {
     Test(verbs::test::Options),
     /// Run the benchmarks and print what one operation costs
     Bench(verbs::bench::Options),
+    /// Run the proofs: model checkers with every mutant, litmus tests, miri, ThreadSanitizer
+    Verify(verbs::verify::Options),
     /// Check formatting and lints, warnings denied
     Check(verbs::check::Options),
     /// Print what this machine has and lacks
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Verb::Runner(options) => verbs::runner::execute(options),
         Verb::Test(options) => verbs::test::execute(&options),
         Verb::Bench(options) => verbs::bench::execute(&options),
+        Verb::Verify(options) => verbs::verify::execute(&options),
         Verb::Check(options) => verbs::check::execute(&options),
         Verb::Doctor => verbs::doctor::execute(),
         Verb::Decode(options) => verbs::decode::execute(&options),

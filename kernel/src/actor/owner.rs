@@ -28,33 +28,21 @@
 
 use super::mailbox::Mailbox;
 use super::table::{Place, Table};
-use crate::arch::barrier;
-use crate::mutant;
 
 /// A thief has put `mailbox` into `slot`. Returns where it is now; a full barrier has passed since
 /// its number was stored. `None` if another thief has it in hand, who will do the same.
 pub(super) fn publish(table: &Table, mailbox: &Mailbox, slot: usize) -> Option<Place> {
-    let mut slot = slot;
-    loop {
-        let place = table.place_of(slot);
-        mailbox.set_place(place);
-        // Pairs with the barrier in `before_look`, and with that of other thieves.
-        if !mutant::is("owner-publish-no-fence") {
-            barrier::full();
-        }
-        if core::ptr::eq(table.at(slot), mailbox) || mutant::is("owner-unverified") {
-            return Some(place);
-        }
-        slot = table.slot_of(mailbox)?;
-    }
+    let bits = mailbox.owner.publish(
+        slot,
+        |slot| table.place_of(slot).bits() as usize,
+        |slot| core::ptr::eq(table.at(slot), mailbox),
+        || table.slot_of(mailbox),
+    )?;
+    Some(Place::from_bits(bits as u32))
 }
 
 /// A sender has made `mailbox` non-empty: the worker it should wake, and where that should look.
 #[inline(always)]
 pub(super) fn after_first_message(mailbox: &Mailbox) -> Place {
-    // Pairs with the barrier in `publish`, and with the one that a worker passes before it sleeps.
-    if !mutant::is("owner-send-no-fence") {
-        barrier::full();
-    }
-    mailbox.place()
+    Place::from_bits(mailbox.owner.after_work() as u32)
 }

@@ -20,6 +20,7 @@ pub static ALL: &[Check] = &[
     Check { name: "deque::last_item_has_one_taker", min_cores: 2, body: last_item_has_one_taker },
     Check { name: "deque::stampede", min_cores: 2, body: stampede },
     Check { name: "deque::stress", min_cores: 2, body: stress },
+    Check { name: "deque::one_taker_for_each_of_many", min_cores: 2, body: one_taker_for_each_of_many },
     Check { name: "deque::drops_once", min_cores: 2, body: drops_once },
 ];
 
@@ -292,6 +293,58 @@ fn stress_with<const N: usize>(cores: &Cores) {
         items.assert_all_taken();
         assert!(stolen.load(Ordering::Relaxed) <= items.len());
     }
+}
+
+/// As many items as asked for go through a few slots, without a mark on each: their number and their sum are
+/// compared, which takes no memory, so a run can be as long as one likes.
+fn one_taker_for_each_of_many(cores: &Cores) {
+    let numbers: [usize; 64] = core::array::from_fn(|index| index + 1);
+    let deque = Deque::<usize, 16>::starting_at(u64::MAX - 100);
+    let done = AtomicBool::new(false);
+    let (count, sum, stolen) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    let expected: usize = (0..cores.work).map(|turn| numbers[turn % numbers.len()]).sum();
+    (cores.run)(&|core| {
+        let (mut own_count, mut own_sum) = (0, 0);
+        let mut take = |item: NonNull<usize>| {
+            own_count += 1;
+            // SAFETY: only pointers to `numbers` go in, and nobody writes those.
+            own_sum += unsafe { *item.as_ref() };
+        };
+        if core == 0 {
+            let _done = Done(&done);
+            let mut random = Random::new(cores.seed, core);
+            for turn in 0..cores.work {
+                while push(&deque, NonNull::from(&numbers[turn % numbers.len()])).is_err() {
+                    if random.below(2) == 0 {
+                        _ = pop_newest(&deque).map(&mut take);
+                    } else {
+                        _ = pop_oldest(&deque).map(&mut take);
+                    }
+                }
+            }
+            while let Some(item) = pop_newest(&deque) {
+                take(item);
+            }
+            verify(&deque);
+        } else {
+            while !done.load(Ordering::Relaxed) {
+                match deque.pop_top() {
+                    Steal::Taken(item) => take(item),
+                    Steal::Empty | Steal::Lost => cpu::relax(),
+                }
+            }
+        }
+        // Relaxed: the run's end orders what is read after it.
+        count.fetch_add(own_count, Ordering::Relaxed);
+        sum.fetch_add(own_sum, Ordering::Relaxed);
+        if core > 0 {
+            stolen.fetch_add(own_count, Ordering::Relaxed);
+        }
+    });
+    assert_eq!(count.load(Ordering::Relaxed), cores.work, "items taken");
+    assert_eq!(sum.load(Ordering::Relaxed), expected, "the sum of what was taken");
+    // A short run may be over before a thief has begun.
+    assert!(cores.work < 1_000_000 || stolen.load(Ordering::Relaxed) > 0, "no thief took anything");
 }
 
 /// Boxes go through the deque, and each is dropped by whoever took it.

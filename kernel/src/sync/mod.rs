@@ -2,14 +2,20 @@
 //!
 //! - [`SpinLock`]: data that one core at a time may touch;
 //! - [`SeqLock`]: a small value that one core publishes and any core reads;
-//! - [`IdleFlag`]: how a core announces that it will wait, and how it is claimed to be woken.
+//! - [`IdleFlag`]: how a core announces that it will wait, and how it is claimed to be woken;
+//! - [`InHand`]: who has a thing in hand, taken under a lock and put down without it;
+//! - [`OwnerHint`]: who has a thing that thieves move.
 
 mod idle_flag;
+mod in_hand;
+mod owner_hint;
 mod preempt;
 mod seq_lock;
 mod spin_lock;
 
 pub use idle_flag::{Depth, IdleFlag};
+pub use in_hand::InHand;
+pub use owner_hint::OwnerHint;
 pub use preempt::{PreemptGuard, PreemptWord, preemption_is_disabled};
 pub use seq_lock::{SeqLock, Words};
 pub use spin_lock::{SpinGuard, SpinLock};

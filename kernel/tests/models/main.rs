@@ -21,13 +21,17 @@ mod harness;
 #[cfg(any(loom, shuttle))]
 mod lists;
 #[cfg(any(loom, shuttle))]
+mod mailboxes;
+#[cfg(any(loom, shuttle))]
 mod swap;
 #[cfg(any(loom, shuttle))]
 mod tool;
 
 #[cfg(any(loom, shuttle))]
 fn main() -> std::process::ExitCode {
-    harness::main(&[deque::MODELS, lists::MODELS, swap::MODELS, handshake::MODELS].concat())
+    harness::main(
+        &[deque::MODELS, lists::MODELS, swap::MODELS, handshake::MODELS, mailboxes::MODELS].concat(),
+    )
 }
 
 #[cfg(not(any(loom, shuttle)))]

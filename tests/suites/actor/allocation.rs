@@ -6,9 +6,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome as After, Receive};
 use magpie::mem::heap::HEAP;
-use magpie::sched::{self, Setting};
+use magpie::sched;
 use magpie::stats;
-use magpie_tests::{Failure, Outcome, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Changed, Outcome, ensure, ensure_eq, kernel_test};
 
 /// Counts, and passes on what has a way to go.
 struct Relay {
@@ -59,17 +59,9 @@ kernel_test! {
     /// grown, the count of all allocations of the machine stays where it is.
     async fn sends_allocate_nothing_in_steady_state() -> Outcome {
         // A behaviour that is suspended takes a stack, a batch and a process along; that is not the send's doing.
-        let slice = sched::setting(Setting::SliceMicroseconds);
-        set_slice(1_000_000)?;
-        let outcome = sends_allocate_nothing().await;
-        set_slice(slice)?;
-        outcome
+        let _whole_turns = Changed::no_preemption()?;
+        sends_allocate_nothing().await
     }
-}
-
-fn set_slice(microseconds: u64) -> Outcome {
-    sched::set_setting(Setting::SliceMicroseconds, microseconds)
-        .map_err(|error| Failure(alloc::format!("the slice was not set: {error:?}")))
 }
 
 async fn sends_allocate_nothing() -> Outcome {

@@ -20,8 +20,10 @@ impl Receive<u64> for Echo {
 kernel_test! {
     /// After the first few, a thousand executors leave the heap as they found it.
     async fn a_thousand_executors_at_constant_heap() -> Outcome {
+        // Each wakes every core twice, which takes its time where those share few cores of a host.
+        let rounds = if magpie::machine::cores() <= 8 { 1000 } else { 200 };
         let mut settled = 0;
-        for round in 0..1000 {
+        for round in 0..rounds {
             if round == 50 {
                 settled = HEAP.usage().0;
             }

@@ -7,32 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use magpie::arch::CoreId;
 use magpie::sched::{self, Rule, Setting, Spawn, yield_now};
 use magpie::{machine, stats};
-use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
-
-/// Settings that were changed; dropped, they are as before.
-struct Changed(Vec<(Setting, u64)>);
-
-impl Changed {
-    fn new(changes: &[(Setting, u64)]) -> Result<Self, Failure> {
-        let mut before = Self(Vec::new());
-        for (setting, value) in changes {
-            before.0.push((*setting, sched::setting(*setting)));
-            if sched::set_setting(*setting, *value).is_err() {
-                return Err(Failure(alloc::format!("{setting:?} cannot be {value}")));
-            }
-        }
-        Ok(before)
-    }
-}
-
-impl Drop for Changed {
-    fn drop(&mut self) {
-        for (setting, value) in self.0.drain(..).rev() {
-            // It had this value before, so it is in range.
-            let _ = sched::set_setting(setting, value);
-        }
-    }
-}
+use magpie_tests::{Changed, Failure, ensure, ensure_eq, kernel_test};
 
 /// Nobody steals, everybody balances all the time, and no rule refuses.
 const LENIENT: [(Setting, u64); 12] = [

@@ -12,10 +12,12 @@ const KERNEL_PACKAGE: &str = "magpie";
 pub const TARGET: &str = "aarch64-unknown-none";
 
 /// What may be switched on in a build.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Features {
     /// The portable primitives in place of the hand-written exclusives.
     pub portable: bool,
+    /// Store-exclusives of the deque and the double swap that fail on demand; in-kernel suites alone.
+    pub forced_failure: bool,
 }
 
 /// Something that cargo built.
@@ -75,6 +77,9 @@ pub fn host_tests(package: &str, filter: Option<&str>) -> Command {
 fn run_build(mut command: Command, features: Features, what: &str) -> Result<Vec<Executable>> {
     if features.portable {
         command.args(["--features", "magpie/portable"]);
+    }
+    if features.forced_failure {
+        command.args(["--features", "magpie-tests/forced-failure"]);
     }
     command.arg("--message-format=json-render-diagnostics");
     // defmt decides at compile time what is logged; the user's own choice comes first.

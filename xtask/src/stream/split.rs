@@ -177,3 +177,7 @@ pub fn salvage(frame: &[u8]) -> Vec<String> {
 #[cfg(test)]
 #[path = "split_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "split_fuzz.rs"]
+mod fuzz;

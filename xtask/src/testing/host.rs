@@ -17,7 +17,7 @@ pub fn run_host_tests(packages: &[&str], filter: Option<&str>) -> Result<Tally> 
             .output()
             .context("cargo cannot be started; is Rust installed?")?;
         let text = String::from_utf8_lossy(&output.stdout);
-        let mut tally = parse(&text, package);
+        let mut tally = parse_libtest(&text, package);
         if !output.status.success() && tally.failures.is_empty() {
             tally.fail(format!("host {package}: the tests did not build or did not run to their end"));
         }
@@ -31,7 +31,7 @@ pub fn run_host_tests(packages: &[&str], filter: Option<&str>) -> Result<Tally> 
 }
 
 /// Reads what libtest prints, of one or several test programs.
-fn parse(text: &str, package: &str) -> Tally {
+pub fn parse_libtest(text: &str, package: &str) -> Tally {
     let mut tally = Tally::default();
     let mut failed = 0;
     for line in text.lines() {
@@ -60,7 +60,7 @@ fn number_before(text: &str, word: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::parse_libtest as parse;
 
     #[test]
     fn adds_up_several_programs() {

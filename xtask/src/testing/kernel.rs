@@ -3,6 +3,7 @@
 //! another guest.
 
 use super::Tally;
+use super::instructions::check_instructions;
 use super::report::Report;
 use crate::build::{Executable, Features, Image, build_suites, write_flat};
 use crate::machine::{Ending, Guest, Machine, run};
@@ -11,6 +12,9 @@ use crate::stream::{Decoder, Output, show};
 use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::time::Duration;
+
+/// The suite of the hand-written exclusives.
+pub const ASM_SUITE: &str = "asm";
 
 /// What to run, and how.
 pub struct KernelTests<'a> {
@@ -45,6 +49,9 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
             total.fail(format!("kernel {suite}: cargo built no program for it"));
             continue;
         };
+        if *suite == ASM_SUITE && tests.features == Features::default() {
+            total.add(check_instructions(&executable.path)?);
+        }
         let image = match write_flat(&executable.path) {
             Ok(image) => image,
             Err(error) => {
@@ -65,6 +72,14 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
                     None => break,
                 }
             }
+        }
+    }
+    // The hand-written exclusives and their portable twins pass the same tests, and both with stores that
+    // fail.
+    if tests.features == Features::default() && tests.suites.contains(&ASM_SUITE) {
+        for (portable, forced_failure) in [(true, false), (false, true), (true, true)] {
+            let features = Features { portable, forced_failure };
+            total.add(run_kernel_tests(&KernelTests { suites: &[ASM_SUITE], features, ..*tests })?);
         }
     }
     Ok(total)
@@ -104,7 +119,7 @@ fn boot(
     let run = run(&tests.qemu.path, &guest, &mut |bytes| decoder.push(bytes, &mut sink))?;
     decoder.finish(&mut sink);
 
-    let name = title(&suite.name, machine);
+    let name = title(&suite.name, machine, tests.features);
     let lost = report.running().map(str::to_owned);
     let tally = match &lost {
         Some(_) => report.close_to_go_on(&run.describe(tests.limit)),
@@ -125,11 +140,13 @@ fn boot(
     Ok((tally, lost))
 }
 
-fn title(suite: &str, machine: &Machine) -> String {
+fn title(suite: &str, machine: &Machine, features: Features) -> String {
     let cores = if machine.cores == 1 { "1 core".to_owned() } else { format!("{} cores", machine.cores) };
     let gic = if machine.cores <= 8 && machine.gic == crate::machine::Gic::V3 { ", GICv3" } else { "" };
     let el2 = if machine.el2 { ", EL2" } else { "" };
-    format!("kernel {suite}, {cores}{gic}{el2}")
+    let portable = if features.portable { ", portable" } else { "" };
+    let forced = if features.forced_failure { ", forced failures" } else { "" };
+    format!("kernel {suite}, {cores}{gic}{el2}{portable}{forced}")
 }
 
 /// Says in each failure where it happened.

@@ -3,10 +3,13 @@
 //! itself, `tally` adds everything up.
 
 mod host;
+mod instructions;
 mod kernel;
+mod proof;
 mod report;
 mod tally;
 
 pub use host::run_host_tests;
 pub use kernel::{KernelTests, run_kernel_tests};
+pub use proof::{Checker, Depth, run_litmus, run_miri, run_models, run_thread_sanitizer};
 pub use tally::Tally;

@@ -63,7 +63,8 @@ pub fn execute(options: &Options) -> Result<u8> {
     let install = Install::unless(options.no_install);
     ready_target(install)?;
     let qemu = Qemu::ready(OLDEST_FOR_VIRT, install)?;
-    let image = write_flat(&build_example(PACKAGE, Features { portable: options.portable })?)?;
+    let image =
+        write_flat(&build_example(PACKAGE, Features { portable: options.portable, ..Features::default() })?)?;
     catch_interrupts()?;
 
     let limit = Duration::from_secs(options.timeout);

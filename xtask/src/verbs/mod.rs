@@ -7,3 +7,4 @@ pub mod doctor;
 pub mod qemu;
 pub mod runner;
 pub mod test;
+pub mod verify;

@@ -82,7 +82,7 @@ pub fn execute(options: Options) -> Result<u8> {
     let install = Install::unless(options.no_install);
     ready_target(install)?;
     let qemu = Qemu::ready(OLDEST_FOR_VIRT, install)?;
-    let elf = build_example(&options.app, Features { portable: options.portable })?;
+    let elf = build_example(&options.app, Features { portable: options.portable, ..Features::default() })?;
     let image = write_flat(&elf)?;
     let guest = Guest {
         machine,

@@ -7,7 +7,7 @@ use crate::e2e;
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, usage};
 use crate::machine::{Gic, Machine, Size, catch_interrupts, interrupted};
 use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
-use crate::testing::{KernelTests, Tally, run_host_tests, run_kernel_tests};
+use crate::testing::{Checker, Depth, KernelTests, Tally, run_host_tests, run_kernel_tests, run_models};
 use anyhow::Result;
 use clap::Args;
 use std::time::Duration;
@@ -83,6 +83,9 @@ pub fn execute(options: &Options) -> Result<u8> {
     let mut total = Tally::default();
     if every || options.host {
         total.add(run_host_tests(&workspace.host_packages(), filter)?);
+        if filter.is_none() && !interrupted() {
+            total.add(run_models(Checker::Loom, Depth::Bounded)?);
+        }
     }
     if let Some(qemu) = &qemu {
         if !suites.is_empty() && !interrupted() {
@@ -92,7 +95,7 @@ pub fn execute(options: &Options) -> Result<u8> {
                 machines: &machines,
                 arguments: &boot_arguments(options),
                 limit: Duration::from_secs(options.timeout),
-                features: Features { portable: options.portable },
+                features: Features { portable: options.portable, ..Features::default() },
                 verbose: options.verbose,
             })?);
         }

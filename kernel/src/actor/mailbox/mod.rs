@@ -11,8 +11,7 @@ use crate::actor::segment::{self, Segment};
 use crate::actor::shared::Shared;
 use crate::actor::table::Place;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use crate::mutant;
-use crate::sync::SpinLock;
+use crate::sync::{InHand, OwnerHint, SpinLock};
 use bound::Bound;
 use core::ptr::NonNull;
 
@@ -49,11 +48,11 @@ pub(super) struct Mailbox {
     /// How many messages wait: written under the lock, read by anyone.
     waiting: AtomicU32,
     /// A worker is handling a batch from here: what its actors wrote is not published yet.
-    being_processed: AtomicBool,
+    being_processed: InHand,
     /// Its actors are pinned: thieves pass by.
     pinned: AtomicBool,
-    /// Where in the table it is, as far as is known.
-    place: AtomicU32,
+    /// Where in the table it is, as far as is known: the bits of a [`Place`].
+    pub(super) owner: OwnerHint,
     index: MailboxIndex,
     executor: AtomicPtr<Shared>,
 }
@@ -82,9 +81,9 @@ impl Mailbox {
         Self {
             inside: SpinLock::new(inside),
             waiting: AtomicU32::new(0),
-            being_processed: AtomicBool::new(false),
+            being_processed: InHand::new(),
             pinned: AtomicBool::new(false),
-            place: AtomicU32::new(0),
+            owner: OwnerHint::new(0),
             index,
             executor: AtomicPtr::new(core::ptr::null_mut()),
         }
@@ -99,7 +98,7 @@ impl Mailbox {
         let mut inside = self.inside.lock();
         // Relaxed: published by the lock, and by the address that leads here.
         self.executor.store(executor.cast_mut(), Ordering::Relaxed);
-        self.place.store(place.bits(), Ordering::Relaxed);
+        self.owner.reset(place.bits() as usize);
         self.pinned.store(pinned, Ordering::Relaxed);
         inside.closed = false;
         inside.bound = bound;
@@ -145,38 +144,24 @@ impl Mailbox {
 
     /// Whether a worker is handling a batch from here; a thief's hint.
     pub(super) fn is_being_processed(&self) -> bool {
-        // Relaxed: a hint; `gulp` decides.
-        self.being_processed.load(Ordering::Relaxed)
-    }
-
-    /// Where in the table it is, as far as is known; see [`owner`](super::owner).
-    #[inline(always)]
-    pub(super) fn place(&self) -> Place {
-        // Relaxed: a sender passes a full barrier first.
-        Place::from_bits(self.place.load(Ordering::Relaxed))
-    }
-
-    pub(super) fn set_place(&self, place: Place) {
-        // Release: not before the swap that moved the mailbox, whose last store could otherwise be seen later.
-        self.place.store(place.bits(), Ordering::Release);
+        // `gulp` decides.
+        self.being_processed.hint()
     }
 
     /// Takes all that waits, in exchange for `spare`.
     pub(super) fn gulp(&self, spare: NonNull<Segment>) -> GulpResult {
         let mut inside = self.inside.lock();
-        // Acquire: pairs with the release in `done`, so that this worker sees what the actors wrote while
+        // Pairs with `done`, so that this worker sees what the actors wrote while
         // another worker handled their last batch. The lock alone would not do: that worker never took it
         // after its batch.
-        let order = mutant::choose("gulp-flag-relaxed", Ordering::Acquire, Ordering::Relaxed);
-        if self.being_processed.load(order) && !mutant::is("gulp-unasked") {
+        if !self.being_processed.is_free() {
             return GulpResult::Missed;
         }
         let messages = self.waiting();
         if messages == 0 {
             return GulpResult::Empty;
         }
-        // Relaxed: read under the lock by other gulpers.
-        self.being_processed.store(true, Ordering::Relaxed);
+        self.being_processed.take();
         inside.most_messages = inside.most_messages.max(messages);
         let gulp = inside.queue.gulp(spare);
         self.set_waiting(0);
@@ -185,9 +170,8 @@ impl Mailbox {
 
     /// The batch was handled.
     pub(super) fn done(&self) {
-        // Release: hands over what the actors wrote; pairs with the acquire in `gulp`.
-        let order = mutant::choose("done-relaxed", Ordering::Release, Ordering::Relaxed);
-        self.being_processed.store(false, order);
+        // Hands over what the actors wrote; pairs with `gulp`.
+        self.being_processed.put_down();
     }
 
     /// Whether `executor` is the one that opened it last.
@@ -204,8 +188,7 @@ impl Mailbox {
         };
         let gulp = self.inside.lock().queue.gulp(spare);
         self.set_waiting(0);
-        // Relaxed: the next to read it does so under the lock of a mailbox that was opened since.
-        self.being_processed.store(false, Ordering::Relaxed);
+        self.being_processed.put_down();
         // SAFETY: the chain is ours, and nothing in it was delivered. Outside the lock, for dropping a message
         // runs the user's code.
         unsafe { segment::drop_chain(gulp.first, gulp.head) }
@@ -219,7 +202,7 @@ impl Mailbox {
             envelope.drop_message();
             dropped += 1;
         }
-        self.being_processed.store(false, Ordering::Relaxed);
+        self.being_processed.put_down();
         dropped
     }
 }

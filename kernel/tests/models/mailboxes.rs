@@ -1,0 +1,118 @@
+//! Mailboxes: gulp against steal against send, and the hints that say whose a mailbox is.
+
+use magpie::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
+use magpie::sync::{InHand, OwnerHint, SpinLock};
+
+use crate::harness::{Model, ordering, step};
+use crate::tool::{Arc, Plain, run, task};
+
+pub const MODELS: &[Model] = &[
+    Model {
+        name: "gulp::two_workers_and_a_sender",
+        preemptions: Some(3),
+        body: two_workers_and_a_sender,
+        mutants: &[ordering("gulp-flag-relaxed"), ordering("done-relaxed"), step("gulp-unasked")],
+    },
+    Model {
+        name: "owner::sender_and_thief",
+        preemptions: None,
+        body: sender_and_thief,
+        mutants: &[ordering("owner-publish-no-fence"), ordering("owner-send-no-fence")],
+    },
+    Model {
+        name: "owner::two_thieves",
+        preemptions: None,
+        body: two_thieves,
+        mutants: &[step("owner-unverified"), ordering("owner-publish-store")],
+    },
+];
+
+/// A mailbox with mail for one actor, whose state is handled outside the lock.
+struct Mailbox {
+    waiting: SpinLock<Plain>,
+    in_hand: InHand,
+    actor: Plain,
+}
+
+impl Mailbox {
+    fn send(&self) {
+        if let Some(waiting) = self.waiting.try_lock() {
+            waiting.set(waiting.get() + 1);
+        }
+    }
+
+    /// Gulps and handles, as a worker that has the mailbox in its range does; how many batches.
+    fn gulp(&self) -> u64 {
+        // A try, for two that wait would keep loom busy for ever.
+        let Some(waiting) = self.waiting.try_lock() else { return 0 };
+        if !self.in_hand.is_free() || waiting.get() == 0 {
+            return 0;
+        }
+        self.in_hand.take();
+        waiting.set(0);
+        drop(waiting);
+        self.actor.set(self.actor.get() + 1);
+        self.in_hand.put_down();
+        1
+    }
+}
+
+/// The robbed worker had read the slot before the thief took the mailbox: both gulp.
+fn two_workers_and_a_sender() {
+    let mailbox = Arc::new(Mailbox {
+        waiting: SpinLock::new(Plain::new(1)),
+        in_hand: InHand::new(),
+        actor: Plain::new(0),
+    });
+    let robbed = task(Mailbox::gulp);
+    let thief = task(|mailbox: &Mailbox| {
+        mailbox.send();
+        mailbox.gulp()
+    });
+    let batches: u64 = run(&mailbox, [robbed, thief]).iter().sum();
+    assert_eq!(mailbox.actor.get(), batches, "two workers were in one actor");
+}
+
+/// A mailbox in one of three slots, each of them a worker's whole range.
+struct Moved {
+    slot: AtomicUsize,
+    owner: OwnerHint,
+    waiting: AtomicU64,
+}
+
+impl Moved {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { slot: AtomicUsize::new(0), owner: OwnerHint::new(0), waiting: AtomicU64::new(0) })
+    }
+
+    /// Moves it, if it is where the thief saw it, and makes that known; whether mail was found afterwards.
+    fn steal(&self, from: usize, to: usize) -> bool {
+        if self.slot.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            return false;
+        }
+        let at = || self.slot.load(Ordering::Acquire);
+        self.owner.publish(to, |slot| slot, |slot| at() == slot, || Some(at()));
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// The sender wakes the thief, or the thief sees the mail.
+fn sender_and_thief() {
+    let moved = Moved::new();
+    let sender = task(|moved: &Moved| {
+        moved.waiting.store(1, Ordering::Relaxed);
+        moved.owner.after_work() == 1
+    });
+    let thief = task(|moved: &Moved| moved.steal(0, 1));
+    let [woken, seen] = run(&moved, [sender, thief]);
+    assert!(woken || seen, "the mail was seen by nobody who has the mailbox");
+}
+
+/// The number left in the end is that of the worker that has it.
+fn two_thieves() {
+    let moved = Moved::new();
+    let first = task(|moved: &Moved| moved.steal(0, 1));
+    let second = task(|moved: &Moved| moved.steal(1, 2));
+    run(&moved, [first, second]);
+    assert_eq!(moved.owner.get(), moved.slot.load(Ordering::Relaxed), "the hint is wrong for ever");
+}

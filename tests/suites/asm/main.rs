@@ -1,0 +1,12 @@
+//! The hand-written exclusives (or, in a build with `portable`, their twins) on real cores.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod bodies;
+mod cores;
+mod probes;
+mod stress;
+
+magpie_tests::suite!();

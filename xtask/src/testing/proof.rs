@@ -1,0 +1,195 @@
+//! The proofs of `cargo xtask verify`, each a program that cargo builds and runs: loom, shuttle, litmus,
+//! miri, ThreadSanitizer.
+//!
+//! The models and the litmus tests count for themselves and end with `N passed, N failed`; the rest speak
+//! as libtest does. A proof whose tool is missing is skipped once, with the reason. A proof that printed no
+//! count has failed, whatever its exit status says.
+
+use super::Tally;
+use super::host::parse_libtest;
+use crate::build::{Workspace, cargo, root};
+use anyhow::{Context, Result};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// A model checker that stands in for the atomics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checker {
+    /// Interleavings and orderings.
+    Loom,
+    /// Random interleavings.
+    Shuttle,
+}
+
+impl Checker {
+    /// Its name, which is also the `cfg` that selects it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Loom => "loom",
+            Self::Shuttle => "shuttle",
+        }
+    }
+}
+
+/// How much of the models is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// The sound models alone, with at most two preemptions where the table has a bound.
+    Bounded,
+    /// The table's bounds, and every mutant.
+    Full,
+}
+
+/// Runs the models under a checker.
+pub fn run_models(checker: Checker, depth: Depth) -> Result<Tally> {
+    let mut command = cargo();
+    command.args(["test", "--release", "--package", "magpie", "--features", "mutants", "--test", "models"]);
+    // A folder of its own, or the atomics' change would build everything anew each time.
+    command.arg("--target-dir").arg(Workspace::load()?.target().join(checker.name()));
+    command.env("RUSTFLAGS", format!("--cfg {}", checker.name()));
+    if depth == Depth::Bounded {
+        command.env("MAGPIE_PREEMPTIONS", "2").args(["--", "--sound"]);
+    }
+    run(checker.name(), command, parse_count)
+}
+
+/// Runs the litmus tests, if herd7 is here.
+pub fn run_litmus() -> Result<Tally> {
+    let herd = std::env::var("HERD7").unwrap_or_else(|_| "herd7".to_owned());
+    let mut words = herd.split_whitespace();
+    let found = words.next().is_some_and(|program| {
+        let version = Command::new(program).args(words).arg("-version").stdin(Stdio::null()).output();
+        version.is_ok_and(|output| output.status.success())
+    });
+    if !found {
+        return Ok(skip(
+            "litmus",
+            "herd7 is not here: install herdtools7 (Debian's unstable suite has it) or name the command in HERD7",
+        ));
+    }
+    let mut command = cargo();
+    command.args(["test", "--package", "magpie", "--features", "mutants", "--test", "litmus"]);
+    run("litmus", command, parse_count)
+}
+
+/// Runs the structures' tests under miri, once for each seed.
+pub fn run_miri(seeds: u32) -> Result<Tally> {
+    if let Some(reason) = nightly_lacks("miri") {
+        return Ok(skip("miri", &reason));
+    }
+    let mut command = nightly_cargo();
+    command.args(["miri", "test", "--package", "magpie", "--features", "checks", "--test", "queues"]);
+    command.arg("--target-dir").arg(Workspace::load()?.target().join("miri"));
+    command.env("MIRIFLAGS", format!("-Zmiri-many-seeds=0..{seeds}"));
+    run("miri", command, parse_libtest)
+}
+
+/// Runs the structures' stress tests under ThreadSanitizer.
+pub fn run_thread_sanitizer() -> Result<Tally> {
+    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+        return Ok(skip("ThreadSanitizer", "set up here for x86-64 Linux alone"));
+    }
+    // The standard library has to be instrumented too, hence its source.
+    if let Some(reason) = nightly_lacks("rust-src") {
+        return Ok(skip("ThreadSanitizer", &reason));
+    }
+    let mut command = nightly_cargo();
+    command.args(["test", "-Zbuild-std", "--target", "x86_64-unknown-linux-gnu"]);
+    command.args(["--package", "magpie", "--features", "checks", "--test", "queues"]);
+    command.arg("--target-dir").arg(Workspace::load()?.target().join("tsan"));
+    command.env("RUSTFLAGS", "-Zsanitizer=thread");
+    run("ThreadSanitizer", command, parse_libtest)
+}
+
+/// The nightly toolchain's cargo. The stable one that runs this tool has left its traces in the environment.
+fn nightly_cargo() -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", "nightly", "cargo"]).current_dir(root());
+    for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN", "RUSTFLAGS"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// Why the nightly toolchain cannot be used with a component; `None` if it can.
+fn nightly_lacks(component: &str) -> Option<String> {
+    let output = Command::new("rustup")
+        .args(["component", "list", "--toolchain", "nightly", "--installed"])
+        .stderr(Stdio::null())
+        .output();
+    let how = format!(
+        "install it with: rustup toolchain install nightly --profile minimal --component {component}"
+    );
+    match output {
+        Err(_) => Some("rustup is not here, so there is no nightly toolchain".to_owned()),
+        Ok(output) if !output.status.success() => Some(format!("there is no nightly toolchain; {how}")),
+        Ok(output) => {
+            let installed = String::from_utf8_lossy(&output.stdout).into_owned();
+            let there = installed.lines().any(|line| line.starts_with(component));
+            (!there).then(|| format!("the nightly toolchain lacks {component}; {how}"))
+        }
+    }
+}
+
+/// Runs one proof; its output is shown only if something failed.
+fn run(name: &str, mut command: Command, parse: fn(&str, &str) -> Tally) -> Result<Tally> {
+    let began = Instant::now();
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("{name} cannot be started"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut tally = parse(&text, name);
+    if tally.failures.is_empty() && (!output.status.success() || tally.passed == 0) {
+        tally.fail(format!("{name}: did not build or did not run to its end ({})", output.status));
+    }
+    if tally.failed() > 0 {
+        println!("{}", text.trim_end());
+    }
+    println!("verify {name}: {tally} ({:.1} s)", began.elapsed().as_secs_f64());
+    Ok(tally)
+}
+
+fn skip(name: &str, reason: &str) -> Tally {
+    println!("verify {name}: skipped: {reason}");
+    Tally { skipped: 1, ..Tally::default() }
+}
+
+/// Reads what the models and the litmus tests print: a line for each, `!` before an unexpected one, and the
+/// count at the end.
+fn parse_count(text: &str, name: &str) -> Tally {
+    let mut tally = Tally::default();
+    let count = text.lines().rev().find_map(|line| {
+        let (passed, failed) = line.strip_suffix(" failed")?.split_once(" passed, ")?;
+        Some((passed.parse::<u64>().ok()?, failed.parse::<usize>().ok()?))
+    });
+    let Some((passed, failed)) = count else { return tally };
+    tally.passed = passed;
+    for line in text.lines().filter_map(|line| line.strip_prefix("! ")) {
+        tally.fail(format!("{name}, {}", line.split_whitespace().collect::<Vec<_>>().join(" ")));
+    }
+    while tally.failed() < failed {
+        tally.fail(format!("{name}: one whose name is in the output above"));
+    }
+    tally
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_count;
+
+    #[test]
+    fn reads_the_count_and_names_what_was_unexpected() {
+        let text = "loom: model, mutant\n  deque::a   passed 0.1 s\n! deque::a   push-relaxed   not noticed\n\
+                    1 passed, 1 failed\n";
+        let tally = parse_count(text, "loom");
+        assert_eq!((tally.passed, tally.failed()), (1, 1));
+        assert_eq!(tally.failures, ["loom, deque::a push-relaxed not noticed"]);
+    }
+
+    #[test]
+    fn no_count_is_no_pass() {
+        assert_eq!(parse_count("  deque::a passed\n", "loom").passed, 0);
+    }
+}

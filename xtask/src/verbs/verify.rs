@@ -1,0 +1,53 @@
+//! `cargo xtask verify`: the proofs of the concurrent core, in full.
+//!
+//! Every model and every mutant under loom and shuttle, the assembly's litmus tests under herd7, the
+//! structures' tests under miri with several seeds and under ThreadSanitizer. `docs/verification.md` has
+//! the table of which tool must reject which mutant; the models carry it in code. A tool that is not here
+//! is skipped with the reason, and the last line printed is `N passed, N failed, N skipped`.
+
+use crate::failure::{FAILURE, SUCCESS};
+use crate::testing::{Checker, Depth, Tally, run_litmus, run_miri, run_models, run_thread_sanitizer};
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+
+/// What `cargo xtask verify` accepts.
+#[derive(Args)]
+pub struct Options {
+    /// Run these proofs and no others
+    #[arg(long, value_name = "PROOF,...", value_delimiter = ',')]
+    only: Vec<Proof>,
+    /// How many seeds miri runs each test with
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    miri_seeds: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Proof {
+    Loom,
+    Shuttle,
+    Litmus,
+    Miri,
+    Tsan,
+}
+
+/// Runs the verb.
+pub fn execute(options: &Options) -> Result<u8> {
+    let mut total = Tally::default();
+    for &proof in Proof::value_variants() {
+        if !options.only.is_empty() && !options.only.contains(&proof) {
+            continue;
+        }
+        total.add(match proof {
+            Proof::Loom => run_models(Checker::Loom, Depth::Full)?,
+            Proof::Shuttle => run_models(Checker::Shuttle, Depth::Full)?,
+            Proof::Litmus => run_litmus()?,
+            Proof::Miri => run_miri(options.miri_seeds)?,
+            Proof::Tsan => run_thread_sanitizer()?,
+        });
+    }
+    for failure in &total.failures {
+        println!("failed: {failure}");
+    }
+    println!("{} passed, {} failed, {} skipped", total.passed, total.failed(), total.skipped);
+    Ok(if total.is_success() { SUCCESS } else { FAILURE })
+}
