@@ -67,9 +67,11 @@ kernel_test! {
         probe_barrier_full();
         ensure!(probe_pop_bottom(&top, &bottom, &slots) == Some(items[2]), "the newest");
         ensure!(probe_pop_oldest(&top, &bottom, &slots) == Some(items[0]), "the oldest");
-        ensure!(probe_pop_top(&top, &bottom, &slots) == Some(items[1]), "the last");
+        // A single try may lose where stores are made to fail; the next cannot.
+        let last = probe_pop_top(&top, &bottom, &slots).or_else(|| probe_pop_top(&top, &bottom, &slots));
+        ensure!(last == Some(items[1]), "the last");
         let (mine, his) = (AtomicPtr::new(items[0].as_ptr()), AtomicPtr::new(items[1].as_ptr()));
-        ensure!(probe_double_swap(&mine, &his), "nobody else swaps");
+        ensure!(probe_double_swap(&mine, &his) || probe_double_swap(&mine, &his), "nobody else swaps");
         Ok(())
     }
 }
