@@ -18,7 +18,7 @@ use magpie::sched;
 
 use crate::memory::{Free, Range};
 use crate::pl011::CONSOLE;
-use crate::tree::{self, Description, InterruptController};
+use crate::tree::{self, Description, InterruptController, TreeError};
 use crate::{ExitCode, board, exit, panic, secondary, statistics};
 
 const PAGE_BYTES: usize = 4096;
@@ -75,13 +75,12 @@ extern "C" fn magpie_boot_primary(tree_address: usize) -> ! {
     if let Err(error) = early {
         panic!("the image does not fit the page tables: {error:?}");
     }
-    let blob = tree_blob(tree_address);
-    let found = match tree::read(blob) {
-        Ok(found) => found,
+    let read = tree_blob(tree_address).and_then(|blob| Ok((tree::read(blob)?, blob.len())));
+    let (found, bytes) = match read {
+        Ok(read) => read,
         Err(error) => panic!("{error} (looked at {tree_address:#x})"),
     };
-    let tree_range = Range { start: tree_address, end: tree_address + blob.len() };
-    set_up(&mut tables, &found, image, tree_range)
+    set_up(&mut tables, &found, image, Range { start: tree_address, end: tree_address + bytes })
 }
 
 fn map_image(tables: &mut Tables, image: Range) -> Result<(), MapError> {
@@ -106,21 +105,24 @@ fn map_tree(tables: &mut Tables, address: usize, image: Range) -> Result<(), Map
 }
 
 /// The tree's bytes: as many as its header says, no more than are mapped.
-fn tree_blob(address: usize) -> &'static [u8] {
+fn tree_blob(address: usize) -> Result<&'static [u8], TreeError> {
     const MAGIC: u32 = 0xd00d_feed;
     if address == 0 || !address.is_multiple_of(8) {
-        return &[];
+        return Err(TreeError::Unreadable);
     }
     let header = core::ptr::with_exposed_provenance::<u32>(address);
     // SAFETY: aligned, and mapped in `map_tree` with at least a block after it. The firmware left the tree
     // there and nothing writes it.
     let (magic, bytes) =
         unsafe { (u32::from_be(header.read()), u32::from_be(header.add(1).read()) as usize) };
-    if magic != MAGIC || bytes > TREE_BLOCK_BYTES {
-        return &[];
+    if magic != MAGIC {
+        return Err(TreeError::Unreadable);
+    }
+    if bytes > TREE_BLOCK_BYTES {
+        return Err(TreeError::TooLong);
     }
     // SAFETY: as above; the length is within what is mapped.
-    unsafe { core::slice::from_raw_parts(header.cast(), bytes) }
+    Ok(unsafe { core::slice::from_raw_parts(header.cast(), bytes) })
 }
 
 fn set_up(tables: &mut Tables, found: &Description<'static>, image: Range, tree: Range) -> ! {
@@ -135,6 +137,7 @@ fn set_up(tables: &mut Tables, found: &Description<'static>, image: Range, tree:
     if let Some(input) = found.input {
         free.remove(input.outward(PAGE_BYTES));
     }
+    found.reserved.iter().for_each(|range| free.remove(range.outward(PAGE_BYTES)));
     let Some(largest) = free.largest().filter(|range| range.bytes() >= 4 << 20) else {
         panic!(
             "too little memory: {} KiB are free; give the machine 64 MiB or more",
@@ -206,7 +209,7 @@ fn start(found: &Description<'static>) -> ! {
         arguments: found.arguments,
         // SAFETY: the tree says where the host's input is; it was taken out of the free memory and is
         // mapped, and nothing writes it.
-        input: found.input.map(|range| unsafe {
+        input: input_in_memory(found).map(|range| unsafe {
             core::slice::from_raw_parts(core::ptr::with_exposed_provenance(range.start), range.bytes())
         }),
     });
@@ -220,6 +223,16 @@ fn start(found: &Description<'static>) -> ! {
     // preemption disabled once, and nothing here needs dropping.
     unsafe { sched::enter(CoreId::BOOT) };
     exit::now()
+}
+
+/// Where the host's input is, if that is memory.
+fn input_in_memory(found: &Description<'_>) -> Option<Range> {
+    let input = found.input?;
+    let inside = found.memory.iter().any(|memory| memory.start <= input.start && input.end <= memory.end);
+    if !inside {
+        text!("the device tree puts the input at {:#x}, outside the memory: it is ignored", input.start);
+    }
+    inside.then_some(input)
 }
 
 /// The linker's hash of the image: eight bytes after the note's header and name.

@@ -13,12 +13,16 @@ use crate::memory::Range;
 
 /// The most ranges of memory that are read.
 pub const MOST_MEMORY: usize = 8;
+/// The most ranges of reserved memory that are read.
+pub const MOST_RESERVED: usize = 16;
 
 /// What is wrong with the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TreeError {
     /// There is none at the address given, or it is damaged.
     Unreadable,
+    /// It is longer than boot maps.
+    TooLong,
     /// It names no memory.
     NoMemory,
     /// It names no interrupt controller that the kernel knows.
@@ -31,6 +35,7 @@ impl fmt::Display for TreeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unreadable => "the device tree is missing or damaged: boot the flat image, not the ELF",
+            Self::TooLong => "the device tree is longer than 2 MiB: pack it (`dtc -I dtb -O dtb`)",
             Self::NoMemory => "the device tree names no memory",
             Self::NoInterruptController => "the device tree names no GICv2 or GICv3",
             Self::NoTimer => "the device tree names no Armv8 timer",
@@ -71,6 +76,8 @@ pub enum InterruptController {
 pub struct Description<'a> {
     /// Memory.
     pub memory: [Range; MOST_MEMORY],
+    /// Parts of the memory that are the firmware's.
+    pub reserved: [Range; MOST_RESERVED],
     /// How many cores are named, at most [`MAX_CORES`] of them.
     pub cores: usize,
     /// Where each sits.
@@ -97,6 +104,7 @@ pub fn read(blob: &[u8]) -> Result<Description<'_>, TreeError> {
     let root = tree.root();
     let mut found = Description {
         memory: memory(root)?,
+        reserved: reserved(&tree),
         cores: 0,
         places: [Place::default(); MAX_CORES],
         start: [StartMethod::default(); MAX_CORES],
@@ -174,6 +182,24 @@ fn memory(root: FdtNode<'_>) -> Result<[Range; MOST_MEMORY], TreeError> {
         }
     }
     if count == 0 { Err(TreeError::NoMemory) } else { Ok(ranges) }
+}
+
+/// The header's list of reservations, and the fixed ones of `/reserved-memory`. What is beyond
+/// [`MOST_RESERVED`] is lost; no firmware known comes near.
+fn reserved(tree: &Fdt<'_>) -> [Range; MOST_RESERVED] {
+    let listed = tree.memory_reservations().map_while(|one| {
+        let start = usize::try_from(one.address()).ok()?;
+        Some(Range { start, end: start.checked_add(usize::try_from(one.size()).ok()?)? })
+    });
+    let root = tree.root();
+    let nodes = root.child("reserved-memory").into_iter().flat_map(|node| node.children());
+    let fixed = nodes.flat_map(|node| (0..).map_while(move |index| range(node, index)));
+    let mut ranges = [Range::default(); MOST_RESERVED];
+    let found = listed.chain(fixed).filter(|range| range.bytes() > 0);
+    for (slot, range) in ranges.iter_mut().zip(found) {
+        *slot = range;
+    }
+    ranges
 }
 
 fn interrupts(root: FdtNode<'_>) -> Option<InterruptController> {
@@ -276,3 +302,9 @@ fn map_bounded(node: FdtNode<'_>, place: Place, depth: u32, see: &mut impl FnMut
 #[cfg(test)]
 #[path = "tree_fuzz.rs"]
 mod fuzz;
+#[cfg(test)]
+#[path = "tree_samples.rs"]
+mod samples;
+#[cfg(test)]
+#[path = "tree_tests.rs"]
+mod tests;

@@ -3,7 +3,7 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `idle`, `bench`, `decode`, `kernel_panic` and `wordcount`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic` and `wordcount`.
 
 mod bad_input;
 mod bench;
@@ -17,6 +17,7 @@ mod reference;
 mod setup;
 mod text;
 mod tool;
+mod trees;
 mod wordcount;
 
 use crate::build::Workspace;
@@ -55,6 +56,7 @@ pub fn run_all(workspace: &Workspace, filter: Option<&str>, limit: Duration) -> 
         setup::CASES,
         guest::CASES,
         boot::CASES,
+        trees::CASES,
         idle::CASES,
         bench::CASES,
         decode::CASES,

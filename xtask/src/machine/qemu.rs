@@ -15,6 +15,8 @@ pub struct Guest {
     pub image: Image,
     /// The file that the guest finds as its initrd.
     pub input: Option<PathBuf>,
+    /// The device tree to hand over in place of QEMU's own.
+    pub tree: Option<PathBuf>,
     /// The boot arguments, `key=value` words.
     pub arguments: String,
     /// How long it may run.
@@ -42,6 +44,9 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
     if let Some(input) = &guest.input {
         command.arg("-initrd").arg(input);
     }
+    if let Some(tree) = &guest.tree {
+        command.arg("-dtb").arg(tree);
+    }
     if !guest.arguments.is_empty() {
         command.arg("-append").arg(&guest.arguments);
     }
@@ -61,6 +66,7 @@ mod tests {
             machine,
             image: Image { elf: "k".into(), flat: "k.img".into() },
             input: input.map(Into::into),
+            tree: None,
             arguments: arguments.into(),
             limit: Duration::from_secs(1),
         };

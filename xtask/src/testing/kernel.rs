@@ -97,8 +97,14 @@ fn boot(
     if let Some(after) = after {
         arguments = format!("{arguments} after={after}");
     }
-    let guest =
-        Guest { machine: machine.clone(), image: image.clone(), input: None, arguments, limit: tests.limit };
+    let guest = Guest {
+        machine: machine.clone(),
+        image: image.clone(),
+        input: None,
+        tree: None,
+        arguments,
+        limit: tests.limit,
+    };
     let mut decoder = Decoder::for_elf(&image.elf)?;
     let mut report = Report::default();
     let mut heard: Vec<u8> = Vec::new();

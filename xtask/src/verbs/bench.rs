@@ -112,7 +112,8 @@ fn boot(
     arguments: String,
     limit: Duration,
 ) -> Result<Option<Vec<Measured>>> {
-    let guest = Guest { machine: machine.clone(), image: image.clone(), input: None, arguments, limit };
+    let guest =
+        Guest { machine: machine.clone(), image: image.clone(), input: None, tree: None, arguments, limit };
     let mut decoder = Decoder::for_elf(&guest.image.elf)?;
     let mut figures = Vec::new();
     let mut heard: Vec<u8> = Vec::new();

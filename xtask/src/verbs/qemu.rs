@@ -1,14 +1,15 @@
 //! `cargo xtask qemu`: sets up what is missing, builds an example, boots it on QEMU and shows what it prints.
 
 use crate::build::{Features, Workspace, build_example, write_flat};
-use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, USAGE};
+use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, USAGE, usage};
 use crate::machine::{Ending, Gic, Guest, Machine, Size, catch_interrupts, run};
 use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
 use crate::stream::{Decoder, Notice, Output, show};
 use anyhow::{Context, Result};
 use clap::Args;
-use std::io;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What `cargo xtask qemu` accepts.
@@ -20,6 +21,9 @@ pub struct Options {
     /// The file that the guest processes [default: the example's own input.txt, if it has one]
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
+    /// The device tree to hand over in place of QEMU's own
+    #[arg(long, value_name = "FILE")]
+    dtb: Option<PathBuf>,
     /// How many cores
     #[arg(long, value_name = "N", default_value_t = 4)]
     smp: u32,
@@ -69,6 +73,9 @@ pub fn execute(options: Options) -> Result<u8> {
     if let Some(input) = &options.input {
         machine.check_input(input)?;
     }
+    if let Some(tree) = &options.dtb {
+        check_tree(tree)?;
+    }
     let workspace = Workspace::load()?;
     let folder = workspace.example(&options.app)?;
     let input = match options.input {
@@ -88,10 +95,26 @@ pub fn execute(options: Options) -> Result<u8> {
         machine,
         image,
         input,
+        tree: options.dtb,
         arguments: options.append,
         limit: Duration::from_secs(options.timeout),
     };
     show_guest(&qemu, &guest)
+}
+
+/// A device tree begins with a magic number; QEMU's own message about a wrong file says less.
+fn check_tree(path: &Path) -> Result<()> {
+    const MAGIC: [u8; 4] = [0xd0, 0x0d, 0xfe, 0xed];
+    let mut start = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let shown = path.display();
+    match read {
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            Err(usage(format!("cannot read the device tree {shown} ({error}): give an existing file")))
+        }
+        Ok(()) if start == MAGIC => Ok(()),
+        _ => Err(usage(format!("{shown} is no flattened device tree: make one with `dtc -I dts -O dtb`"))),
+    }
 }
 
 /// Boots a guest, shows what it prints as it happens, and returns its exit status.

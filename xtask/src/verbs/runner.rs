@@ -50,7 +50,10 @@ pub fn execute(options: Options) -> Result<u8> {
 
     let qemu = Qemu::ready(OLDEST_FOR_VIRT, Install::unless(switch("MAGPIE_NO_INSTALL")))?;
     let image = write_flat(&options.elf)?;
-    super::qemu::show_guest(&qemu, &Guest { machine, image, input, arguments: words.join(" "), limit })
+    super::qemu::show_guest(
+        &qemu,
+        &Guest { machine, image, input, tree: None, arguments: words.join(" "), limit },
+    )
 }
 
 /// Turns the arguments of `cargo test -- ARGS` into boot arguments. libtest's own options mean nothing here.

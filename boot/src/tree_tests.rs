@@ -1,0 +1,186 @@
+//! What the reader of the device tree makes of sound trees, of odd ones, and of trees that lack something.
+
+use dtoolkit::memreserve::MemoryReservation;
+use dtoolkit::model::DeviceTree;
+use magpie::arch::MAX_CORES;
+
+use super::samples::{bytes, cells, node, virt};
+use super::{FirmwareCall, InterruptController, MOST_MEMORY, StartMethod, TreeError, read};
+use crate::memory::Range;
+
+/// What is read of `virt` after `change`, seen through `look`.
+fn after<T>(
+    change: impl FnOnce(&mut DeviceTree),
+    look: impl FnOnce(&super::Description<'_>) -> T,
+) -> Result<T, TreeError> {
+    let mut tree = virt();
+    change(&mut tree);
+    read(&tree.to_dtb()).map(|found| look(&found))
+}
+
+/// What reading says when the root's child `name` is not there.
+fn without(name: &str) -> Option<TreeError> {
+    let remove = |tree: &mut DeviceTree| assert!(tree.root.remove_child(name).is_some(), "{name} was there");
+    after(remove, |_| ()).err()
+}
+
+fn range(start: usize, bytes: usize) -> Range {
+    Range { start, end: start + bytes }
+}
+
+#[test]
+fn a_sound_tree_is_understood() {
+    let blob = virt().to_dtb();
+    let found = read(&blob).expect("a sound tree");
+    assert_eq!((found.cores, found.arguments, found.timer_interrupt), (2, "seed=7", 27));
+    assert_eq!(found.memory[0], range(0x4000_0000, 0x2000_0000));
+    assert_eq!(found.memory[1], Range::default());
+    assert_eq!((found.places[0].cluster, found.places[1].cluster), (0, 1));
+    assert_eq!(found.input, Some(range(0x4800_0000, 0x1000)));
+    assert_eq!(found.uart, Some(range(0x900_0000, 0x1000)));
+    assert_eq!(found.firmware, Some(FirmwareCall::Hvc));
+    assert_eq!(found.start[..2], [StartMethod::Psci, StartMethod::Psci]);
+    let (distributor, cpu_interface) = (range(0x800_0000, 0x1_0000), range(0x801_0000, 0x1_0000));
+    assert_eq!(found.interrupts, InterruptController::V2(distributor, cpu_interface));
+}
+
+#[test]
+fn what_the_kernel_cannot_do_without_is_named() {
+    assert_eq!(without("memory@40000000"), Some(TreeError::NoMemory));
+    assert_eq!(without("intc@8000000"), Some(TreeError::NoInterruptController));
+    assert_eq!(without("timer"), Some(TreeError::NoTimer));
+}
+
+#[test]
+fn what_it_can_do_without_is_left_out() {
+    for name in ["psci", "pl011@9000000", "cpus", "chosen"] {
+        assert_eq!(without(name), None, "{name}");
+    }
+    let found = after(
+        |tree| {
+            for name in ["psci", "pl011@9000000", "cpus", "chosen"] {
+                tree.root.remove_child(name);
+            }
+        },
+        |found| (found.cores, found.uart, found.firmware, found.input, found.arguments.len()),
+    );
+    assert_eq!(found, Ok((1, None, None, None, 0)));
+}
+
+#[test]
+fn an_empty_or_cut_blob_is_unreadable() {
+    let blob = virt().to_dtb();
+    assert_eq!(read(&[]).err(), Some(TreeError::Unreadable));
+    assert_eq!(read(&[0xff; 64]).err(), Some(TreeError::Unreadable));
+    assert_eq!(read(&blob[..blob.len() / 2]).err(), Some(TreeError::Unreadable));
+}
+
+#[test]
+fn memory_without_a_byte_is_no_memory() {
+    let memory = |reg: &'static [u32]| {
+        after(
+            move |tree| {
+                let memory = tree.root.child_mut("memory@40000000").expect("the node");
+                memory.add_property(cells("reg", reg));
+            },
+            |found| found.memory,
+        )
+    };
+    assert_eq!(memory(&[0, 0x4000_0000, 0, 0]).err(), Some(TreeError::NoMemory));
+    assert_eq!(memory(&[]).err(), Some(TreeError::NoMemory));
+    // A range that would go past the last address is none.
+    assert_eq!(memory(&[u32::MAX, 0, u32::MAX, 0]).err(), Some(TreeError::NoMemory));
+    let two = memory(&[0, 0, 0, 0x3b40_0000, 0, 0x4000_0000, 0, 0xbc00_0000]).expect("two ranges");
+    assert_eq!(two[..3], [range(0, 0x3b40_0000), range(0x4000_0000, 0xbc00_0000), Range::default()]);
+}
+
+#[test]
+fn more_memory_and_cores_than_are_kept_are_left_out() {
+    let found = after(
+        |tree| {
+            for number in 0..MOST_MEMORY as u32 + 4 {
+                let name = std::format!("memory@{:x}", 1 + number);
+                let place = [1 + number, 0, 0, 0x1000];
+                tree.root.add_child(node(
+                    &name,
+                    [bytes("device_type", b"memory\0"), cells("reg", &place)],
+                    [],
+                ));
+            }
+            let cpus = tree.root.child_mut("cpus").expect("the node");
+            for number in 2..MAX_CORES as u32 + 10 {
+                let name = std::format!("cpu@{number:x}");
+                cpus.add_child(node(&name, [bytes("device_type", b"cpu\0"), cells("reg", &[number])], []));
+            }
+        },
+        |found| (found.memory.iter().filter(|range| range.bytes() > 0).count(), found.cores),
+    );
+    assert_eq!(found, Ok((MOST_MEMORY, MAX_CORES)));
+}
+
+#[test]
+fn cores_may_wait_on_a_spin_table() {
+    let found = after(
+        |tree| {
+            let cpu = tree.find_node_mut("/cpus/cpu@1").expect("the node");
+            cpu.add_property(bytes("enable-method", b"spin-table\0"));
+            cpu.add_property(cells("cpu-release-addr", &[0, 0xe0]));
+        },
+        |found| found.start[1],
+    );
+    assert_eq!(found, Ok(StartMethod::SpinTable(0xe0)));
+}
+
+#[test]
+fn gicv3_is_found_and_a_half_described_controller_is_none() {
+    let controller = |reg: &'static [u32]| {
+        after(
+            move |tree| {
+                let intc = tree.root.child_mut("intc@8000000").expect("the node");
+                intc.add_property(bytes("compatible", b"arm,gic-v3\0"));
+                intc.add_property(cells("reg", reg));
+            },
+            |found| found.interrupts,
+        )
+    };
+    let (distributor, redistributors) = (range(0x800_0000, 0x1_0000), range(0x80a_0000, 0xf6_0000));
+    assert_eq!(
+        controller(&[0, 0x800_0000, 0, 0x1_0000, 0, 0x80a_0000, 0, 0xf6_0000]),
+        Ok(InterruptController::V3(distributor, redistributors))
+    );
+    assert_eq!(controller(&[0, 0x800_0000, 0, 0x1_0000]).err(), Some(TreeError::NoInterruptController));
+}
+
+#[test]
+fn an_input_that_ends_before_it_begins_is_none() {
+    let input = |start: u32, end: u32| {
+        after(
+            move |tree| {
+                let chosen = tree.root.child_mut("chosen").expect("the node");
+                chosen.add_property(cells("linux,initrd-start", &[start]));
+                chosen.add_property(cells("linux,initrd-end", &[end]));
+            },
+            |found| found.input,
+        )
+    };
+    assert_eq!(input(0x4800_0000, 0x4800_0000), Ok(None));
+    assert_eq!(input(0x4800_1000, 0x4800_0000), Ok(None));
+    assert_eq!(input(0, 1), Ok(Some(range(0, 1))));
+}
+
+#[test]
+fn reserved_memory_is_found_in_both_places() {
+    let found = after(
+        |tree| {
+            tree.memory_reservations.push(MemoryReservation::new(0, 0x1000));
+            let cells_of = [cells("#address-cells", &[2]), cells("#size-cells", &[2])];
+            let fixed = node("atf@4100000", [cells("reg", &[0, 0x4100_0000, 0, 0x2000])], []);
+            // A size alone: the reader may choose the place, so nothing is taken.
+            let dynamic = node("linux,cma", [cells("size", &[0, 0x400_0000])], []);
+            tree.root.add_child(node("reserved-memory", cells_of, [fixed, dynamic]));
+        },
+        |found| found.reserved,
+    )
+    .expect("a sound tree");
+    assert_eq!(found[..3], [range(0, 0x1000), range(0x4100_0000, 0x2000), Range::default()]);
+}
