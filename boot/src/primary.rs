@@ -242,12 +242,21 @@ fn build_id() -> u64 {
     unsafe { (&raw const __build_id).add(NOTE_HEADER_BYTES).cast::<u64>().read_unaligned() }
 }
 
-/// Boot arguments that name a scheduler setting change it.
+/// Boot arguments with a point in their name, such as `sched.slice_us=500`, change a setting of the scheduler.
 fn apply_settings() {
-    for (key, value) in machine::arguments() {
-        let Ok(value) = value.parse() else { continue };
-        if let Err(error @ sched::SettingError::OutOfRange { .. }) = sched::set_by_name(key, value) {
-            text!("boot argument {key}={value} ignored: {error:?}");
+    for (key, value) in machine::arguments().filter(|(key, _)| key.contains('.')) {
+        let Ok(number) = value.parse() else {
+            text!("boot argument {key}={value} ignored: its value is a whole number");
+            continue;
+        };
+        match sched::set_by_name(key, number) {
+            Ok(()) => {}
+            Err(sched::SettingError::Unknown) => {
+                text!("boot argument {key}={value} ignored: no setting has this name");
+            }
+            Err(sched::SettingError::OutOfRange { least, most }) => {
+                text!("boot argument {key}={value} ignored: {key} goes from {least} to {most}");
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ pub const CASES: &[Case] = &[
     ("boot::gicv3_entered_at_el2", |bench| boot(bench, 2, &["--gic", "3", "--el2"])),
     ("boot::little_memory", |bench| boot(bench, 4, &["--memory", "64M"])),
     ("boot::another_processor", |bench| boot(bench, 2, &["--cpu", "max"])),
+    ("boot::odd_arguments", odd_arguments),
     ("boot::sixty_four_cores", |bench| boot(bench, 64, &[])),
 ];
 
@@ -26,6 +27,29 @@ fn boot(bench: &Bench<'_>, cores: u32, options: &[&str]) -> Result<Outcome> {
     said.expect_status(0)?;
     for core in 0..cores {
         said.expect_line(&format!("hello from core {core}"))?;
+    }
+    Ok(Outcome::Passed)
+}
+
+fn odd_arguments(bench: &Bench<'_>) -> Result<Outcome> {
+    let mut command = tool()?;
+    command.args([
+        "qemu",
+        EXAMPLE,
+        "--no-install",
+        "--append",
+        "sched.slice_us=1 sched.nonsense=5 sched.thieves=x =",
+    ]);
+    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
+    let said = Said::of(command)?;
+    said.expect_status(0)?;
+    for line in [
+        "boot argument sched.slice_us=1 ignored: sched.slice_us goes from 50 to 1000000",
+        "boot argument sched.nonsense=5 ignored: no setting has this name",
+        "boot argument sched.thieves=x ignored: its value is a whole number",
+        "hello from core 3",
+    ] {
+        said.expect_line(line)?;
     }
     Ok(Outcome::Passed)
 }

@@ -1,0 +1,11 @@
+//! What boot has set up, seen from inside: permissions of memory, the cores, the clock, the heap.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod machine;
+mod memory;
+mod permissions;
+
+magpie_tests::suite!();
