@@ -43,7 +43,11 @@ pub fn run(
         arguments: words.leak(),
         input,
     });
-    let ended = sched::run_on_threads(cores, 1, main);
+    let reported = async move {
+        statistics::report_load();
+        main.await
+    };
+    let ended = sched::run_on_threads(cores, 1, reported);
     statistics::print();
     match ended {
         Ok(ExitCode::Success) => process::ExitCode::SUCCESS,

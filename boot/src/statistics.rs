@@ -1,9 +1,49 @@
-//! The table at the end of a run.
+//! What is printed about the system itself: the table at the end, and on request the load now and then.
+
+use core::future::pending;
+use core::time::Duration;
 
 use magpie::log::text;
+use magpie::sched::{LoadMonitor, Priority, Spawn};
 use magpie::stats::Table;
+use magpie::{machine, time};
 
 /// Prints what each core did.
 pub(crate) fn print() {
     text!("{Table}");
+}
+
+/// With the boot argument `load=SECONDS`, prints the load of every core that often. The reporter does not keep
+/// the system from having run out of work.
+pub(crate) fn report_load() {
+    let Some(argument) = machine::argument("load") else { return };
+    let Some(every) = seconds(argument) else {
+        text!("boot argument load={argument} ignored: it takes seconds, from 0.01 to 3600");
+        return;
+    };
+    // Urgent, or a loaded system would be silent about it.
+    let started = Spawn::new().priority(Priority::High).start(report(every));
+    if let Err(error) = started {
+        text!("the load is not reported: {error}");
+    }
+}
+
+fn seconds(argument: &str) -> Option<Duration> {
+    let seconds: f64 = argument.parse().ok()?;
+    (0.01..=3600.0).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
+}
+
+async fn report(every: Duration) {
+    let mut monitor = match LoadMonitor::new() {
+        Ok(monitor) => monitor,
+        Err(error) => return text!("the load is not reported: {error}"),
+    };
+    loop {
+        // Ends by the limit: nothing is waited for.
+        let _ = time::background_timeout(every, pending::<()>()).await;
+        match monitor.sample() {
+            Ok(load) => text!("{load}"),
+            Err(error) => text!("the load is not reported this time: {error}"),
+        }
+    }
 }

@@ -8,6 +8,9 @@
 //! after every few spawns and exits. The interval and the load difference it asks for adapt to its
 //! success, after the seed's rule: above 80 % it looks more often and asks for less, below 20 % the
 //! reverse, each within bounds, in between it goes back towards the settings.
+//!
+//! A turn that never ends would keep its core from ever coming here while nothing else waits on it. So the end
+//! of a slice is also a reason to suspend it when balancing is due and another core has at least two more.
 
 use core::cell::Cell;
 
@@ -102,18 +105,28 @@ pub(super) fn run_if_due(core: &Core) {
     }
 }
 
-fn balance(core: &Core) {
+/// Whether balancing is due, and a look at the loads says that it may move something here. For the end of a
+/// slice.
+pub(super) fn is_called_for(core: &Core) -> bool {
+    clock::now() >= core.balancer.next.get()
+        && cores::online() & core.id().mask() != 0
+        && super::dispatch::current() == super::dispatch::Dispatch::Stealing
+        && source_for(core).is_some()
+}
+
+/// The core with the most load, if it could give something, and how many: half of the difference, so that the
+/// next look does not find it the other way round.
+fn source_for(core: &Core) -> Option<(&'static Core, usize)> {
     let own = core.load();
     // Each load is read once: it changes all the time.
     let others = cores::all().filter(|other| other.id() != core.id()).map(|other| (other.load(), other));
-    let Some((load, source)) = others.max_by_key(|(load, _)| *load).filter(|(load, _)| *load > own) else {
-        return;
-    };
-    // Half of the difference, so that the next look does not find it the other way round.
-    let most = ((load - own) / 2).min(settings::get(Setting::StealBatch)) as usize;
-    if most == 0 {
-        return;
-    }
+    let (load, source) = others.max_by_key(|(load, _)| *load)?;
+    let most = (load.saturating_sub(own) / 2).min(settings::get(Setting::StealBatch));
+    (most > 0).then_some((source, most as usize))
+}
+
+fn balance(core: &Core) {
+    let Some((source, most)) = source_for(core) else { return };
     core.statistics.balance_attempts.bump();
     let mut moved = 0;
     for priority in Priority::ALL {

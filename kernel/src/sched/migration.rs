@@ -132,7 +132,7 @@ fn ask(header: &Header, from: &Core, to: &Core, urgency: Urgency, now: u64) -> R
     let since_move = now.saturating_sub(header.moved_at());
     let refuse = |rule: Rule, refused: bool| if refused { Err(rule) } else { Ok(()) };
     refuse(Rule::MinimumQueue, source_load < settings::get(Setting::MigrationMinimumQueue))?;
-    let wanted = settings::get(Setting::MigrationLoadDifferencePercent) * to.balancer.scale() / 100;
+    let wanted = wanted_percent(settings::get(Setting::MigrationLoadDifferencePercent), to.balancer.scale());
     let difference = (source_load - target_load.min(source_load)) * 100;
     refuse(Rule::LoadDifference, difference <= source_load * wanted)?;
     let waited = now.saturating_sub(header.enqueued_at());
@@ -152,4 +152,30 @@ fn ask(header: &Header, from: &Core, to: &Core, urgency: Urgency, now: u64) -> R
     let cooling =
         last != 0 && now.saturating_sub(last) < settings::ticks(Setting::MigrationCoolingMicroseconds);
     refuse(Rule::Cooling, cooling)
+}
+
+/// The load difference asked for, after the balancer's adaptation: never more than half of the way from the
+/// setting to 100 %. At 100 % no move is possible, so no success could ever bring the scale down again.
+fn wanted_percent(setting: u64, scale: u64) -> u64 {
+    (setting * scale / 100).min((setting + 100) / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wanted_percent;
+
+    #[test]
+    fn adaptation_never_asks_for_the_impossible() {
+        for scale in [50, 100, 125, 200] {
+            for setting in 0..100 {
+                assert!(wanted_percent(setting, scale) < 100, "{setting} % at {scale}");
+            }
+        }
+        assert_eq!((wanted_percent(50, 50), wanted_percent(50, 100), wanted_percent(50, 200)), (25, 50, 75));
+    }
+
+    #[test]
+    fn the_setting_itself_may_forbid_every_move() {
+        assert_eq!(wanted_percent(100, 100), 100);
+    }
 }

@@ -17,6 +17,7 @@ mod here;
 #[cfg(not(target_os = "none"))]
 mod host;
 mod idle;
+mod load;
 mod migration;
 mod offline;
 mod out_of_work;
@@ -44,6 +45,7 @@ pub use here::{current_core, current_process};
 #[cfg(not(target_os = "none"))]
 pub use host::{HostError, run_on_threads};
 pub(crate) use idle::{some_core_is_idle, wake_thief};
+pub use load::{CoreLoad, Load, LoadMonitor};
 pub use migration::Rule;
 pub use offline::{OfflineError, is_online, offline, online};
 pub use out_of_work::{ExternalSource, OutOfWork, out_of_work};

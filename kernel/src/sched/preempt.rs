@@ -2,7 +2,7 @@
 //!
 //! A turn runs directly on its core's stack, and pays nothing for being preemptible. The timer interrupt
 //! counts slice ends; a turn that has seen two has had at least one whole slice. Then, if something else
-//! waits, the core leaves its stack to the process:
+//! waits, or the balancer could fetch something, the core leaves its stack to the process:
 //!
 //! 1. the interrupt has saved all registers on that stack;
 //! 2. a fresh stack is taken from the pool (none left: the process runs on, and a counter says so);
@@ -24,7 +24,7 @@ use core::ptr::NonNull;
 use super::cores::Core;
 use super::process::Header;
 use super::settings::{self, Setting};
-use super::{core_loop, detached, enqueue, idle, residents, stop};
+use super::{balance, core_loop, detached, enqueue, idle, residents, stop};
 use crate::arch::atomic::Ordering;
 use crate::arch::switch::{self, Frame};
 use crate::arch::{clock, irq, timer};
@@ -118,6 +118,7 @@ fn is_worth_it(core: &Core, process: NonNull<Header>) -> bool {
     let is_resident = unsafe { process.as_ref() }.vtable().detach.is_some();
     is_resident
         || core_loop::has_work(core)
+        || balance::is_called_for(core)
         || time::next_deadline(core.id()).is_some_and(|deadline| deadline <= clock::now())
         || stop::is_requested()
 }

@@ -177,6 +177,17 @@ impl RunQueue {
         self.stealable() + bound + usize::from(self.fast_lane_is_taken())
     }
 
+    /// How many wait, by priority, as far as is published.
+    pub(super) fn waiting_by_priority(&self) -> [usize; Priority::COUNT] {
+        let mut waiting = Priority::ALL.map(|priority| {
+            let queue = self.of(priority);
+            // A pinned process that another core has just sent is not counted: its inbox has no length.
+            queue.stealable() + queue.bound.len()
+        });
+        waiting[Priority::Normal.index()] += usize::from(self.fast_lane_is_taken());
+        waiting
+    }
+
     /// Whether a process waits in the fast lane.
     pub(super) fn fast_lane_is_taken(&self) -> bool {
         // Relaxed: an estimate.

@@ -53,6 +53,16 @@ impl Tally {
         }
     }
 
+    /// How many values.
+    pub fn count(&self) -> u64 {
+        self.count.get()
+    }
+
+    /// Their sum.
+    pub fn sum(&self) -> u64 {
+        self.sum.get()
+    }
+
     /// The mean, rounded down; 0 if there was no value.
     pub fn mean(&self) -> u64 {
         self.sum.get().checked_div(self.count.get()).unwrap_or(0)

@@ -7,6 +7,7 @@ extern crate alloc;
 mod affinity;
 mod crash;
 mod fairness;
+mod load;
 mod offline;
 mod policy;
 mod preemption;

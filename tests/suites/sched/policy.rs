@@ -83,6 +83,49 @@ async fn refuses(rule: Rule, strict: (Setting, u64), from_the_first: bool) -> Re
 }
 
 kernel_test! {
+    /// A turn that never ends does not keep its core from balancing: every core but the first is held by a hog
+    /// of its own, the first by many, all of which spin until some of them were seen on every core.
+    #[cores(2)]
+    async fn a_lone_hog_does_not_keep_its_core_from_balancing() -> Outcome {
+        let everyone = u64::MAX >> (64 - machine::cores());
+        let seen = Arc::new(AtomicU64::new(0));
+        let mut hogs = Vec::new();
+        for core in (1..machine::cores()).filter_map(CoreId::new) {
+            let (begun, running) = (Arc::new(AtomicBool::new(false)), seen.clone());
+            let now_begun = begun.clone();
+            hogs.push(Spawn::new().pinned(core).start(async move {
+                now_begun.store(true, Ordering::Relaxed);
+                while running.load(Ordering::Relaxed) != everyone {
+                    core::hint::spin_loop();
+                }
+            })?);
+            while !begun.load(Ordering::Relaxed) {
+                yield_now().await;
+            }
+        }
+        let moving = seen.clone();
+        let started = Spawn::new().pinned(CoreId::BOOT).start(async move {
+            let hog = || {
+                let seen = moving.clone();
+                async move {
+                    while seen.load(Ordering::Relaxed) != everyone {
+                        if let Some(here) = sched::current_core() {
+                            seen.fetch_or(here.mask(), Ordering::Relaxed);
+                        }
+                    }
+                }
+            };
+            (0..4 * machine::cores()).map(|_| Spawn::new().start(hog())).collect::<Vec<_>>()
+        })?;
+        let Ok(started) = started.await else { return Err("the parent crashed".into()) };
+        for hog in started.into_iter().flatten().chain(hogs) {
+            ensure!(hog.await.is_ok(), "a hog crashed");
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
     /// A core with too few processes gives none away.
     #[cores(2)]
     async fn minimum_queue() -> Outcome {
