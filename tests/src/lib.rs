@@ -7,11 +7,13 @@
 
 extern crate alloc;
 
+pub mod amount;
 pub mod changed;
 pub mod failure;
 pub mod registry;
 pub mod runner;
 
+pub use amount::amount;
 pub use changed::Changed;
 pub use failure::{Failure, Outcome};
 pub use linkme;

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome as After, Receive};
 use magpie::mem::heap::HEAP;
-use magpie::{machine, sched};
-use magpie_tests::{ensure, ensure_eq, kernel_test};
+use magpie::sched;
+use magpie_tests::{amount, ensure, ensure_eq, kernel_test};
 
 /// A state of 16 bytes.
 struct Dormant {
@@ -29,7 +29,7 @@ kernel_test! {
     /// A million idle actors, or as many as the boot argument `actors` says: each was started once, and costs
     /// its state and one word, and a little for the chunk it lies in.
     async fn a_million_idle_actors() -> Outcome {
-        let count = machine::argument("actors").and_then(|count| count.parse().ok()).unwrap_or(1_000_000_usize);
+        let count = amount("actors", 1_000_000) as usize;
         let executor = Executor::start(&Config::default())?;
         let mut actors: Vec<Addr<Dormant>> = Vec::new();
         actors.try_reserve_exact(count)?;

@@ -1,8 +1,7 @@
 //! The checks that also run on the host (`magpie::actor::checks`), one test each.
 
 use magpie::actor::checks;
-use magpie::machine;
-use magpie_tests::{Changed, Failure, Outcome, ensure_eq, kernel_test};
+use magpie_tests::{Changed, Failure, Outcome, amount, ensure_eq, kernel_test};
 
 /// About how many messages each check sends, unless the boot argument `work` says otherwise.
 const WORK: u64 = 100_000;
@@ -11,7 +10,7 @@ async fn run(name: &str) -> Outcome {
     let Some(check) = checks::ALL.iter().find(|check| check.name == name) else {
         return Err(Failure(alloc::format!("there is no check {name}")));
     };
-    let work = machine::argument("work").and_then(|work| work.parse().ok()).unwrap_or(WORK);
+    let work = amount("work", WORK);
     // Who finds a mailbox full depends on its worker's being busy with the behaviour that fills it.
     let fills_mailboxes = name.contains("full_mailbox");
     let _whole_turns = fills_mailboxes.then(Changed::no_preemption).transpose()?;

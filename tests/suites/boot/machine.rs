@@ -57,3 +57,19 @@ kernel_test! {
         Ok(())
     }
 }
+
+kernel_test! {
+    /// Where the device tree tells of clusters, a core is nearer to its own than to others.
+    #[cores(16)]
+    async fn clusters_are_told_apart() -> Outcome {
+        let Some(machine) = machine::get() else { return Err(Failure::from("boot has described nothing")) };
+        let clusters = machine.places[..machine.cores].iter().map(|place| place.cluster).max();
+        ensure_eq!(clusters, Some(machine.cores as u32 / 4 - 1), "the last cluster's number, in clusters of four");
+        let core = |index| CoreId::new(index).ok_or(Failure::from("no such core"));
+        ensure!(
+            machine::distance(core(0)?, core(3)?) < machine::distance(core(0)?, core(4)?),
+            "core 3 is in the first core's cluster and core 4 is not"
+        );
+        Ok(())
+    }
+}

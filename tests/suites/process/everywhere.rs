@@ -1,8 +1,7 @@
 //! The checks that also run on the host (`magpie::process_mailbox::checks`), one test each.
 
-use magpie::machine;
 use magpie::process_mailbox::checks;
-use magpie_tests::{Failure, Outcome, ensure_eq, kernel_test};
+use magpie_tests::{Failure, Outcome, amount, ensure_eq, kernel_test};
 
 /// About how many messages each check sends, unless the boot argument `work` says otherwise.
 const WORK: u64 = 100_000;
@@ -11,7 +10,7 @@ async fn run(name: &str) -> Outcome {
     let Some(check) = checks::ALL.iter().find(|check| check.name == name) else {
         return Err(Failure(alloc::format!("there is no check {name}")));
     };
-    let work = machine::argument("work").and_then(|work| work.parse().ok()).unwrap_or(WORK);
+    let work = amount("work", WORK);
     (check.start)(work).await.map_err(Failure)
 }
 

@@ -6,8 +6,8 @@ use core::time::Duration;
 
 use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
 use magpie::sched::{self, Setting, Spawn};
-use magpie::{machine, time};
-use magpie_tests::{ensure, ensure_eq, kernel_test};
+use magpie::time;
+use magpie_tests::{amount, ensure, ensure_eq, kernel_test};
 
 /// Adds up the numbers it is sent.
 struct Adder(Arc<(AtomicU64, AtomicU64)>);
@@ -29,7 +29,7 @@ kernel_test! {
     /// A million messages wait in one core's wheel, or as many as the boot argument `timers` says. However
     /// many are due at once, a pass handles a bounded number, and processes run between two passes.
     async fn a_million_pending_timers_make_no_pass_long() -> Outcome {
-        let count = machine::argument("timers").and_then(|count| count.parse().ok()).unwrap_or(1_000_000_u64);
+        let count = amount("timers", 1_000_000);
         let executor = Executor::start(&Config::default())?;
         let sums = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
         let adder = executor.handle().spawn(Adder(sums.clone()))?;

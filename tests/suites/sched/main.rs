@@ -6,6 +6,7 @@ extern crate alloc;
 
 mod affinity;
 mod crash;
+mod endurance;
 mod fairness;
 mod load;
 mod offline;

@@ -11,7 +11,7 @@ use magpie::arch::CoreId;
 use magpie::sched::{self, Spawn, yield_now};
 use magpie::sync::SpinLock;
 use magpie::{machine, time};
-use magpie_tests::{ensure, ensure_eq, kernel_test};
+use magpie_tests::{amount, ensure, ensure_eq, kernel_test};
 
 /// A counter that can be awaited.
 struct Signal {
@@ -50,18 +50,18 @@ kernel_test! {
     /// wake-up hits the moment of going idle again and again.
     #[cores(2)]
     async fn no_wake_up_is_lost_between_two_cores() -> Outcome {
-        const ROUNDS: u64 = 20_000;
+        let rounds = amount("wakeups", 50_000);
         let (there, back) = (Signal::new(), Signal::new());
         let Some(far) = CoreId::new(machine::cores() - 1) else { return Err("no such core".into()) };
         let (a, b) = (there.clone(), back.clone());
         let ponger = Spawn::new().pinned(far).start(async move {
-            for round in 1..=ROUNDS {
+            for round in 1..=rounds {
                 a.reaches(round).await;
                 b.raise(round);
             }
         });
         let pinger = Spawn::new().pinned(CoreId::BOOT).start(async move {
-            for round in 1..=ROUNDS {
+            for round in 1..=rounds {
                 there.raise(round);
                 back.reaches(round).await;
             }

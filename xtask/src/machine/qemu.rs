@@ -30,7 +30,7 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
     let virtualization = if machine.el2 { ",virtualization=on" } else { "" };
     command.arg("-M").arg(format!("{},gic-version={}{virtualization}", machine.name, machine.gic));
     command.arg("-cpu").arg(&machine.cpu);
-    command.arg("-smp").arg(machine.cores.to_string());
+    command.arg("-smp").arg(processors(machine.cores));
     command.arg("-m").arg(machine.memory.to_string());
     if machine.icount {
         command.args(["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]);
@@ -51,6 +51,18 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
         command.arg("-append").arg(&guest.arguments);
     }
     command
+}
+
+/// QEMU's description of the processors. Many are in clusters of four, as on real machines, so that distance
+/// means something.
+fn processors(cores: u32) -> String {
+    const CLUSTER_CORES: u32 = 4;
+    const MANY: u32 = 16;
+    if cores >= MANY && cores.is_multiple_of(CLUSTER_CORES) {
+        format!("{cores},sockets=1,clusters={},cores={CLUSTER_CORES},threads=1", cores / CLUSTER_CORES)
+    } else {
+        cores.to_string()
+    }
 }
 
 #[cfg(test)]
@@ -91,7 +103,7 @@ mod tests {
         machine.el2 = true;
         machine.icount = true;
         let line = line(machine, Some("in.txt"), "seed=1 filter=steal");
-        assert!(line.starts_with("-M virt,gic-version=3,virtualization=on -cpu cortex-a72 -smp 16 -m 1G"));
+        assert!(line.starts_with("-M virt,gic-version=3,virtualization=on -cpu cortex-a72 -smp 16,sockets=1,clusters=4,cores=4,threads=1 -m 1G"));
         assert!(line.contains("-accel tcg,thread=single -icount shift=0,sleep=off"));
         assert!(line.ends_with("-kernel k.img -initrd in.txt -append seed=1 filter=steal"));
     }

@@ -25,14 +25,17 @@ pub struct Options {
     #[arg(long)]
     e2e: bool,
     /// Numbers of cores to boot each suite with
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 2, 3, 4, 8, 16])]
     smp: Vec<u32>,
     /// Run the tests whose name contains this
     #[arg(long, value_name = "SUBSTRING")]
     filter: Option<String>,
-    /// After how many seconds to end a guest
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
-    timeout: u64,
+    /// After how many seconds to end a guest [default: 300; with --soak 7200]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
+    /// Repeat what can be repeated millions of times; takes an hour or more
+    #[arg(long, conflicts_with_all = ["host", "e2e"])]
+    soak: bool,
     /// The seed of randomised tests
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -68,7 +71,7 @@ pub fn execute(options: &Options) -> Result<u8> {
     }
     let workspace = Workspace::load()?;
     let suites = suites(options, &workspace)?;
-    let every = options.kernel.is_none() && !options.host && !options.e2e;
+    let every = options.kernel.is_none() && !options.host && !options.e2e && !options.soak;
 
     // What a later part needs is set up before the first runs: better to stop now than in ten minutes.
     let install = Install::unless(options.no_install);
@@ -94,13 +97,13 @@ pub fn execute(options: &Options) -> Result<u8> {
                 suites: &suites,
                 machines: &machines,
                 arguments: &boot_arguments(options),
-                limit: Duration::from_secs(options.timeout),
+                limit: limit(options),
                 features: Features { portable: options.portable, ..Features::default() },
                 verbose: options.verbose,
             })?);
         }
         if (every || options.e2e) && !interrupted() {
-            total.add(e2e::run_all(&workspace, filter, Duration::from_secs(options.timeout))?);
+            total.add(e2e::run_all(&workspace, filter, limit(options))?);
         }
     }
     Ok(finish(&total, filter))
@@ -153,8 +156,19 @@ fn suites<'a>(options: &Options, workspace: &'a Workspace) -> Result<Vec<&'a str
     }
 }
 
+/// How long a guest may run.
+fn limit(options: &Options) -> Duration {
+    Duration::from_secs(options.timeout.unwrap_or(if options.soak { 7200 } else { 300 }))
+}
+
+/// What a soak asks of the suites: the numbers that the kernel's promises are shown for.
+const SOAK: &str = "steals=10000000 suspensions=100000 wakeups=2000000 work=10000000 timeout=7000";
+
 fn boot_arguments(options: &Options) -> String {
     let mut words = Vec::new();
+    if options.soak {
+        words.push(SOAK.to_owned());
+    }
     words.extend(options.filter.as_ref().map(|filter| format!("filter={filter}")));
     words.extend(options.seed.map(|seed| format!("seed={seed}")));
     if !options.append.is_empty() {
