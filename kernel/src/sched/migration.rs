@@ -105,6 +105,12 @@ impl TargetHistory {
 /// Asks every rule that applies, and records the move. The caller holds the process out of any queue.
 pub(super) fn move_process(header: &Header, from: &Core, to: &Core, urgency: Urgency) -> Result<(), Rule> {
     let now = clock::now();
+    debug_assert!(
+        header.is_dispatchable(),
+        "corrupted queue: core {} took {header:p} from core {}, and it is not runnable",
+        to.id().index(),
+        from.id().index()
+    );
     if let Err(rule) = ask(header, from, to, urgency, now) {
         to.statistics.migrations_refused[rule as usize].bump();
         return Err(rule);
