@@ -44,7 +44,7 @@ pub fn run(
         input,
     });
     let reported = async move {
-        statistics::report_load();
+        statistics::begin();
         main.await
     };
     let ended = sched::run_on_threads(cores, 1, reported);

@@ -217,7 +217,7 @@ fn start(found: &Description<'static>) -> ! {
     apply_settings();
     defmt::info!("{=u64} cores, {=u64} KiB of heap", started as u64, heap::HEAP.usage().1 as u64 / 1024);
     sched::on_deadlock(deadlock);
-    statistics::report_load();
+    statistics::begin();
     magpie_main();
     secondary::release_others();
     // SAFETY: this is the boot core, prepared above; its stack block was set by the first instructions with

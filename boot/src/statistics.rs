@@ -4,18 +4,31 @@ use core::future::pending;
 use core::time::Duration;
 
 use magpie::log::text;
-use magpie::sched::{LoadMonitor, Priority, Spawn};
-use magpie::stats::Table;
+use magpie::sched::{LoadMonitor, Priority, Rule, Spawn};
+use magpie::stats::{self, Details, Table};
 use magpie::{machine, time};
+
+/// With the boot argument `details`, the times of single messages are taken, and printed at the end.
+pub(crate) fn begin() {
+    stats::set_timing(machine::argument("details").is_some());
+    report_load();
+}
 
 /// Prints what each core did.
 pub(crate) fn print() {
     text!("{Table}");
+    if machine::argument("details").is_some() {
+        text!("{Details}");
+        text!("moves refused, by rule:");
+        for rule in Rule::ALL {
+            text!("  {rule:?} {}", stats::total(|core| core.migrations_refused[rule as usize].get()));
+        }
+    }
 }
 
 /// With the boot argument `load=SECONDS`, prints the load of every core that often. The reporter does not keep
 /// the system from having run out of work.
-pub(crate) fn report_load() {
+fn report_load() {
     let Some(argument) = machine::argument("load") else { return };
     let Some(every) = seconds(argument) else {
         text!("boot argument load={argument} ignored: it takes seconds, from 0.01 to 3600");

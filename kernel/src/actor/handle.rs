@@ -9,6 +9,15 @@ use super::mailbox::directory;
 use super::shared::Shared;
 use super::spawn::{self, SpawnError};
 
+/// How much memory an executor's mailboxes have needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HighWater {
+    /// Bytes of buffers, each mailbox at its own peak.
+    pub bytes: usize,
+    /// The most messages that one gulp found in a mailbox.
+    pub messages: u32,
+}
+
 /// The right to spawn actors on an executor.
 #[derive(Clone)]
 pub struct ExecutorHandle(Arc<Shared>);
@@ -104,6 +113,15 @@ impl ExecutorHandle {
     /// As [`Self::spawn`]; [`SpawnError::NotFree`] when the actor lives or somebody else was faster.
     pub fn respawn<A: Actor>(&self, old: Addr<A>, actor: A) -> Result<Addr<A>, SpawnError<A>> {
         spawn::respawn(&self.0, directory::get(old.mailbox()), old, actor)
+    }
+
+    /// The most that its mailboxes have had since it was started.
+    pub fn high_water(&self) -> HighWater {
+        self.0.mailboxes.iter().fold(HighWater::default(), |all, mailbox| {
+            let inside = mailbox.inside.lock();
+            let HighWater { bytes, messages } = all;
+            HighWater { bytes: bytes + inside.most_bytes, messages: messages.max(inside.most_messages) }
+        })
     }
 
     /// Checks that every mailbox is in exactly one slot of the table; for tests, while nobody steals.

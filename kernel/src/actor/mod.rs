@@ -51,7 +51,7 @@ pub use ask::{Answer, AskError, Reply, Request};
 pub use behaviour::{Actor, Context, Message, Outcome, Receive};
 pub use config::{Config, MAILBOXES_PER_WORKER, StartError};
 pub use executor::Executor;
-pub use handle::ExecutorHandle;
+pub use handle::{ExecutorHandle, HighWater};
 pub use mailbox::bound::{Bound, WhenFull};
 pub use recipient::Recipient;
 pub use send::SendError;

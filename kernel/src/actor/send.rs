@@ -13,6 +13,7 @@ use super::envelope::{self, Packed, Target};
 use super::mailbox::bound::{self, WhenFull};
 use super::mailbox::{Inside, Mailbox, directory};
 use super::segment::Segment;
+use crate::stats;
 use crate::sync::SpinGuard;
 
 /// Why a message was not sent; it comes back.
@@ -87,6 +88,9 @@ fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
     let before = mailbox.waiting();
     mailbox.set_waiting(before + 1);
     if before == 0 {
+        if stats::timing() {
+            mailbox.note_first();
+        }
         // While the lock is held the mailbox stays open, and so the executor alive.
         // SAFETY: the mailbox is open, for the queue had room; it cannot be closed while the lock is held.
         unsafe { mailbox.shared() }.notify(mailbox);

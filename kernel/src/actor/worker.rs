@@ -299,7 +299,10 @@ impl Worker {
             GulpResult::Taken(gulp, messages) => {
                 statistics.gulps.bump();
                 statistics.messages_sent.add(u64::from(messages));
-                statistics.gulp_sizes.record(u64::from(messages));
+                statistics.gulp_sizes.record(messages);
+                if stats::timing() {
+                    statistics.residence.record(mailbox.waited_ticks());
+                }
                 batch.begin(mailbox, gulp);
                 true
             }

@@ -50,6 +50,8 @@ pub(super) struct Core {
     pub history: TargetHistory,
     pub balancer: Balancer,
     robbed_at: AtomicU64,
+    /// When another core woke it, in clock ticks; 0 when nobody has since it went on.
+    woken_at: AtomicU64,
 }
 
 // SAFETY: the `Cell`s are only used by the core itself (see the head of this file), everything else is
@@ -150,6 +152,7 @@ impl Core {
             history: TargetHistory::new(),
             balancer: Balancer::new(),
             robbed_at: AtomicU64::new(0),
+            woken_at: AtomicU64::new(0),
         }
     }
 
@@ -196,6 +199,22 @@ impl Core {
     pub(super) fn note_robbed(&self) {
         // Relaxed: as above.
         self.robbed_at.store(clock::now(), Ordering::Relaxed);
+    }
+
+    /// Another core has woken it from idleness.
+    pub(super) fn note_woken(&self) {
+        // Relaxed: a statistic; the wake-up itself orders it before the core goes on.
+        self.woken_at.store(clock::now(), Ordering::Relaxed);
+    }
+
+    /// It goes on after having been idle. Owner only.
+    pub(super) fn note_awake(&self) {
+        // Relaxed: as above.
+        let woken = self.woken_at.load(Ordering::Relaxed);
+        if woken != 0 {
+            self.woken_at.store(0, Ordering::Relaxed);
+            self.statistics.wake_latency.record(clock::now().saturating_sub(woken));
+        }
     }
 
     /// From now on time counts as `activity`. Owner only. Returns what it counted as until now.

@@ -14,6 +14,9 @@ use crate::mem::stack::StackBlock;
 
 /// Runs `main` on `cores` threads, until it ends, and returns its result.
 ///
+/// A process that panics ends the program with status 101, for unlike the booted kernel's a thread's stack
+/// cannot be abandoned.
+///
 /// One scheduler exists in a program; a second call after the first has returned starts it anew.
 ///
 /// # Errors
@@ -61,7 +64,19 @@ pub enum HostError {
 
 unsafe fn no_fault(_: &Fault, _: *mut Frame) {}
 
+/// Ends the program when its thread panics: the other cores would wait for this one for ever.
+struct EndsTheProgram;
+
+impl Drop for EndsTheProgram {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            std::process::exit(101);
+        }
+    }
+}
+
 fn run_core(id: CoreId) {
+    let _guard = EndsTheProgram;
     percpu::become_core(id);
     let block = Box::new(StackBlock::new(0));
     block.preempt().reset(1);

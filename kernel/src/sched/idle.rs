@@ -53,6 +53,7 @@ pub(super) fn is_idle(core: &Core) -> bool {
 /// Wakes `core` if it is idle. The caller has made the work visible and passed a full barrier since.
 pub(super) fn wake(core: &Core) -> bool {
     let Some(depth) = core.idle.claim_after_fence() else { return false };
+    core.note_woken();
     match depth {
         Depth::Doze => cpu::send_event(),
         Depth::Sleep => ipi::send(core.id()),
@@ -152,6 +153,7 @@ pub(super) fn idle(core: &Core) {
         sleep(core);
     }
     retract(core);
+    core.note_awake();
     core.enter(Activity::Running);
 }
 

@@ -1,4 +1,6 @@
-//! One counter, and one tally of sizes or times.
+//! One counter, one tally of sizes or times, and one histogram.
+//!
+//! With the feature `uncounted` they count nothing and take no instructions; readers find zeros.
 
 use crate::arch::atomic::{AtomicU64, Ordering};
 
@@ -21,7 +23,9 @@ impl Counter {
     /// Counts `more`. Only the counter's own core does this, with preemption disabled.
     #[inline(always)]
     pub fn add(&self, more: u64) {
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+        if !cfg!(feature = "uncounted") {
+            self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+        }
     }
 
     /// The count.
@@ -48,7 +52,7 @@ impl Tally {
         self.count.bump();
         self.sum.add(value);
         // Relaxed: as for a counter.
-        if value > self.largest.load(Ordering::Relaxed) {
+        if !cfg!(feature = "uncounted") && value > self.largest.load(Ordering::Relaxed) {
             self.largest.store(value, Ordering::Relaxed);
         }
     }
@@ -74,9 +78,39 @@ impl Tally {
     }
 }
 
-#[cfg(test)]
+/// How often a size fell between one power of two and the next.
+pub struct Histogram {
+    buckets: [Counter; Self::BUCKETS],
+}
+
+impl Histogram {
+    /// Buckets: 0, 1, 2 to 3, 4 to 7, and so on; the last takes everything above.
+    pub const BUCKETS: usize = 16;
+
+    pub(super) const fn new() -> Self {
+        Self { buckets: [const { Counter::new() }; Self::BUCKETS] }
+    }
+
+    /// Counts a size. Only the histogram's own core does this, with preemption disabled.
+    #[inline(always)]
+    pub fn record(&self, size: u32) {
+        self.buckets[((u32::BITS - size.leading_zeros()) as usize).min(Self::BUCKETS - 1)].bump();
+    }
+
+    /// How many sizes fell into each bucket.
+    pub fn counts(&self) -> [u64; Self::BUCKETS] {
+        core::array::from_fn(|bucket| self.buckets[bucket].get())
+    }
+
+    /// The smallest size of a bucket.
+    pub const fn least(bucket: usize) -> u64 {
+        if bucket == 0 { 0 } else { 1 << (bucket - 1) }
+    }
+}
+
+#[cfg(all(test, not(feature = "uncounted")))]
 mod tests {
-    use super::{Counter, Tally};
+    use super::{Counter, Histogram, Tally};
 
     #[test]
     fn counters_count() {
@@ -93,5 +127,16 @@ mod tests {
         tally.record(2);
         tally.record(7);
         assert_eq!((tally.mean(), tally.largest()), (4, 7));
+    }
+
+    #[test]
+    fn a_histogram_sorts_by_powers_of_two() {
+        let histogram = Histogram::new();
+        for size in [0, 1, 2, 3, 4, 7, 8, u32::MAX] {
+            histogram.record(size);
+        }
+        assert_eq!(histogram.counts()[..5], [1, 1, 2, 2, 1]);
+        assert_eq!(histogram.counts()[Histogram::BUCKETS - 1], 1, "everything above goes into the last");
+        assert_eq!((Histogram::least(0), Histogram::least(1), Histogram::least(4)), (0, 1, 8));
     }
 }

@@ -5,13 +5,33 @@
 
 mod activity;
 mod counter;
+mod details;
 mod per_core;
 mod table;
 
+use crate::arch::atomic::{AtomicBool, Ordering};
+
 pub use activity::{Activity, TimeSheet};
-pub use counter::{Counter, Tally};
+pub use counter::{Counter, Histogram, Tally};
+pub use details::Details;
 pub use per_core::{CoreStatistics, WorkerStatistics, core, worker, worker_here};
 pub use table::Table;
+
+/// Whether the times of single messages are taken, see [`set_timing`].
+#[inline(always)]
+pub(crate) fn timing() -> bool {
+    // Relaxed: a switch for statistics.
+    !cfg!(feature = "uncounted") && TIMING.load(Ordering::Relaxed)
+}
+
+/// Switches on or off what costs a look at the clock for each gulp: how long mail waits in its mailbox
+/// ([`WorkerStatistics::residence`]). Off at the start.
+pub fn set_timing(on: bool) {
+    // Relaxed: as above.
+    TIMING.store(on, Ordering::Relaxed);
+}
+
+static TIMING: AtomicBool = AtomicBool::new(false);
 
 /// The sum of one of the schedulers' counters over all cores.
 pub fn total(counter: impl Fn(&CoreStatistics) -> u64) -> u64 {

@@ -1,7 +1,7 @@
 //! Each core's counters, in statics on cache lines of their own.
 
 use super::activity::TimeSheet;
-use super::counter::{Counter, Tally};
+use super::counter::{Counter, Histogram, Tally};
 use crate::arch::{CoreId, MAX_CORES, percpu};
 
 /// Rules of the migration policy; `sched::Rule` has as many.
@@ -22,8 +22,8 @@ pub struct CoreStatistics {
     pub dozes: Counter,
     /// Times it waited for an interrupt.
     pub sleeps: Counter,
-    /// Idle cores that it woke.
-    pub wake_ups_sent: Counter,
+    /// Clock ticks from another core's waking this one, when it was idle, until it went on.
+    pub wake_latency: Tally,
     /// Victims that it tried.
     pub steal_attempts: Counter,
     /// Searches that found processes.
@@ -63,7 +63,7 @@ impl CoreStatistics {
             time: TimeSheet::new(),
             dozes: Counter::new(),
             sleeps: Counter::new(),
-            wake_ups_sent: Counter::new(),
+            wake_latency: Tally::new(),
             steal_attempts: Counter::new(),
             steals: Counter::new(),
             processes_stolen: Counter::new(),
@@ -102,7 +102,10 @@ pub struct WorkerStatistics {
     /// Mailboxes that another worker was still handling a batch from.
     pub missed_gulps: Counter,
     /// Messages in a gulp.
-    pub gulp_sizes: Tally,
+    pub gulp_sizes: Histogram,
+    /// Clock ticks from the first message in a mailbox until it was gulped; taken only while
+    /// [`timing`](super::set_timing) is on.
+    pub residence: Tally,
     /// Searches for a mailbox to steal.
     pub mailbox_steal_attempts: Counter,
     /// Mailboxes stolen.
@@ -134,7 +137,8 @@ impl WorkerStatistics {
             gulps: Counter::new(),
             empty_gulps: Counter::new(),
             missed_gulps: Counter::new(),
-            gulp_sizes: Tally::new(),
+            gulp_sizes: Histogram::new(),
+            residence: Tally::new(),
             mailbox_steal_attempts: Counter::new(),
             mailboxes_stolen: Counter::new(),
             messages_stolen: Counter::new(),

@@ -18,6 +18,7 @@ mod lives;
 mod many;
 mod placing;
 mod receiving;
+#[cfg(not(feature = "uncounted"))]
 mod statistics;
 mod timers;
 
@@ -33,7 +34,9 @@ async fn all_chapters() -> Result {
     asking::chapter().await?;
     receiving::chapter().await?;
     timers::chapter().await?;
-    statistics::chapter().await
+    #[cfg(not(feature = "uncounted"))]
+    statistics::chapter().await?;
+    Ok(())
 }
 
 #[test]

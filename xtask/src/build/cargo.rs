@@ -18,6 +18,8 @@ pub struct Features {
     pub portable: bool,
     /// Store-exclusives of the deque and the double swap that fail on demand; in-kernel suites alone.
     pub forced_failure: bool,
+    /// No statistics.
+    pub uncounted: bool,
 }
 
 /// Something that cargo built.
@@ -77,6 +79,9 @@ pub fn host_tests(package: &str, filter: Option<&str>) -> Command {
 fn run_build(mut command: Command, features: Features, what: &str) -> Result<Vec<Executable>> {
     if features.portable {
         command.args(["--features", "magpie/portable"]);
+    }
+    if features.uncounted {
+        command.args(["--features", "magpie/uncounted"]);
     }
     if features.forced_failure {
         command.args(["--features", "magpie-tests/forced-failure"]);

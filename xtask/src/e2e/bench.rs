@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 pub const CASES: &[Case] = &[
     ("bench::prints_a_line_for_each", figures),
     ("bench::repeats_its_instruction_counts", repeats),
+    ("bench::without_statistics", without_statistics),
     ("bench::unknown_benchmark", unknown),
 ];
 
@@ -52,6 +53,18 @@ fn repeats(bench: &Bench<'_>) -> Result<Outcome> {
     };
     let (first, second) = (figure()?, figure()?);
     ensure!((first / second - 1.0).abs() < 0.01, "{first} instructions, then {second}");
+    Ok(Outcome::Passed)
+}
+
+/// Counting costs something, and can be left out.
+fn without_statistics(bench: &Bench<'_>) -> Result<Outcome> {
+    let figure = |options: &[&str]| -> Result<f64> {
+        let text = measure(bench, options)?.text();
+        let line = text.lines().find(|line| line.starts_with("send-self"));
+        Ok(line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(f64::NAN))
+    };
+    let (counted, uncounted) = (figure(&["send-self:5000"])?, figure(&["send-self:5000", "--uncounted"])?);
+    ensure!(uncounted < counted, "{counted} instructions with statistics, {uncounted} without");
     Ok(Outcome::Passed)
 }
 

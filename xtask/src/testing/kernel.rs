@@ -78,7 +78,7 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
     // fail.
     if tests.features == Features::default() && tests.suites.contains(&ASM_SUITE) {
         for (portable, forced_failure) in [(true, false), (false, true), (true, true)] {
-            let features = Features { portable, forced_failure };
+            let features = Features { portable, forced_failure, ..tests.features };
             total.add(run_kernel_tests(&KernelTests { suites: &[ASM_SUITE], features, ..*tests })?);
         }
     }

@@ -30,6 +30,12 @@ pub struct Options {
     /// Use the portable primitives in place of the hand-written exclusives
     #[arg(long)]
     portable: bool,
+    /// Leave out all statistics, to see what counting costs
+    #[arg(long)]
+    uncounted: bool,
+    /// Boot arguments for every run, such as sched.dispatch=0
+    #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
+    append: String,
     /// After how many seconds to end QEMU
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
@@ -63,12 +69,16 @@ pub fn execute(options: &Options) -> Result<u8> {
     let install = Install::unless(options.no_install);
     ready_target(install)?;
     let qemu = Qemu::ready(OLDEST_FOR_VIRT, install)?;
+    let (portable, uncounted) = (options.portable, options.uncounted);
     let image =
-        write_flat(&build_example(PACKAGE, Features { portable: options.portable, ..Features::default() })?)?;
+        write_flat(&build_example(PACKAGE, Features { portable, uncounted, ..Features::default() })?)?;
     catch_interrupts()?;
 
     let limit = Duration::from_secs(options.timeout);
-    let boot = |machine: &Machine, arguments: String| boot(&qemu, &image, machine, arguments, limit);
+    let boot = |machine: &Machine, arguments: String| {
+        let arguments = format!("{arguments} {}", options.append);
+        boot(&qemu, &image, machine, arguments, limit)
+    };
     let wanted = options.benchmarks.join(",");
     let Some(counted) = boot(&counting, format!("bench={wanted}"))? else { return Ok(INTERRUPTED) };
     println!("instructions per operation, one core (QEMU {}, -icount shift=0):", qemu.version);

@@ -1,6 +1,6 @@
 //! Mailboxes with a bound, and mailboxes that grow.
 
-use super::{Dropped, Verdict, count, counter, equal, failed};
+use super::{Dropped, Verdict, count, counter, ensure, equal, failed};
 use crate::actor::{Actor, Bound, Config, Context, Executor, Outcome, Receive, SendError, WhenFull};
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::sched;
@@ -131,5 +131,10 @@ pub(super) async fn a_mailbox_grows_without_loss(work: u64) -> Verdict {
     grower.send(Flood(work)).map_err(failed)?;
     sched::out_of_work().await;
     equal((count(handled), count(wrong)), (work, 0), "messages handled, and out of order or refused")?;
+    // The flood was written while its behaviour ran: one mailbox held all of it, unless that was suspended.
+    let high_water = executor.handle().high_water();
+    ensure!(high_water.messages > 1, "the most messages in one gulp: {}", high_water.messages);
+    let least = high_water.messages as usize * size_of::<u64>();
+    ensure!(high_water.bytes >= least, "{high_water:?}");
     equal(executor.stop().await, 0, "messages left over")
 }

@@ -10,7 +10,8 @@ use crate::actor::copy_queue::{CopyQueue, Gulp};
 use crate::actor::segment::{self, Segment};
 use crate::actor::shared::Shared;
 use crate::actor::table::Place;
-use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::arch::clock;
 use crate::sync::{InHand, OwnerHint, SpinLock};
 use bound::Bound;
 use core::ptr::NonNull;
@@ -47,6 +48,8 @@ pub(super) struct Mailbox {
     pub inside: SpinLock<Inside>,
     /// How many messages wait: written under the lock, read by anyone.
     waiting: AtomicU32,
+    /// When the first of them came, in clock ticks, while that is being timed; else 0.
+    since: AtomicU64,
     /// A worker is handling a batch from here: what its actors wrote is not published yet.
     being_processed: InHand,
     /// Its actors are pinned: thieves pass by.
@@ -81,6 +84,7 @@ impl Mailbox {
         Self {
             inside: SpinLock::new(inside),
             waiting: AtomicU32::new(0),
+            since: AtomicU64::new(0),
             being_processed: InHand::new(),
             pinned: AtomicBool::new(false),
             owner: OwnerHint::new(0),
@@ -135,6 +139,21 @@ impl Mailbox {
     pub(super) fn set_waiting(&self, messages: u32) {
         // Relaxed: as above.
         self.waiting.store(messages, Ordering::Relaxed);
+    }
+
+    /// The first message has come. The caller holds the lock.
+    pub(super) fn note_first(&self) {
+        // Relaxed: written under the lock; a statistic.
+        self.since.store(clock::now(), Ordering::Relaxed);
+    }
+
+    /// How long the first message waited that was just gulped, in clock ticks; 0 if nobody noted when it came.
+    pub(super) fn waited_ticks(&self) -> u64 {
+        // Relaxed: as above. The next first message may have come already; then the answer is too small.
+        match self.since.load(Ordering::Relaxed) {
+            0 => 0,
+            since => clock::now().saturating_sub(since),
+        }
     }
 
     pub(super) fn is_pinned(&self) -> bool {
