@@ -13,7 +13,6 @@ pub enum ExitCode {
 mod machine {
     use super::ExitCode;
     use core::sync::atomic::{AtomicBool, Ordering};
-    use magpie::arch::cpu;
     use qemu_exit::QEMUExit;
 
     static FAILED: AtomicBool = AtomicBool::new(false);
@@ -30,18 +29,18 @@ mod machine {
         with(if FAILED.load(Ordering::Acquire) { ExitCode::Failure } else { ExitCode::Success })
     }
 
-    /// Ends the image. Under QEMU the host sees the status; where nobody listens, this core waits for ever.
+    /// Ends the image. Under QEMU the host sees the status; where nobody listens, the board ends the run in its own way.
     pub(crate) fn with(code: ExitCode) -> ! {
-        if crate::board::has_semihosting() {
+        let board = crate::board::this();
+        if (board.semihosting)() {
             let handle = qemu_exit::AArch64::new();
             match code {
                 ExitCode::Success => handle.exit_success(),
                 ExitCode::Failure => handle.exit_failure(),
             }
         }
-        loop {
-            cpu::wait_for_interrupt();
-        }
+        crate::pl011::CONSOLE.drain();
+        (board.end)()
     }
 }
 

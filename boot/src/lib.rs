@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+pub mod baud;
 #[cfg(target_os = "none")]
 mod board;
 mod entry;

@@ -11,6 +11,34 @@ const TRANSMIT_FULL: u32 = 1 << 5;
 const BUSY: u32 = 1 << 3;
 const ENABLED_FOR_OUTPUT: u32 = 1 << 8 | 1;
 
+#[cfg(feature = "rpi4")]
+const WHOLE_DIVISOR: usize = 0x24;
+#[cfg(feature = "rpi4")]
+const FRACTION_DIVISOR: usize = 0x28;
+#[cfg(feature = "rpi4")]
+const LINE: usize = 0x2c;
+/// Eight bits, no parity, one stop bit, with queues.
+#[cfg(feature = "rpi4")]
+const EIGHT_BITS: u32 = 0b11 << 5 | 1 << 4;
+#[cfg(feature = "rpi4")]
+const RECEIVE: u32 = 1 << 9;
+
+/// Sets speed and line of the port at `base`, and switches it on.
+///
+/// # Safety
+/// A PL011 is there, mapped as device memory, and nobody uses it.
+#[cfg(feature = "rpi4")]
+pub(crate) unsafe fn set_up(base: usize, divisor: crate::baud::Divisor) {
+    let port = Pl011 { base: AtomicUsize::new(base) };
+    // What the firmware still has to say is lost otherwise. Then off, for the divisor takes effect only so.
+    port.drain();
+    port.write_register(CONTROL, 0);
+    port.write_register(WHOLE_DIVISOR, divisor.whole);
+    port.write_register(FRACTION_DIVISOR, divisor.fraction);
+    port.write_register(LINE, EIGHT_BITS);
+    port.write_register(CONTROL, ENABLED_FOR_OUTPUT | RECEIVE);
+}
+
 /// The serial port that the kernel writes to.
 pub(crate) struct Pl011 {
     base: AtomicUsize,

@@ -18,7 +18,7 @@ use magpie::sched;
 
 use crate::memory::{Free, Range};
 use crate::pl011::CONSOLE;
-use crate::tree::{self, Description, InterruptController, TreeError};
+use crate::tree::{self, Description, InterruptController, StartMethod, TreeError};
 use crate::{ExitCode, board, exit, panic, secondary, statistics};
 
 const PAGE_BYTES: usize = 4096;
@@ -69,6 +69,7 @@ extern "C" fn magpie_boot_primary(tree_address: usize) -> ! {
     unsafe { mmu::enable() };
     // SAFETY: the emergency stack is used for nothing else, and this is the boot core.
     unsafe { exceptions::install((&raw mut EMERGENCY).add(1).cast()) };
+    (board::this().prepare)();
     // SAFETY: the board says that its port is there, and it was mapped above.
     unsafe { CONSOLE.set_base(board::this().early_uart) };
     console::register(&CONSOLE);
@@ -91,7 +92,8 @@ fn map_image(tables: &mut Tables, image: Range) -> Result<(), MapError> {
     tables.map(text_end, rodata_end, Use::ReadOnly)?;
     tables.map(rodata_end, guard, Use::Data)?;
     tables.map(guard + PAGE_BYTES, image.end, Use::Data)?;
-    tables.map(uart, uart + PAGE_BYTES, Use::Device)
+    tables.map(uart, uart + PAGE_BYTES, Use::Device)?;
+    board::this().early_devices.iter().try_for_each(|range| tables.map(range.start, range.end, Use::Device))
 }
 
 /// Two blocks, for the tree may lie across a border; the image's own pages stay as they are.
@@ -156,7 +158,7 @@ fn set_up(tables: &mut Tables, found: &Description<'static>, image: Range, tree:
         panic!("the machine's memory does not fit the page tables: {error:?}");
     }
     mmu::flush();
-    if let Some(uart) = found.uart {
+    if let Some(uart) = found.uart.filter(|_| board::this().uart_from_tree) {
         // SAFETY: the tree says that a PL011 is there, and it was mapped above.
         unsafe { CONSOLE.set_base(uart.start) };
     }
@@ -180,7 +182,7 @@ fn set_up(tables: &mut Tables, found: &Description<'static>, image: Range, tree:
     if let Err(error) = gic::init_core(CoreId::BOOT) {
         panic!("the interrupt controller does not know the boot core: {error:?}");
     }
-    start(found)
+    start(found, tables)
 }
 
 fn map_devices(tables: &mut Tables, found: &Description<'_>) -> Result<(), MapError> {
@@ -192,7 +194,7 @@ fn map_devices(tables: &mut Tables, found: &Description<'_>) -> Result<(), MapEr
     Ok(())
 }
 
-fn start(found: &Description<'static>) -> ! {
+fn start(found: &Description<'static>, tables: &mut Tables) -> ! {
     // SAFETY: set by the `entry!` macro of the application.
     let application = unsafe { MAGPIE_APPLICATION };
     cpu::start_event_stream();
@@ -200,7 +202,7 @@ fn start(found: &Description<'static>) -> ! {
         found.arguments.split_ascii_whitespace().find_map(|word| word.strip_prefix("seed=")?.parse().ok());
     let seed = seed.unwrap_or(1);
     let prepared = sched::prepare(found.cores.min(MAX_CORES), seed, on_device, panic::on_fault, exit::now);
-    let started = secondary::start_others(found, prepared);
+    let started = with_first_page(tables, found, || secondary::start_others(found, prepared));
     machine::describe(Machine {
         board: board::this().name,
         application,
@@ -224,6 +226,27 @@ fn start(found: &Description<'static>) -> ! {
     // preemption disabled once, and nothing here needs dropping.
     unsafe { sched::enter(CoreId::BOOT) };
     exit::now()
+}
+
+/// Does `what` with the first page mapped, if the spin table is there. It faults again afterwards, so that null
+/// pointers do.
+fn with_first_page(tables: &mut Tables, found: &Description<'_>, what: impl FnOnce() -> usize) -> usize {
+    let in_first_page =
+        |method: &StartMethod| matches!(method, StartMethod::SpinTable(slot) if *slot < PAGE_BYTES);
+    if !found.start[..found.cores].iter().any(in_first_page) {
+        return what();
+    }
+    if let Err(error) = tables.map(0, PAGE_BYTES, Use::Data) {
+        text!("the spin table cannot be reached: {error:?}; running on 1 core");
+        return 1;
+    }
+    mmu::flush();
+    let result = what();
+    if let Err(error) = tables.map(0, PAGE_BYTES, Use::Guard) {
+        text!("the first page stays mapped: {error:?}");
+    }
+    mmu::flush();
+    result
 }
 
 /// Where the host's input is, if that is memory.

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use alloc::boxed::Box;
 use magpie::arch::psci::{self, Conduit};
-use magpie::arch::start::{SecondaryStart, secondary_entry};
+use magpie::arch::start::{self, SecondaryStart, secondary_entry};
 use magpie::arch::{CoreId, clock, cpu, exceptions, gic, mmu};
 use magpie::log::text;
 use magpie::mem::{self, stack};
@@ -67,7 +67,17 @@ fn start(found: &Description<'_>, core: usize) -> Result<(), &'static str> {
             psci::cpu_on(conduit, found.places[core].affinity, secondary_entry(), record)
                 .map_err(|_| "the firmware refuses")?;
         }
-        StartMethod::SpinTable(_) => return Err("this board starts cores by a spin table"),
+        StartMethod::SpinTable(slot) => {
+            let is_memory = found.memory.iter().any(|range| range.start <= slot && slot < range.end);
+            if !is_memory || !slot.is_multiple_of(size_of::<u64>()) {
+                return Err("its slot of the spin table is not in memory");
+            }
+            // SAFETY: the tree says that the slot is there; memory is mapped, and the first page until all cores
+            // were started. The record was cleaned above.
+            if !unsafe { start::release_from_spin_table(slot, found.places[core].affinity, record) } {
+                return Err("its number is beyond what a start by spin table supports");
+            }
+        }
     }
     let patience = clock::now() + PATIENCE_SECONDS * clock::frequency();
     // Acquire: pairs with the release in `magpie_boot_secondary`.

@@ -110,7 +110,7 @@ pub fn read(blob: &[u8]) -> Result<Description<'_>, TreeError> {
         start: [StartMethod::default(); MAX_CORES],
         interrupts: interrupts(root).ok_or(TreeError::NoInterruptController)?,
         timer_interrupt: timer(root).ok_or(TreeError::NoTimer)?,
-        uart: by_compatible(root, &["arm,pl011"]).and_then(|node| range(node, 0)),
+        uart: by_compatible(root, &["arm,pl011"]).and_then(|node| node.range(0)),
         firmware: firmware(root),
         arguments: "",
         input: None,
@@ -161,11 +161,59 @@ fn is_compatible(node: FdtNode<'_>, names: &[&str]) -> bool {
     value.split(|&byte| byte == 0).any(|one| names.iter().any(|name| name.as_bytes() == one))
 }
 
-/// The first node, level by level, with one of these names in its `compatible`.
-fn by_compatible<'a>(root: FdtNode<'a>, names: &[&str]) -> Option<FdtNode<'a>> {
-    let here = root.children().find(|node| is_compatible(*node, names));
+/// A device, and the bus that it is on unless it is the root's child.
+#[derive(Clone, Copy)]
+struct Device<'a> {
+    node: FdtNode<'a>,
+    bus: Option<FdtNode<'a>>,
+}
+
+impl Device<'_> {
+    /// The `index`th range of its `reg`, as a core sees it.
+    fn range(self, index: usize) -> Option<Range> {
+        let own = range(self.node, index)?;
+        self.bus.map_or(Some(own), |bus| translated(bus, own))
+    }
+}
+
+/// The first device, level by level, with one of these names in its `compatible`, unless it is switched off.
+fn by_compatible<'a>(root: FdtNode<'a>, names: &[&str]) -> Option<Device<'a>> {
+    let is_it = |node: FdtNode<'_>| {
+        is_compatible(node, names) && text(node, "status").is_none_or(|status| status != "disabled")
+    };
+    let here = root.children().find(|node| is_it(*node)).map(|node| Device { node, bus: None });
     here.or_else(|| {
-        root.children().find_map(|node| node.children().find(|inner| is_compatible(*inner, names)))
+        root.children().find_map(|bus| {
+            bus.children().find(|node| is_it(*node)).map(|node| Device { node, bus: Some(bus) })
+        })
+    })
+}
+
+/// A range of a bus's addresses as a core sees it, by the bus's `ranges`: triples of the bus's address, the
+/// root's address (of two cells) and a size. An empty `ranges` means: the same addresses.
+fn translated(bus: FdtNode<'_>, own: Range) -> Option<Range> {
+    const ROOT_CELLS: usize = 2;
+    let ranges = bytes(bus, "ranges")?;
+    if ranges.is_empty() {
+        return Some(own);
+    }
+    let address_cells = cell(bus, "#address-cells", 0).unwrap_or(2) as usize;
+    let size_cells = cell(bus, "#size-cells", 0).unwrap_or(1) as usize;
+    if !(1..=2).contains(&address_cells) || !(1..=2).contains(&size_cells) {
+        return None;
+    }
+    let value = |cells: &[u8]| {
+        let whole = cells.iter().fold(0_u64, |value, byte| value << 8 | u64::from(*byte));
+        usize::try_from(whole).ok()
+    };
+    ranges.chunks_exact((address_cells + ROOT_CELLS + size_cells) * 4).find_map(|triple| {
+        let (from, rest) = triple.split_at(address_cells * 4);
+        let (to, size) = rest.split_at(ROOT_CELLS * 4);
+        let (from, to, size) = (value(from)?, value(to)?, value(size)?);
+        let offset = own.start.checked_sub(from)?;
+        let inside = offset.checked_add(own.bytes())? <= size;
+        let start = to.checked_add(offset)?;
+        inside.then_some(Range { start, end: start.checked_add(own.bytes())? })
     })
 }
 
@@ -205,22 +253,22 @@ fn reserved(tree: &Fdt<'_>) -> [Range; MOST_RESERVED] {
 fn interrupts(root: FdtNode<'_>) -> Option<InterruptController> {
     let v2 = || by_compatible(root, &["arm,cortex-a15-gic", "arm,gic-400", "arm,cortex-a9-gic"]);
     if let Some(node) = by_compatible(root, &["arm,gic-v3"]) {
-        return Some(InterruptController::V3(range(node, 0)?, range(node, 1)?));
+        return Some(InterruptController::V3(node.range(0)?, node.range(1)?));
     }
     let node = v2()?;
-    Some(InterruptController::V2(range(node, 0)?, range(node, 1)?))
+    Some(InterruptController::V2(node.range(0)?, node.range(1)?))
 }
 
 fn timer(root: FdtNode<'_>) -> Option<u32> {
     // Four interrupts of three cells each: secure, non-secure, virtual, hypervisor. The second cell is the
     // number among the per-core ones, which begin at 16.
     const VIRTUAL_NUMBER: usize = 2 * 3 + 1;
-    let number = cell(by_compatible(root, &["arm,armv8-timer"])?, "interrupts", VIRTUAL_NUMBER)?;
+    let number = cell(by_compatible(root, &["arm,armv8-timer"])?.node, "interrupts", VIRTUAL_NUMBER)?;
     (number < 16).then_some(number + 16)
 }
 
 fn firmware(root: FdtNode<'_>) -> Option<FirmwareCall> {
-    let node = by_compatible(root, &["arm,psci-1.0", "arm,psci-0.2", "arm,psci"])?;
+    let node = by_compatible(root, &["arm,psci-1.0", "arm,psci-0.2", "arm,psci"])?.node;
     match text(node, "method")? {
         "hvc" => Some(FirmwareCall::Hvc),
         "smc" => Some(FirmwareCall::Smc),

@@ -151,6 +151,56 @@ fn gicv3_is_found_and_a_half_described_controller_is_none() {
     assert_eq!(controller(&[0, 0x800_0000, 0, 0x1_0000]).err(), Some(TreeError::NoInterruptController));
 }
 
+/// As the Raspberry Pi 4's tree has it: devices on a bus with addresses of its own, the first serial port
+/// switched off.
+#[test]
+fn addresses_on_a_bus_are_translated() {
+    let found = after(
+        |tree| {
+            tree.root.remove_child("intc@8000000");
+            tree.root.remove_child("pl011@9000000");
+            let serial = |name: &str, at: u32, status: &[u8]| {
+                let properties = [
+                    bytes("compatible", b"arm,pl011\0"),
+                    cells("reg", &[at, 0x200]),
+                    bytes("status", status),
+                ];
+                node(name, properties, [])
+            };
+            let reg = cells("reg", &[0x4004_1000, 0x1000, 0x4004_2000, 0x2000]);
+            let gic = node("interrupt-controller@40041000", [bytes("compatible", b"arm,gic-400\0"), reg], []);
+            let ranges = [0x7e00_0000, 0, 0xfe00_0000, 0x180_0000, 0x4000_0000, 0, 0xff80_0000, 0x80_0000];
+            let soc = [cells("#address-cells", &[1]), cells("#size-cells", &[1]), cells("ranges", &ranges)];
+            let children = [
+                serial("serial@7e201400", 0x7e20_1400, b"disabled\0"),
+                serial("serial@7e201000", 0x7e20_1000, b"okay\0"),
+                gic,
+            ];
+            tree.root.add_child(node("soc", soc, children));
+        },
+        |found| (found.uart, found.interrupts),
+    );
+    let (distributor, cpu_interface) = (range(0xff84_1000, 0x1000), range(0xff84_2000, 0x2000));
+    let expected = (Some(range(0xfe20_1000, 0x200)), InterruptController::V2(distributor, cpu_interface));
+    assert_eq!(found, Ok(expected));
+}
+
+#[test]
+fn a_device_outside_its_bus_is_none() {
+    let found = after(
+        |tree| {
+            tree.root.remove_child("pl011@9000000");
+            let reg = cells("reg", &[0x7fff_ff00, 0x200]);
+            let serial = node("serial@7fffff00", [bytes("compatible", b"arm,pl011\0"), reg], []);
+            let ranges = cells("ranges", &[0x7e00_0000, 0, 0xfe00_0000, 0x200_0000]);
+            let soc = [cells("#address-cells", &[1]), cells("#size-cells", &[1]), ranges];
+            tree.root.add_child(node("soc", soc, [serial]));
+        },
+        |found| found.uart,
+    );
+    assert_eq!(found, Ok(None));
+}
+
 #[test]
 fn an_input_that_ends_before_it_begins_is_none() {
     let input = |start: u32, end: u32| {

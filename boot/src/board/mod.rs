@@ -1,10 +1,16 @@
-//! Boards: what cannot be read from the device tree, as plain data.
+//! Boards: what cannot be read from the device tree, as plain data and a few functions.
 //!
-//! | board | first serial port, before the tree is read | semihosting |
-//! |---|---|---|
-//! | QEMU `virt` | PL011 at 0x0900_0000 | yes |
+//! | board | first serial port, before the tree is read | exit status | end without an emulator |
+//! |---|---|---|---|
+//! | QEMU `virt` | PL011 at 0x0900_0000 | semihosting | waits for ever |
+//! | Raspberry Pi 4 (feature `rpi4`), QEMU `raspi4b` | PL011 at 0xFE20_1000 | semihosting if a boot argument allows it | halt, reset or power-off, as a boot argument says |
 
+#[cfg(feature = "rpi4")]
+mod rpi4;
+#[cfg(not(feature = "rpi4"))]
 mod virt;
+
+use crate::memory::Range;
 
 /// One board.
 pub(crate) struct Board {
@@ -12,16 +18,22 @@ pub(crate) struct Board {
     pub name: &'static str,
     /// The PL011 that is used until the device tree says otherwise, for what goes wrong before that.
     pub early_uart: usize,
-    /// Whether the exit status can be handed to an emulator.
-    pub semihosting: bool,
+    /// Whether the device tree's choice of a serial port counts. Else the early one is the console for good.
+    pub uart_from_tree: bool,
+    /// Device registers that are used before the tree is read, whole pages.
+    pub early_devices: &'static [Range],
+    /// Makes the early port usable, once its registers are mapped.
+    pub prepare: fn(),
+    /// Whether the exit status can be handed to an emulator, going by the boot arguments.
+    pub semihosting: fn() -> bool,
+    /// What to do at the end where it cannot.
+    pub end: fn() -> !,
 }
 
 /// The board this image is for.
 pub(crate) fn this() -> &'static Board {
-    &virt::BOARD
-}
-
-/// Whether the exit status can be handed to an emulator.
-pub(crate) fn has_semihosting() -> bool {
-    this().semihosting
+    #[cfg(feature = "rpi4")]
+    return &rpi4::BOARD;
+    #[cfg(not(feature = "rpi4"))]
+    return &virt::BOARD;
 }

@@ -1,5 +1,17 @@
 //! QEMU's `virt` machine. Everything else about it comes from its device tree.
 
+use magpie::arch::cpu;
+
 use super::Board;
 
-pub(super) static BOARD: Board = Board { name: "virt", early_uart: 0x0900_0000, semihosting: true };
+pub(super) static BOARD: Board = Board {
+    name: "virt",
+    early_uart: 0x0900_0000,
+    uart_from_tree: true,
+    early_devices: &[],
+    prepare: || (),
+    semihosting: || true,
+    end: || loop {
+        cpu::wait_for_interrupt();
+    },
+};

@@ -1,5 +1,6 @@
 //! Runs cargo for what is built for the kernel's target and for the host's unit tests.
 
+use super::board::Board;
 use super::workspace::{TESTS_PACKAGE, root};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -14,6 +15,8 @@ pub const TARGET: &str = "aarch64-unknown-none";
 /// What may be switched on in a build.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Features {
+    /// The board it is for.
+    pub board: Board,
     /// The portable primitives in place of the hand-written exclusives.
     pub portable: bool,
     /// Store-exclusives of the deque and the double swap that fail on demand; in-kernel suites alone.
@@ -77,6 +80,7 @@ pub fn host_tests(package: &str, filter: Option<&str>) -> Command {
 
 /// Runs a build whose compiler messages appear as usual, and collects the programs it made.
 fn run_build(mut command: Command, features: Features, what: &str) -> Result<Vec<Executable>> {
+    command.args(features.board.cargo_arguments());
     if features.portable {
         command.args(["--features", "magpie/portable"]);
     }

@@ -1,9 +1,11 @@
 //! From source to something QEMU can boot: cargo, the workspace's images, and the flat image file.
 
+mod board;
 mod cargo;
 mod image;
 mod workspace;
 
+pub use board::Board;
 pub use cargo::{Executable, Features, TARGET, build_example, build_suites, cargo, host_tests};
 pub use image::{Image, write_flat};
 pub use workspace::{Workspace, root};

@@ -3,7 +3,7 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic` and `wordcount`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount` and `rpi4`.
 
 mod bad_input;
 mod bench;
@@ -14,6 +14,7 @@ mod guest;
 mod idle;
 mod kernel_panic;
 mod reference;
+mod rpi4;
 mod setup;
 mod text;
 mod tool;
@@ -62,6 +63,7 @@ pub fn run_all(workspace: &Workspace, filter: Option<&str>, limit: Duration) -> 
         decode::CASES,
         kernel_panic::CASES,
         wordcount::CASES,
+        rpi4::CASES,
     ];
     let mut tally = Tally::default();
     for (name, case) in groups.into_iter().flatten() {

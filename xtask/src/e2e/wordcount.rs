@@ -41,7 +41,8 @@ fn missing() -> Result<Outcome> {
     Ok(Outcome::Skipped(format!("there is no example '{EXAMPLE}'")))
 }
 
-fn compare(bench: &Bench<'_>, name: &str, text: &[u8], arguments: &[&str]) -> Result<Outcome> {
+/// Counts a text in the guest and on the host.
+pub(super) fn compare(bench: &Bench<'_>, name: &str, text: &[u8], arguments: &[&str]) -> Result<Outcome> {
     if bench.workspace.example(EXAMPLE).is_err() {
         return missing();
     }

@@ -4,6 +4,7 @@
 //! the kernel, its heap and the input file side by side.
 
 use super::Size;
+use crate::build::Board;
 use crate::failure::usage;
 use anyhow::Result;
 use clap::ValueEnum;
@@ -16,6 +17,8 @@ const MAX_CORES_GICV2: u32 = 8;
 const MAX_CORES_GICV3: u32 = 64;
 /// What the kernel needs beside the input.
 const KERNEL_MEMORY: Size = Size::from_mebibytes(64);
+/// The memory of QEMU's `raspi4b`.
+const RASPI4B_MEMORY: Size = Size::from_mebibytes(2048);
 /// Most memory: below 4 GiB of addresses nothing else is in the way, and more is never needed.
 const MAX_MEMORY: Size = Size::from_mebibytes(64 * 1024);
 
@@ -39,8 +42,8 @@ impl fmt::Display for Gic {
 /// An emulated machine that can exist: made by [`Machine::new`] alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// QEMU's name for it.
-    pub name: String,
+    /// The board it emulates.
+    pub board: Board,
     /// How many cores.
     pub cores: u32,
     /// How much memory.
@@ -81,7 +84,7 @@ impl Machine {
             return Err(usage(format!("--memory {memory} is too much; give at most --memory {MAX_MEMORY}")));
         }
         Ok(Self {
-            name: "virt".into(),
+            board: Board::Virt,
             cores,
             memory,
             gic,
@@ -89,6 +92,19 @@ impl Machine {
             cpu: "cortex-a72".into(),
             icount: false,
         })
+    }
+
+    /// QEMU's `raspi4b`, which comes in one shape only.
+    pub fn raspi4b() -> Self {
+        Self {
+            board: Board::Rpi4,
+            cores: 4,
+            memory: RASPI4B_MEMORY,
+            gic: Gic::V2,
+            el2: true,
+            cpu: "cortex-a72".into(),
+            icount: false,
+        }
     }
 
     /// Whether a file can be handed over: it exists, can be read, and fits beside the kernel.
@@ -109,6 +125,13 @@ impl Machine {
         let needed = bytes.saturating_add(KERNEL_MEMORY.bytes());
         if needed <= self.memory.bytes() {
             return Ok(());
+        }
+        if self.board == Board::Rpi4 {
+            return Err(usage(format!(
+                "the input {shown} ({} MiB) does not fit into the board's {} of memory; give a smaller one",
+                bytes >> 20,
+                self.memory
+            )));
         }
         let enough = Size::from_mebibytes((needed >> 20).saturating_add(1).next_power_of_two());
         if enough > MAX_MEMORY {

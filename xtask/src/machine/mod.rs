@@ -2,6 +2,7 @@
 
 mod limits;
 mod qemu;
+mod raspi4b;
 mod run;
 mod size;
 

@@ -1,7 +1,7 @@
 //! QEMU's command line for a guest.
 
 use super::Machine;
-use crate::build::Image;
+use crate::build::{Board, Image};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -27,18 +27,26 @@ pub struct Guest {
 pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
     let machine = &guest.machine;
     let mut command = Command::new(qemu);
-    let virtualization = if machine.el2 { ",virtualization=on" } else { "" };
-    command.arg("-M").arg(format!("{},gic-version={}{virtualization}", machine.name, machine.gic));
-    command.arg("-cpu").arg(&machine.cpu);
-    command.arg("-smp").arg(processors(machine.cores));
+    match machine.board {
+        Board::Virt => {
+            let virtualization = if machine.el2 { ",virtualization=on" } else { "" };
+            command.arg("-M").arg(format!("virt,gic-version={}{virtualization}", machine.gic));
+            command.arg("-cpu").arg(&machine.cpu);
+            command.arg("-smp").arg(processors(machine.cores));
+            // No network: a boot ROM for it is in a package that is often not installed.
+            command.args(["-nic", "none"]);
+        }
+        Board::Rpi4 => {
+            command.args(["-M", "raspi4b", "-smp", "4"]);
+        }
+    }
     command.arg("-m").arg(machine.memory.to_string());
     if machine.icount {
         command.args(["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]);
     } else {
         command.args(["-accel", "tcg,thread=multi"]);
     }
-    // No network: a boot ROM for it is in a package that is often not installed.
-    command.args(["-display", "none", "-nic", "none", "-serial", "stdio", "-monitor", "none"]);
+    command.args(["-display", "none", "-serial", "stdio", "-monitor", "none"]);
     command.args(["-semihosting", "-no-reboot"]);
     command.arg("-kernel").arg(&guest.image.flat);
     if let Some(input) = &guest.input {
@@ -47,8 +55,11 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
     if let Some(tree) = &guest.tree {
         command.arg("-dtb").arg(tree);
     }
-    if !guest.arguments.is_empty() {
-        command.arg("-append").arg(&guest.arguments);
+    // A real board has nobody who takes an exit status, so its image asks first.
+    let allows = if machine.board == Board::Rpi4 { "semihosting" } else { "" };
+    let arguments = [allows, &guest.arguments].join(" ");
+    if !arguments.trim().is_empty() {
+        command.arg("-append").arg(arguments.trim());
     }
     command
 }
@@ -92,8 +103,17 @@ mod tests {
         let machine = Machine::new(4, Size::from_mebibytes(512), None).unwrap();
         assert_eq!(
             line(machine, None, ""),
-            "-M virt,gic-version=2 -cpu cortex-a72 -smp 4 -m 512M -accel tcg,thread=multi -display none -nic none \
+            "-M virt,gic-version=2 -cpu cortex-a72 -smp 4 -nic none -m 512M -accel tcg,thread=multi -display none \
              -serial stdio -monitor none -semihosting -no-reboot -kernel k.img"
+        );
+    }
+
+    #[test]
+    fn the_raspberry_pi() {
+        assert_eq!(
+            line(Machine::raspi4b(), None, "seed=1"),
+            "-M raspi4b -smp 4 -m 2G -accel tcg,thread=multi -display none -serial stdio -monitor none \
+             -semihosting -no-reboot -kernel k.img -append semihosting seed=1"
         );
     }
 
@@ -103,7 +123,7 @@ mod tests {
         machine.el2 = true;
         machine.icount = true;
         let line = line(machine, Some("in.txt"), "seed=1 filter=steal");
-        assert!(line.starts_with("-M virt,gic-version=3,virtualization=on -cpu cortex-a72 -smp 16,sockets=1,clusters=4,cores=4,threads=1 -m 1G"));
+        assert!(line.starts_with("-M virt,gic-version=3,virtualization=on -cpu cortex-a72 -smp 16,sockets=1,clusters=4,cores=4,threads=1 -nic none -m 1G"));
         assert!(line.contains("-accel tcg,thread=single -icount shift=0,sleep=off"));
         assert!(line.ends_with("-kernel k.img -initrd in.txt -append seed=1 filter=steal"));
     }

@@ -4,7 +4,9 @@
 //! thread, which watches the time limit and Ctrl-C. QEMU is killed and waited for whenever this tool leaves
 //! the run in any way, so nothing is left behind.
 
+use super::raspi4b;
 use super::{Guest, guest_command};
+use crate::build::Board;
 use anyhow::{Context, Result};
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
@@ -84,6 +86,13 @@ pub fn interrupted() -> bool {
 
 /// Boots the guest and hands on its serial output as it arrives.
 pub fn run(qemu: &Path, guest: &Guest, on_output: &mut dyn FnMut(&[u8])) -> Result<Run> {
+    let mut guest = guest.clone();
+    if guest.machine.board == Board::Rpi4 && guest.tree.is_none() {
+        let tree = guest.image.flat.with_extension("dtb");
+        raspi4b::write_tree(&tree)?;
+        guest.tree = Some(tree);
+    }
+    let guest = &guest;
     let began = Instant::now();
     let child = guest_command(qemu, guest)
         .stdin(Stdio::null())

@@ -5,7 +5,7 @@
 use super::Tally;
 use super::instructions::check_instructions;
 use super::report::Report;
-use crate::build::{Executable, Features, Image, build_suites, write_flat};
+use crate::build::{Board, Executable, Features, Image, build_suites, write_flat};
 use crate::machine::{Ending, Guest, Machine, run};
 use crate::setup::Qemu;
 use crate::stream::{Decoder, Output, show};
@@ -147,12 +147,13 @@ fn boot(
 }
 
 fn title(suite: &str, machine: &Machine, features: Features) -> String {
+    let board = if machine.board == Board::Virt { "" } else { ", raspi4b" };
     let cores = if machine.cores == 1 { "1 core".to_owned() } else { format!("{} cores", machine.cores) };
     let gic = if machine.cores <= 8 && machine.gic == crate::machine::Gic::V3 { ", GICv3" } else { "" };
-    let el2 = if machine.el2 { ", EL2" } else { "" };
+    let el2 = if machine.el2 && machine.board == Board::Virt { ", EL2" } else { "" };
     let portable = if features.portable { ", portable" } else { "" };
     let forced = if features.forced_failure { ", forced failures" } else { "" };
-    format!("kernel {suite}, {cores}{gic}{el2}{portable}{forced}")
+    format!("kernel {suite}{board}, {cores}{gic}{el2}{portable}{forced}")
 }
 
 /// Says in each failure where it happened.

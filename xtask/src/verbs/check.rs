@@ -38,6 +38,13 @@ pub fn execute(options: &Options) -> Result<u8> {
     if !kernel.is_empty() && !run("lints, kernel", &clippy, &kernel)? {
         bad.push("lints of the kernel's packages");
     }
+    // What only the other board's image has.
+    let boot: Vec<_> = kernel.iter().copied().filter(|package| *package == "magpie-boot").collect();
+    if !boot.is_empty()
+        && !run("lints, Raspberry Pi 4", &[&clippy[..], &["--features", "rpi4"]].concat(), &boot)?
+    {
+        bad.push("lints of boot for the Raspberry Pi 4");
+    }
     if let Some(tests) = tests
         && !run("lints, in-kernel tests", &[&clippy[..], &["--tests"]].concat(), &[tests])?
     {

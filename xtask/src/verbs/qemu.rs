@@ -1,9 +1,9 @@
 //! `cargo xtask qemu`: sets up what is missing, builds an example, boots it on QEMU and shows what it prints.
 
-use crate::build::{Features, Workspace, build_example, write_flat};
+use crate::build::{Board, Features, Workspace, build_example, write_flat};
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, USAGE, usage};
 use crate::machine::{Ending, Gic, Guest, Machine, Size, catch_interrupts, run};
-use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
+use crate::setup::{Install, OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu, ready_target};
 use crate::stream::{Decoder, Notice, Output, show};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -24,24 +24,24 @@ pub struct Options {
     /// The device tree to hand over in place of QEMU's own
     #[arg(long, value_name = "FILE")]
     dtb: Option<PathBuf>,
-    /// How many cores
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    smp: u32,
-    /// How much memory, like 512M or 2G
-    #[arg(long, value_name = "SIZE", default_value = "512M")]
-    memory: Size,
-    /// QEMU's machine
-    #[arg(long, default_value = "virt", value_parser = ["virt"])]
-    machine: String,
+    /// The board to build for and to emulate
+    #[arg(long, default_value_t)]
+    board: Board,
+    /// How many cores [default: 4]
+    #[arg(long, value_name = "N")]
+    smp: Option<u32>,
+    /// How much memory, like 512M or 2G [default: 512M]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<Size>,
     /// The interrupt controller's version [default: 2 up to 8 cores, else 3]
     #[arg(long, value_name = "2|3")]
     gic: Option<Gic>,
     /// Enter the kernel at EL2, as on a board
     #[arg(long)]
     el2: bool,
-    /// QEMU's name of the processor
-    #[arg(long, default_value = "cortex-a72")]
-    cpu: String,
+    /// QEMU's name of the processor [default: cortex-a72]
+    #[arg(long)]
+    cpu: Option<String>,
     /// After how many seconds to end QEMU
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
@@ -65,11 +65,7 @@ pub struct Options {
 /// Runs the verb.
 pub fn execute(options: Options) -> Result<u8> {
     // Everything that can be wrong about the command is said before anything is installed or built.
-    let mut machine = Machine::new(options.smp, options.memory, options.gic)?;
-    machine.name = options.machine;
-    machine.el2 = options.el2;
-    machine.cpu = options.cpu;
-    machine.icount = options.icount;
+    let machine = machine(&options)?;
     if let Some(input) = &options.input {
         machine.check_input(input)?;
     }
@@ -88,8 +84,10 @@ pub fn execute(options: Options) -> Result<u8> {
 
     let install = Install::unless(options.no_install);
     ready_target(install)?;
-    let qemu = Qemu::ready(OLDEST_FOR_VIRT, install)?;
-    let elf = build_example(&options.app, Features { portable: options.portable, ..Features::default() })?;
+    let oldest = if options.board == Board::Rpi4 { OLDEST_FOR_RASPI4B } else { OLDEST_FOR_VIRT };
+    let qemu = Qemu::ready(oldest, install)?;
+    let (board, portable) = (options.board, options.portable);
+    let elf = build_example(&options.app, Features { board, portable, ..Features::default() })?;
     let image = write_flat(&elf)?;
     let guest = Guest {
         machine,
@@ -100,6 +98,32 @@ pub fn execute(options: Options) -> Result<u8> {
         limit: Duration::from_secs(options.timeout),
     };
     show_guest(&qemu, &guest)
+}
+
+/// The machine that the options ask for.
+fn machine(options: &Options) -> Result<Machine> {
+    if options.board == Board::Rpi4 {
+        let fixed = [
+            ("--smp", options.smp.is_some_and(|cores| cores != 4)),
+            ("--memory", options.memory.is_some()),
+            ("--gic", options.gic.is_some()),
+            ("--cpu", options.cpu.is_some()),
+        ];
+        if let Some((option, _)) = fixed.into_iter().find(|(_, given)| *given) {
+            return Err(usage(format!(
+                "{option} cannot be changed with --board rpi4: the board has 4 cores and QEMU gives it 2G"
+            )));
+        }
+        return Ok(Machine { icount: options.icount, ..Machine::raspi4b() });
+    }
+    let memory = options.memory.unwrap_or(Size::from_mebibytes(512));
+    let mut machine = Machine::new(options.smp.unwrap_or(4), memory, options.gic)?;
+    machine.el2 = options.el2;
+    machine.icount = options.icount;
+    if let Some(cpu) = &options.cpu {
+        machine.cpu.clone_from(cpu);
+    }
+    Ok(machine)
 }
 
 /// A device tree begins with a magic number; QEMU's own message about a wrong file says less.

@@ -2,11 +2,11 @@
 //!
 //! The last line printed is always `N passed, N failed` (with `, N skipped` where some were).
 
-use crate::build::{Features, Workspace};
+use crate::build::{Board, Features, Workspace};
 use crate::e2e;
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, usage};
 use crate::machine::{Gic, Machine, Size, catch_interrupts, interrupted};
-use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
+use crate::setup::{Install, OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu, ready_target};
 use crate::testing::{Checker, Depth, KernelTests, Tally, run_host_tests, run_kernel_tests, run_models};
 use anyhow::Result;
 use clap::Args;
@@ -24,8 +24,11 @@ pub struct Options {
     /// Run the end-to-end tests and nothing else
     #[arg(long)]
     e2e: bool,
-    /// Numbers of cores to boot each suite with
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 2, 3, 4, 8, 16])]
+    /// Boot the suites on this board only [default: on virt, and once on the Raspberry Pi 4 with 4 cores]
+    #[arg(long)]
+    board: Option<Board>,
+    /// Numbers of cores to boot each suite with on virt [default: 1,2,3,4,8,16]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
     smp: Vec<u32>,
     /// Run the tests whose name contains this
     #[arg(long, value_name = "SUBSTRING")]
@@ -91,14 +94,24 @@ pub fn execute(options: &Options) -> Result<u8> {
         }
     }
     if let Some(qemu) = &qemu {
-        if !suites.is_empty() && !interrupted() {
+        let arguments = boot_arguments(options);
+        for (board, machines) in [(Board::Virt, &machines), (Board::Rpi4, &vec![Machine::raspi4b()])] {
+            if suites.is_empty() || interrupted() || !is_wanted(options, board) {
+                continue;
+            }
+            if board == Board::Rpi4 && qemu.version < OLDEST_FOR_RASPI4B {
+                let reason = format!("QEMU {} is older than {OLDEST_FOR_RASPI4B}", qemu.version);
+                println!("kernel, raspi4b: skipped: {reason}");
+                total.skipped += suites.len() as u64;
+                continue;
+            }
             total.add(run_kernel_tests(&KernelTests {
                 qemu,
                 suites: &suites,
-                machines: &machines,
-                arguments: &boot_arguments(options),
+                machines,
+                arguments: &arguments,
                 limit: limit(options),
-                features: Features { portable: options.portable, ..Features::default() },
+                features: Features { board, portable: options.portable, ..Features::default() },
                 verbose: options.verbose,
             })?);
         }
@@ -133,13 +146,22 @@ fn finish(total: &Tally, filter: Option<&str>) -> u8 {
     }
 }
 
+/// Without `--board`, the Raspberry Pi is included unless options speak of another machine.
+fn is_wanted(options: &Options, board: Board) -> bool {
+    match options.board {
+        Some(wanted) => wanted == board,
+        None => board == Board::Virt || (options.smp.is_empty() && options.gic.is_none() && !options.el2),
+    }
+}
+
 fn machines(options: &Options) -> Result<Vec<Machine>> {
     let machine = |&cores: &u32| {
         let mut machine = Machine::new(cores, options.memory, options.gic)?;
         machine.el2 = options.el2;
         Ok(machine)
     };
-    options.smp.iter().map(machine).collect()
+    let cores = if options.smp.is_empty() { DEFAULT_CORES } else { &options.smp };
+    cores.iter().map(machine).collect()
 }
 
 /// The suites to run: none for `--host` and `--e2e`.
@@ -155,6 +177,9 @@ fn suites<'a>(options: &Options, workspace: &'a Workspace) -> Result<Vec<&'a str
         None => Ok(all),
     }
 }
+
+/// Numbers of cores to boot each suite with on `virt`.
+const DEFAULT_CORES: &[u32] = &[1, 2, 3, 4, 8, 16];
 
 /// How long a guest may run.
 fn limit(options: &Options) -> Duration {

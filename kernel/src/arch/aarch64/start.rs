@@ -7,6 +7,9 @@
 use core::arch::global_asm;
 use core::mem::offset_of;
 
+use crate::arch::atomic::{AtomicUsize, Ordering};
+use crate::arch::{cpu, mmu};
+
 /// What a core needs before it can run Rust; written by the boot core and cleaned to memory.
 #[repr(C, align(64))]
 pub struct SecondaryStart {
@@ -22,6 +25,12 @@ pub struct SecondaryStart {
 const BLOCK_BYTES: usize = 512;
 /// Distance of the image from the start of memory, the same on every board.
 const TEXT_OFFSET: u64 = 0x20_0000;
+/// Cores that can be told apart by the lowest affinity field, a power of two.
+const SPIN_RECORDS: usize = 64;
+
+/// The records of cores that wait on a spin table, by affinity value.
+#[unsafe(no_mangle)]
+static MAGPIE_SPIN_RECORDS: [AtomicUsize; SPIN_RECORDS] = [const { AtomicUsize::new(0) }; SPIN_RECORDS];
 
 global_asm!(
     r#"
@@ -82,6 +91,16 @@ magpie_secondary:
     mov     x30, xzr
     b       magpie_boot_secondary
 
+    // As magpie_secondary, for cores that wait on a spin table: they come with x0 = 0, so each finds its
+    // record by its number.
+magpie_spin_secondary:
+    mrs     x1, mpidr_el1
+    and     x1, x1, #{spin_records} - 1
+    adrp    x0, MAGPIE_SPIN_RECORDS
+    add     x0, x0, :lo12:MAGPIE_SPIN_RECORDS
+    ldr     x0, [x0, x1, lsl #3]
+    b       magpie_secondary
+
     // Returns at EL1 with SP_EL1, whatever the level was. Changes x0, x1 and x30 only.
 magpie_to_el1:
     mrs     x0, CurrentEL
@@ -134,14 +153,38 @@ magpie_to_el1:
     stack_top = const offset_of!(SecondaryStart, stack_top),
     stack_block = const offset_of!(SecondaryStart, stack_block),
     core = const offset_of!(SecondaryStart, core),
+    spin_records = const SPIN_RECORDS,
 );
 
 unsafe extern "C" {
     /// Where other cores enter; only its address is used.
     fn magpie_secondary();
+    /// Where other cores enter that wait on a spin table.
+    fn magpie_spin_secondary();
 }
 
 /// Where other cores enter.
 pub fn secondary_entry() -> usize {
     magpie_secondary as *const () as usize
+}
+
+/// Releases a core that waits on a spin table: writes the entry address to its slot, and wakes it. Whether it
+/// could: the core's affinity value must be small, for the core finds its record by it.
+///
+/// # Safety
+/// `slot` is the core's slot of the table, mapped as memory. `record` is the address of its [`SecondaryStart`],
+/// which stays, and is cleaned to memory.
+pub unsafe fn release_from_spin_table(slot: usize, affinity: u64, record: usize) -> bool {
+    let Some(place) = usize::try_from(affinity).ok().and_then(|index| MAGPIE_SPIN_RECORDS.get(index)) else {
+        return false;
+    };
+    // Relaxed: the core reads it with its caches off; what orders it is the cleaning to memory.
+    place.store(record, Ordering::Relaxed);
+    mmu::clean(core::ptr::from_ref(place) as usize, size_of::<usize>());
+    let entry = magpie_spin_secondary as *const () as u64;
+    // SAFETY: by contract.
+    unsafe { core::ptr::with_exposed_provenance_mut::<u64>(slot).write_volatile(entry) };
+    mmu::clean(slot, size_of::<u64>());
+    cpu::send_event();
+    true
 }

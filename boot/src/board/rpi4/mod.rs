@@ -1,0 +1,30 @@
+//! The Raspberry Pi 4 (BCM2711), in its low-peripheral mode, and QEMU's `raspi4b`.
+//!
+//! Memory, cores, interrupt controller and timer come from the device tree. What is here is what the firmware
+//! leaves to us: the serial port's pins and speed, and how to switch off.
+
+mod power;
+mod property;
+mod serial;
+
+use magpie::machine;
+
+use super::Board;
+use crate::memory::Range;
+
+/// GPIO, mailbox, serial port and power manager lie in these pages.
+const PERIPHERALS: Range = Range { start: 0xfe00_0000, end: 0xfe20_2000 };
+
+pub(super) static BOARD: Board = Board {
+    name: "rpi4",
+    early_uart: serial::PL011,
+    // The tree's first port may be the one for Bluetooth, and its choice for the console the mini UART, whose
+    // speed follows the processor's.
+    uart_from_tree: false,
+    early_devices: &[PERIPHERALS],
+    prepare: serial::prepare,
+    // A real board has nobody who listens: the instruction would be a fault. So the host tool says when there is
+    // somebody; an end that is asked for comes first.
+    semihosting: || machine::argument("semihosting").is_some() && machine::argument("end").is_none(),
+    end: power::end,
+};

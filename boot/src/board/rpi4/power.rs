@@ -1,0 +1,48 @@
+//! How a run ends on the board: the power manager's watchdog resets it, or switches it off.
+
+use magpie::arch::cpu;
+use magpie::machine;
+
+/// The power manager.
+const POWER_MANAGER: usize = 0xfe10_0000;
+const RESET_CONTROL: usize = POWER_MANAGER + 0x1c;
+const RESET_STATUS: usize = POWER_MANAGER + 0x20;
+const WATCHDOG: usize = POWER_MANAGER + 0x24;
+/// Every write needs it in the upper byte.
+const PASSWORD: u32 = 0x5a00_0000;
+const CONFIGURATION: u32 = 0x30;
+const FULL_RESET: u32 = 0x20;
+/// The partition that the firmware takes to mean: stay off.
+const STAY_OFF: u32 = 0x555;
+/// In units of 16 microseconds.
+const SOON: u32 = 10;
+
+fn read(register: usize) -> u32 {
+    // SAFETY: a register of the board's power manager, mapped before the console was.
+    unsafe { core::ptr::with_exposed_provenance::<u32>(register).read_volatile() }
+}
+
+fn write(register: usize, value: u32) {
+    // SAFETY: as in `read`.
+    unsafe { core::ptr::with_exposed_provenance_mut::<u32>(register).write_volatile(PASSWORD | value) }
+}
+
+/// Ends the run as the boot argument `end` says: `reset`, `off`, or (without one) by waiting for ever.
+pub(super) fn end() -> ! {
+    match machine::argument("end") {
+        Some("reset") => reset(),
+        Some("off") => {
+            write(RESET_STATUS, read(RESET_STATUS) & !0xff00_0000 | STAY_OFF);
+            reset();
+        }
+        _ => {}
+    }
+    loop {
+        cpu::wait_for_interrupt();
+    }
+}
+
+fn reset() {
+    write(WATCHDOG, SOON);
+    write(RESET_CONTROL, read(RESET_CONTROL) & !0xff00_0000 & !CONFIGURATION | FULL_RESET);
+}

@@ -1,0 +1,49 @@
+//! The Raspberry Pi 4's image on QEMU's `raspi4b`: the same application, the same results, the board's own ways
+//! to end.
+
+use super::tool::{Said, tool};
+use super::{Bench, Case, Outcome, text, wordcount};
+use crate::setup::{OLDEST_FOR_RASPI4B, Qemu};
+use anyhow::Result;
+
+pub const CASES: &[Case] = &[
+    ("rpi4::counts_words_as_the_host_does", |bench| with_raspi4b(bench, counts_words)),
+    ("rpi4::switches_itself_off", |bench| with_raspi4b(bench, |bench| ends(bench, "end=off"))),
+    ("rpi4::resets_itself", |bench| with_raspi4b(bench, |bench| ends(bench, "end=reset"))),
+    ("rpi4::says_that_the_machine_is_what_it_is", refuses_other_machines),
+];
+
+fn with_raspi4b(bench: &Bench<'_>, case: fn(&Bench<'_>) -> Result<Outcome>) -> Result<Outcome> {
+    match Qemu::find() {
+        Some(qemu) if qemu.version >= OLDEST_FOR_RASPI4B => case(bench),
+        Some(qemu) => {
+            Ok(Outcome::Skipped(format!("QEMU {} is older than {OLDEST_FOR_RASPI4B}", qemu.version)))
+        }
+        None => Ok(Outcome::Skipped("there is no QEMU".into())),
+    }
+}
+
+fn boot(bench: &Bench<'_>, words: &[&str]) -> Result<Said> {
+    let mut command = tool()?;
+    command.args(["qemu", "--board", "rpi4", "--no-install"]).args(words);
+    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
+    Said::of(command)
+}
+
+fn counts_words(bench: &Bench<'_>) -> Result<Outcome> {
+    wordcount::compare(bench, "rpi4", &text::large_text(4 << 20), &["--board", "rpi4"])
+}
+
+/// QEMU leaves by itself when the power manager is told to; `-no-reboot` makes a reset an end, too.
+fn ends(bench: &Bench<'_>, how: &str) -> Result<Outcome> {
+    let said = boot(bench, &["hello", "--append", how])?;
+    said.expect_status(0)?.expect_line("hello from core 3")?;
+    Ok(Outcome::Passed)
+}
+
+fn refuses_other_machines(bench: &Bench<'_>) -> Result<Outcome> {
+    for words in [["--smp", "2"], ["--memory", "1G"], ["--gic", "3"]] {
+        boot(bench, &words)?.expect_status(2)?.expect_error("cannot be changed with --board rpi4")?;
+    }
+    Ok(Outcome::Passed)
+}
