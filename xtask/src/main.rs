@@ -1,6 +1,7 @@
 //! Magpie's host tool. Run it as `cargo xtask`; `cargo xtask help` lists the verbs.
 
 mod build;
+mod card;
 mod e2e;
 mod failure;
 mod figures;
@@ -33,6 +34,10 @@ enum Verb {
     Bench(verbs::bench::Options),
     /// Run the proofs: model checkers with every mutant, litmus tests, miri, ThreadSanitizer
     Verify(verbs::verify::Options),
+    /// Make the image of a bootable SD card
+    Image(verbs::image::Options),
+    /// Write an SD card, or copy the files onto one that is mounted
+    Flash(verbs::flash::Options),
     /// Check formatting and lints, warnings denied
     Check(verbs::check::Options),
     /// Print what this machine has and lacks
@@ -48,6 +53,8 @@ fn main() -> ExitCode {
         Verb::Test(options) => verbs::test::execute(&options),
         Verb::Bench(options) => verbs::bench::execute(&options),
         Verb::Verify(options) => verbs::verify::execute(&options),
+        Verb::Image(options) => verbs::image::execute(&options),
+        Verb::Flash(options) => verbs::flash::execute(&options),
         Verb::Check(options) => verbs::check::execute(&options),
         Verb::Doctor => verbs::doctor::execute(),
         Verb::Decode(options) => verbs::decode::execute(&options),

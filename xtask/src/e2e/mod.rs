@@ -3,11 +3,12 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount` and `rpi4`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `rpi4` and `card`.
 
 mod bad_input;
 mod bench;
 mod boot;
+mod card;
 mod decode;
 mod fixture;
 mod guest;
@@ -64,6 +65,7 @@ pub fn run_all(workspace: &Workspace, filter: Option<&str>, limit: Duration) -> 
         kernel_panic::CASES,
         wordcount::CASES,
         rpi4::CASES,
+        card::CASES,
     ];
     let mut tally = Tally::default();
     for (name, case) in groups.into_iter().flatten() {

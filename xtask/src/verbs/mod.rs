@@ -4,6 +4,8 @@ pub mod bench;
 pub mod check;
 pub mod decode;
 pub mod doctor;
+pub mod flash;
+pub mod image;
 pub mod qemu;
 pub mod runner;
 pub mod test;

@@ -1,0 +1,144 @@
+//! Images of SD cards, read back with mtools, which has nothing in common with what wrote them; and what is refused.
+//!
+//! The firmware's files are stand-ins here: they are put on the card and read back, not run.
+
+use super::tool::{Said, tool};
+use super::{Bench, Case, Outcome};
+use crate::build::{Board, Features, Image, build_example, write_flat};
+use crate::machine::{Ending, Guest, Machine, run};
+use crate::setup::{OLDEST_FOR_RASPI4B, Qemu};
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub const CASES: &[Case] = &[
+    ("card::mtools_finds_the_files_and_the_kernel_boots", image),
+    ("card::copied_into_a_folder", copied),
+    ("card::missing_firmware_is_named", missing_firmware),
+    ("card::what_is_no_card_is_not_written", no_card),
+];
+
+const EXAMPLE: &str = "hello";
+const FIRMWARE: [&str; 3] = ["start4.elf", "fixup4.dat", "bcm2711-rpi-4-b.dtb"];
+/// Where the partition begins, for mtools.
+const PARTITION: &str = "@@1048576";
+
+fn firmware(bench: &Bench<'_>) -> Result<PathBuf> {
+    let folder = bench.folder.join("firmware");
+    fs::create_dir_all(&folder).context("cannot make a folder for the firmware")?;
+    for (seed, name) in FIRMWARE.into_iter().enumerate() {
+        let content: Vec<u8> = (0..70_000 + seed * 1000).map(|i| (i * 13 + seed) as u8).collect();
+        fs::write(folder.join(name), content).context("cannot write the firmware's stand-in")?;
+    }
+    Ok(folder)
+}
+
+fn make(bench: &Bench<'_>, verb: &str, more: &[&str]) -> Result<Said> {
+    let folder = firmware(bench)?;
+    let mut command = tool()?;
+    command.args([verb, EXAMPLE, "--board", "rpi4", "--no-install", "--firmware"]).arg(&folder).args(more);
+    Said::of(command)
+}
+
+fn image(bench: &Bench<'_>) -> Result<Outcome> {
+    if Command::new("mcopy").arg("--version").output().is_err() {
+        return Ok(Outcome::Skipped("mtools are not installed".into()));
+    }
+    let (card, input) = (bench.folder.join("card.img"), bench.folder.join("card-input.txt"));
+    fs::write(&input, "some words to count\n").context("cannot write the input")?;
+    let words = ["--input", &input.to_string_lossy(), "--output", &card.to_string_lossy()];
+    make(bench, "image", &words)?.expect_status(0)?;
+
+    for name in FIRMWARE {
+        let wanted = fs::read(bench.folder.join("firmware").join(name)).context("the stand-in is gone")?;
+        ensure!(on_card(bench, &card, name)? == wanted, "{name} is not what was given");
+    }
+    ensure!(on_card(bench, &card, "input")? == fs::read(&input)?, "the input is not what was given");
+    let configuration = String::from_utf8(on_card(bench, &card, "config.txt")?)?;
+    for line in
+        ["arm_64bit=1", "kernel=kernel8.img", "kernel_address=0x200000", "initramfs input followkernel"]
+    {
+        ensure!(configuration.lines().any(|found| found == line), "{line} is missing in:\n{configuration}");
+    }
+    let kernel = on_card(bench, &card, "kernel8.img")?;
+    fs::remove_file(&card).context("cannot remove the image")?;
+    boot(bench, &kernel)
+}
+
+/// A file of the card, by mtools.
+fn on_card(bench: &Bench<'_>, card: &Path, name: &str) -> Result<Vec<u8>> {
+    let out = bench.folder.join("from-card");
+    let image = format!("{}{PARTITION}", card.display());
+    let mut command = Command::new("mcopy");
+    command.args(["-n", "-o", "-i", &image, &format!("::{name}")]).arg(&out);
+    let output = command.output().context("mcopy cannot be started")?;
+    ensure!(output.status.success(), "mcopy {name}: {}", String::from_utf8_lossy(&output.stderr));
+    fs::read(&out).context("mcopy has left no file")
+}
+
+/// The very bytes that were on the card.
+fn boot(bench: &Bench<'_>, kernel: &[u8]) -> Result<Outcome> {
+    let Some(qemu) = Qemu::find().filter(|qemu| qemu.version >= OLDEST_FOR_RASPI4B) else {
+        return Ok(Outcome::Skipped(
+            "the card was read back, but this QEMU has no raspi4b to boot it".into(),
+        ));
+    };
+    let elf = build_example(EXAMPLE, Features { board: Board::Rpi4, ..Features::default() })?;
+    ensure!(
+        fs::read(&write_flat(&elf)?.flat)? == kernel,
+        "the kernel on the card is not the one that was built"
+    );
+    let flat = bench.folder.join("kernel8.img");
+    fs::write(&flat, kernel).context("cannot write the kernel")?;
+    let guest = Guest {
+        machine: Machine::raspi4b(),
+        image: Image { elf, flat },
+        input: None,
+        tree: None,
+        arguments: String::new(),
+        limit: bench.limit,
+    };
+    let mut heard = Vec::new();
+    let ended = run(&qemu.path, &guest, &mut |bytes| heard.extend_from_slice(bytes))?;
+    let heard = String::from_utf8_lossy(&heard);
+    ensure!(ended.ending == Ending::Status(0), "{:?}\n{heard}", ended.ending);
+    ensure!(heard.contains("hello from core 3"), "{heard}");
+    Ok(Outcome::Passed)
+}
+
+fn copied(bench: &Bench<'_>) -> Result<Outcome> {
+    let folder = bench.folder.join("mounted");
+    fs::create_dir_all(&folder).context("cannot make a folder")?;
+    make(bench, "flash", &["--dir", &folder.to_string_lossy()])?.expect_status(0)?;
+    for name in FIRMWARE.into_iter().chain(["kernel8.img", "config.txt"]) {
+        ensure!(folder.join(name).is_file(), "{name} was not copied");
+    }
+    fs::remove_dir_all(&folder).context("cannot remove the folder")?;
+    Ok(Outcome::Passed)
+}
+
+fn missing_firmware(bench: &Bench<'_>) -> Result<Outcome> {
+    let folder = bench.folder.join("no-firmware");
+    fs::create_dir_all(&folder).context("cannot make a folder")?;
+    fs::write(folder.join(FIRMWARE[0]), "x").context("cannot write the firmware's stand-in")?;
+    let mut command = tool()?;
+    command.args(["image", EXAMPLE, "--no-install", "--firmware"]).arg(&folder);
+    let said = Said::of(command)?;
+    said.expect_status(2)?.expect_error("fixup4.dat, bcm2711-rpi-4-b.dtb not found")?;
+    said.expect_error("github.com/raspberrypi/firmware")?;
+    Ok(Outcome::Passed)
+}
+
+fn no_card(bench: &Bench<'_>) -> Result<Outcome> {
+    let file = bench.folder.join("precious");
+    fs::write(&file, "precious").context("cannot write a file")?;
+    let shown = file.to_string_lossy();
+    make(bench, "flash", &["--device", &shown, "--yes"])?
+        .expect_status(2)?
+        .expect_error("no block device")?;
+    ensure!(fs::read(&file)? == b"precious", "the file was written to");
+    make(bench, "flash", &["--device", "/dev/nonesuch"])?.expect_status(2)?.expect_error("there is no")?;
+    make(bench, "flash", &[])?.expect_status(2)?;
+    Ok(Outcome::Passed)
+}
