@@ -6,6 +6,7 @@ mod e2e;
 mod failure;
 mod figures;
 mod machine;
+mod serial;
 mod setup;
 mod stream;
 mod testing;
@@ -38,6 +39,10 @@ enum Verb {
     Image(verbs::image::Options),
     /// Write an SD card, or copy the files onto one that is mounted
     Flash(verbs::flash::Options),
+    /// Show what a board says over its serial port, decoded
+    Monitor(verbs::monitor::Options),
+    /// Hand a kernel to the chain loader on a board, and show what it says
+    Push(verbs::push::Options),
     /// Check formatting and lints, warnings denied
     Check(verbs::check::Options),
     /// Print what this machine has and lacks
@@ -55,6 +60,8 @@ fn main() -> ExitCode {
         Verb::Verify(options) => verbs::verify::execute(&options),
         Verb::Image(options) => verbs::image::execute(&options),
         Verb::Flash(options) => verbs::flash::execute(&options),
+        Verb::Monitor(options) => verbs::monitor::execute(&options),
+        Verb::Push(options) => verbs::push::execute(&options),
         Verb::Check(options) => verbs::check::execute(&options),
         Verb::Doctor => verbs::doctor::execute(),
         Verb::Decode(options) => verbs::decode::execute(&options),

@@ -52,6 +52,29 @@ pub fn build_example(name: &str, features: Features) -> Result<PathBuf> {
         .with_context(|| format!("the package {name} builds no program {name}"))
 }
 
+/// The chain loader's package.
+pub const LOADER: &str = "loader";
+
+/// Builds the chain loader, which is linked by a script of its own.
+pub fn build_loader() -> Result<PathBuf> {
+    let mut command = cargo();
+    command.args([
+        "build",
+        "--release",
+        "--target",
+        TARGET,
+        "--package",
+        LOADER,
+        "--target-dir",
+        "target/loader",
+    ]);
+    // In place of the flags that every other image is linked with.
+    command.env("RUSTFLAGS", "-Clink-arg=-Tloader/loader.ld");
+    let built = run_build(command, Features::default(), LOADER)?;
+    let found = built.into_iter().find(|executable| executable.name == LOADER);
+    found.map(|executable| executable.path).context("the loader's package builds no program")
+}
+
 /// Builds in-kernel suites (all of them when none is named).
 pub fn build_suites(names: &[&str], features: Features) -> Result<Vec<Executable>> {
     let mut command = cargo();

@@ -6,6 +6,8 @@ mod image;
 mod workspace;
 
 pub use board::Board;
-pub use cargo::{Executable, Features, TARGET, build_example, build_suites, cargo, host_tests};
+pub use cargo::{
+    Executable, Features, LOADER, TARGET, build_example, build_loader, build_suites, cargo, host_tests,
+};
 pub use image::{Image, write_flat};
 pub use workspace::{Workspace, root};

@@ -1,12 +1,12 @@
 //! The files on a card: the kernel, the input, what the firmware is to do with them, and the firmware.
 
 use super::firmware;
-use crate::build::{Board, Features, Workspace, build_example, write_flat};
+use crate::build::{Board, Features, LOADER, Workspace, build_example, build_loader, write_flat};
 use crate::failure::usage;
 use crate::setup::Install;
 use anyhow::{Context, Result};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The kernel's name on the card.
 pub const KERNEL: &str = "kernel8.img";
@@ -32,7 +32,8 @@ pub fn gather(
     install: Install,
 ) -> Result<Contents> {
     // What can be missing is looked for before anything is built.
-    let own = workspace.example(app)?.join("input.txt");
+    let is_loader = app == LOADER;
+    let own = if is_loader { PathBuf::new() } else { workspace.example(app)?.join("input.txt") };
     let input = input.or_else(|| own.exists().then_some(own.as_path()));
     let input = input
         .map(|path| {
@@ -42,7 +43,11 @@ pub fn gather(
         })
         .transpose()?;
     let firmware = firmware::find(workspace, firmware_folder, install)?;
-    let elf = build_example(app, Features { board: Board::Rpi4, ..Features::default() })?;
+    let elf = if is_loader {
+        build_loader()?
+    } else {
+        build_example(app, Features { board: Board::Rpi4, ..Features::default() })?
+    };
     let flat = write_flat(&elf)?.flat;
     let kernel = fs::read(&flat).with_context(|| format!("cannot read {}", flat.display()))?;
     Ok(assemble(kernel, input, firmware))

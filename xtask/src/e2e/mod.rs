@@ -3,7 +3,7 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `rpi4` and `card`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `rpi4`, `card`, `push` and `monitor`.
 
 mod bad_input;
 mod bench;
@@ -14,6 +14,8 @@ mod fixture;
 mod guest;
 mod idle;
 mod kernel_panic;
+mod monitor;
+mod push;
 mod reference;
 mod rpi4;
 mod setup;
@@ -66,6 +68,8 @@ pub fn run_all(workspace: &Workspace, filter: Option<&str>, limit: Duration) -> 
         wordcount::CASES,
         rpi4::CASES,
         card::CASES,
+        push::CASES,
+        monitor::CASES,
     ];
     let mut tally = Tally::default();
     for (name, case) in groups.into_iter().flatten() {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// What goes onto a card.
 #[derive(Args)]
 pub struct Card {
-    /// The example to put on the card: a package below examples/
+    /// The example to put on the card: a package below examples/, or `loader`, which takes kernels by `push`
     #[arg(default_value = "wordcount")]
     pub app: String,
     /// The board

@@ -6,6 +6,8 @@ pub mod decode;
 pub mod doctor;
 pub mod flash;
 pub mod image;
+pub mod monitor;
+pub mod push;
 pub mod qemu;
 pub mod runner;
 pub mod test;

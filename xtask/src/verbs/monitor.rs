@@ -1,0 +1,74 @@
+//! `cargo xtask monitor`: shows what a board says over its serial port, decoded as for QEMU.
+
+use crate::failure::{FAILURE, SUCCESS, usage};
+use crate::machine::{catch_interrupts, interrupted};
+use crate::serial::port::{self, Port};
+use crate::serial::watch::{Event, WhenGone, watch};
+use crate::stream::{Decoder, Notice, Output, show};
+use anyhow::{Context, Result};
+use clap::Args;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The line to a board.
+#[derive(Args)]
+pub struct Line {
+    /// The serial port, like /dev/ttyUSB0; unix:PATH is an emulator's socket
+    #[arg(long, value_name = "PORT")]
+    pub port: String,
+    /// Bits in a second
+    #[arg(long, default_value_t = 115_200)]
+    pub baud: u32,
+    /// End when the port vanishes, in place of waiting for it
+    #[arg(long)]
+    pub once: bool,
+}
+
+/// What `cargo xtask monitor` accepts.
+#[derive(Args)]
+pub struct Options {
+    #[command(flatten)]
+    line: Line,
+    /// The ELF of the image that runs on the board
+    #[arg(long)]
+    elf: PathBuf,
+}
+
+/// Runs the verb.
+pub fn execute(options: &Options) -> Result<u8> {
+    if !options.elf.is_file() {
+        return Err(usage(format!(
+            "there is no ELF {}; give the one the image was made from",
+            options.elf.display()
+        )));
+    }
+    catch_interrupts()?;
+    let port = port::open_now(&options.line.port, options.line.baud)?;
+    eprintln!("xtask: listening to {}; Ctrl-C ends it", options.line.port);
+    follow(port, &options.line, &options.elf)
+}
+
+/// Shows what comes from an open port, until Ctrl-C, or until it vanishes if that is wanted. A kernel that has
+/// panicked makes that a failure.
+pub fn follow(port: Box<dyn Port>, line: &Line, elf: &Path) -> Result<u8> {
+    let mut decoder = Decoder::for_elf(elf)?;
+    let mut out = io::stdout().lock();
+    let mut written = Ok(());
+    let mut panicked = false;
+    let mut sink = |output: Output| {
+        panicked |= matches!(output, Output::Notice(Notice::Panic(_)));
+        if written.is_ok() {
+            written = show(&output, &mut out);
+        }
+    };
+    let on_event = |event| match event {
+        Event::Gone => eprintln!("xtask: {} is gone", line.port),
+        Event::Back => eprintln!("xtask: {} is back", line.port),
+    };
+    let when_gone = if line.once { WhenGone::End } else { WhenGone::Wait };
+    let reopen = || port::open(&line.port, line.baud);
+    watch(port, when_gone, reopen, |bytes| decoder.push(bytes, &mut sink), on_event, interrupted);
+    decoder.finish(&mut sink);
+    written.context("cannot write the output")?;
+    Ok(if panicked { FAILURE } else { SUCCESS })
+}

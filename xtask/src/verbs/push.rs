@@ -1,0 +1,59 @@
+//! `cargo xtask push`: builds an example, hands it to the chain loader on a board, and shows what it says.
+
+use super::monitor::{Line, follow};
+use crate::build::{Board, Features, Workspace, build_example, write_flat};
+use crate::failure::usage;
+use crate::machine::{catch_interrupts, interrupted};
+use crate::serial::{port, push};
+use crate::setup::{Install, ready_target};
+use anyhow::{Context, Result};
+use clap::Args;
+use std::fs;
+use std::time::Duration;
+
+/// What `cargo xtask push` accepts.
+#[derive(Args)]
+pub struct Options {
+    /// The example to run: a package below examples/
+    #[arg(default_value = "wordcount")]
+    app: String,
+    #[command(flatten)]
+    line: Line,
+    /// The board
+    #[arg(long, default_value_t = Board::Rpi4)]
+    board: Board,
+    /// How many seconds to wait for the loader
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    wait: u64,
+    /// Never install anything: stop with status 2 when something is missing
+    #[arg(long)]
+    no_install: bool,
+}
+
+/// Runs the verb.
+pub fn execute(options: &Options) -> Result<u8> {
+    if options.board != Board::Rpi4 {
+        return Err(usage("only --board rpi4 has a loader; for virt use: cargo xtask qemu"));
+    }
+    Workspace::load()?.example(&options.app)?;
+    ready_target(Install::unless(options.no_install))?;
+    let elf = build_example(&options.app, Features { board: Board::Rpi4, ..Features::default() })?;
+    let flat = write_flat(&elf)?.flat;
+    let kernel = fs::read(&flat).with_context(|| format!("cannot read {}", flat.display()))?;
+    catch_interrupts()?;
+    let mut port = port::open_now(&options.line.port, options.line.baud)?;
+    eprintln!(
+        "xtask: waiting for the loader on {}; reset the board now if it runs something else",
+        options.line.port
+    );
+    let mut shown = 0;
+    let mut progress = |done: usize| {
+        let tenth = done * 10 / kernel.len().max(1);
+        if tenth > shown {
+            shown = tenth;
+            eprintln!("xtask: {} %", tenth * 10);
+        }
+    };
+    push::push(&mut *port, &kernel, Duration::from_secs(options.wait), &mut progress, &interrupted)?;
+    follow(port, &options.line, &elf)
+}
