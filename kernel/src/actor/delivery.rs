@@ -38,6 +38,8 @@ pub(super) struct Tally {
 /// The caller is the activation that the batch belongs to.
 pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64, tally: &mut Tally) -> Delivered {
     let mut left = *budget;
+    // Of the envelopes taken from the budget, those that took the slow way; it counts for itself.
+    let mut slow = 0;
     let outcome = loop {
         let Some(envelope) = batch.current() else { break Delivered::All };
         if left == 0 {
@@ -49,6 +51,7 @@ pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64, tally: &mut Tally)
         // SAFETY: cells are never unmapped. The acquire in it pairs with re-attaching on another core.
         let word = unsafe { cell.as_ref() }.word();
         if word != expected {
+            slow += 1;
             // SAFETY: as above.
             match unsafe { deliver_slowly(batch, envelope, cell, expected, tally) } {
                 Some(bytes) => batch.advance(envelope, bytes),
@@ -59,13 +62,13 @@ pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64, tally: &mut Tally)
         // SAFETY: the actor is alive and attached, and its mailbox is being processed by this worker
         // alone, so this core alone runs it.
         let result = unsafe { Envelope::ask(envelope, Request::Deliver) };
-        tally.handled += 1;
         if result & OUTCOME_MASK != 0 {
             after(batch, envelope, cell, expected, result, tally);
         } else {
             batch.advance(envelope, result);
         }
     };
+    tally.handled += *budget - left - slow;
     *budget = left;
     outcome
 }

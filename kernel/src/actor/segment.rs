@@ -68,10 +68,17 @@ impl Segment {
         self.users.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Whether the caller is the only one who reads it.
+    #[inline(always)]
+    pub fn is_read_by_one(&self) -> bool {
+        // Acquire: pairs with the other readers' release below.
+        self.users.load(Ordering::Acquire) == 1
+    }
+
     /// The caller reads it no more. Whether it was the last, who may reuse or free it.
     pub(super) fn release(&self) -> bool {
-        // Acquire: pairs with the other readers' release below. The common case is one reader.
-        if self.users.load(Ordering::Acquire) == 1 {
+        // The common case is one reader.
+        if self.is_read_by_one() {
             return true;
         }
         // AcqRel: our reading is over before the last one frees it.

@@ -114,10 +114,15 @@ impl Shared {
         *unsafe { Box::from_raw(workers) }
     }
 
-    /// Mail has come for an empty mailbox, and was counted. The caller holds its lock.
+    /// Mail has come for an empty mailbox, and was counted; or a worker has put it down, and there is mail. While a
+    /// worker has it in hand nobody is told: that worker looks when it puts it down.
     #[inline(always)]
     pub(super) fn notify(&self, mailbox: &Mailbox) {
+        // A full barrier is in here.
         let place = owner::after_first_message(mailbox);
+        if mailbox.is_left_to_holder() {
+            return;
+        }
         if let Some(worker) = self.workers().get(usize::from(place.worker)) {
             worker.hint(usize::from(place.offset));
             worker.wake_if_idle();

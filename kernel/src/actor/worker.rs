@@ -52,6 +52,8 @@ pub(super) struct Worker {
     pub shared: Arc<Shared>,
     pub index: usize,
     core: CoreId,
+    /// That core's counters.
+    statistics: &'static WorkerStatistics,
     /// The slots that it goes through.
     pub range: Range,
     /// Set while it waits to be woken; whoever clears it wakes it.
@@ -88,6 +90,7 @@ impl Worker {
             shared,
             index,
             core,
+            statistics: stats::worker(core),
             idle: AtomicBool::new(true),
             hints: AtomicU64::new(0),
             dry_since: AtomicU64::new(0),
@@ -146,12 +149,14 @@ impl Worker {
 
     /// How many of its mailboxes have mail. From any core; may be old.
     pub(super) fn mailboxes_with_mail(&self) -> u32 {
-        let with_mail = |offset: &usize| {
-            // SAFETY: mailboxes are never freed.
-            let mailbox = unsafe { self.shared.table.at(self.range.first + *offset).as_ref() };
-            mailbox.is_some_and(|mailbox| mailbox.waiting() > 0)
-        };
+        let with_mail = |offset: &usize| self.at(*offset).is_some_and(|mailbox| mailbox.waiting() > 0);
         (0..self.range.slots).filter(with_mail).count() as u32
+    }
+
+    /// The mailbox in one of its slots, for whoever looks; `None` while it is being swapped.
+    fn at(&self, offset: usize) -> Option<&'static Mailbox> {
+        // SAFETY: mailboxes are never freed.
+        unsafe { self.shared.table.at(self.range.first + offset).as_ref() }
     }
 
     /// Whether a batch is in hand; may be old.
@@ -251,7 +256,7 @@ impl Worker {
             _ => self.hints.swap(0, Ordering::Acquire),
         };
         if round == 0 {
-            for offset in (0..self.range.slots).filter(|&offset| self.own(offset).waiting() > 0) {
+            for offset in (0..self.range.slots).filter(|&offset| self.own(offset).is_ripe()) {
                 round |= 1 << (offset % HINTS);
             }
         }
@@ -287,8 +292,8 @@ impl Worker {
 
     /// Takes what is in a mailbox, if no other worker has a batch from it.
     fn gulp(&self, mailbox: &'static Mailbox, batch: &Batch) -> bool {
-        let here = PreemptGuard::new();
-        let statistics = Self::statistics(&here);
+        let _here = PreemptGuard::new();
+        let statistics = self.statistics;
         // SAFETY: this is the worker's turn; preemption is off.
         let private = unsafe { self.private() };
         let Some(spare) = private.spare.take().or_else(|| Segment::new(self.shared.segment_bytes)) else {
@@ -297,12 +302,7 @@ impl Worker {
         };
         match mailbox.gulp(spare) {
             GulpResult::Taken(gulp, messages) => {
-                statistics.gulps.bump();
-                statistics.messages_sent.add(u64::from(messages));
-                statistics.gulp_sizes.record(messages);
-                if stats::timing() {
-                    statistics.residence.record(mailbox.waited_ticks());
-                }
+                Self::count_gulp(mailbox, messages, statistics);
                 batch.begin(mailbox, gulp);
                 true
             }
@@ -319,9 +319,57 @@ impl Worker {
         }
     }
 
+    /// A batch was handled, and its mailbox has mail again: takes that at once, if nothing else waits for this
+    /// worker, in exchange for the segment that the batch lay in. How many messages. Preemption is off.
+    #[inline(always)]
+    fn gulp_again(&self, mailbox: &'static Mailbox, batch: &Batch) -> Option<u32> {
+        // SAFETY: this is the worker's turn.
+        let private = unsafe { self.private() };
+        // Relaxed: who comes a moment later is seen after the next batch.
+        if private.round.get() != 0 || self.hints.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        let segment = batch.segment()?;
+        // SAFETY: the segment is the batch's; all envelopes in it were delivered.
+        let emptied = unsafe { segment.as_ref() };
+        // A chain, or a segment that grew, is `reclaim`'s business; so is one that a suspended behaviour still
+        // reads. One that is neither is as good as new: what it says of its use is written when it is sealed.
+        let is_plain = emptied.next.is_null() && emptied.capacity_bytes() <= self.shared.segment_bytes;
+        if !is_plain || !emptied.is_read_by_one() {
+            return None;
+        }
+        let (gulp, messages) = mailbox.gulp_again(segment);
+        // SAFETY: the chain was gulped, so it is the batch's.
+        batch.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
+        Some(messages)
+    }
+
+    #[inline(always)]
+    fn count_gulp(mailbox: &Mailbox, messages: u32, statistics: &WorkerStatistics) {
+        statistics.gulps.bump();
+        statistics.messages_sent.add(u64::from(messages));
+        statistics.gulp_sizes.record(messages);
+        if stats::timing() {
+            statistics.residence.record(mailbox.waited_ticks());
+        }
+    }
+
+    /// Counts gulps of one message each.
+    #[inline(always)]
+    fn count_singles(statistics: &WorkerStatistics, singles: u64) {
+        if singles > 0 {
+            statistics.gulps.add(singles);
+            statistics.messages_sent.add(singles);
+            statistics.gulp_sizes.record_many(1, singles);
+        }
+    }
+
     /// Delivers the batch in hand, as far as the budget goes.
     fn run_batch(&self, batch: &Batch, budget: &mut u64) -> Turn {
         self.shared.call_thief(self);
+        // Gulps of one message that followed without the mailbox being put down, not counted yet.
+        let mut singles = 0;
+        let timing = stats::timing();
         loop {
             let mut tally = Tally::default();
             // From here to `disarm` the interrupt may split the batch.
@@ -331,21 +379,39 @@ impl Worker {
             let here = PreemptGuard::new();
             batch.disarm();
             if batch.is_split() {
+                // Wherever it runs by now.
+                Self::count_singles(Self::statistics(&here), singles);
                 note(&self.shared, &tally, &here);
                 drop(here);
                 return Turn::Over(detach::finish_detached(NonNull::from(batch)));
             }
-            note(&self.shared, &tally, &here);
-            match delivered {
-                Delivered::OutOfBudget | Delivered::Blocked => return Turn::Over(Step::Yield),
-                Delivered::All => {
-                    if self.next_segment(batch) {
-                        continue;
-                    }
-                    batch.mailbox().done();
-                    return Turn::GoOn;
-                }
+            // The worker's own turn is always on its core.
+            let statistics = self.statistics;
+            note_at(&self.shared, &tally, statistics, &here);
+            if delivered != Delivered::All {
+                Self::count_singles(statistics, singles);
+                return Turn::Over(Step::Yield);
             }
+            let mailbox = batch.mailbox();
+            if mailbox.waiting() > 0
+                && *budget > 0
+                && let Some(messages) = self.gulp_again(mailbox, batch)
+            {
+                if messages == 1 && !timing {
+                    singles += 1;
+                } else {
+                    Self::count_gulp(mailbox, messages, statistics);
+                }
+                continue;
+            }
+            if self.next_segment(batch) {
+                continue;
+            }
+            if mailbox.done() {
+                self.shared.notify(mailbox);
+            }
+            Self::count_singles(statistics, singles);
+            return Turn::GoOn;
         }
     }
 
@@ -373,12 +439,13 @@ impl Worker {
         self.idle.store(true, Ordering::Relaxed);
         // Pairs with the barrier in `notify`.
         barrier::full();
-        if self.mailboxes_with_mail() == 0 && !self.shared.is_stopping() {
+        // What another worker has in hand it will tell of when it puts it down.
+        let none_is_ripe = !(0..self.range.slots).any(|offset| self.at(offset).is_some_and(Mailbox::is_ripe));
+        if none_is_ripe && !self.shared.is_stopping() {
             return true;
         }
         // Relaxed: a waker that was faster has only woken it once more.
         self.idle.store(false, Ordering::Relaxed);
-        // A mailbox in which another worker still has a batch cannot be gulped now; let others run.
         false
     }
 
@@ -441,11 +508,22 @@ impl Drop for Worker {
 
 /// Adds what a delivery counted.
 pub(super) fn note(shared: &Shared, tally: &Tally, here: &PreemptGuard) {
-    let statistics = Worker::statistics(here);
+    note_at(shared, tally, Worker::statistics(here), here);
+}
+
+/// [`note`], for who has found this core's counters already.
+#[inline(always)]
+fn note_at(shared: &Shared, tally: &Tally, statistics: &WorkerStatistics, here: &PreemptGuard) {
     statistics.messages_handled.add(tally.handled);
-    if tally.dead_letters > 0 {
-        statistics.dead_letters.add(tally.dead_letters);
+    if tally.dead_letters | tally.ended > 0 {
+        note_ends(shared, tally, statistics, here);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn note_ends(shared: &Shared, tally: &Tally, statistics: &WorkerStatistics, here: &PreemptGuard) {
+    statistics.dead_letters.add(tally.dead_letters);
     if tally.ended > 0 {
         statistics.actors_ended.add(tally.ended);
         if tally.kept {

@@ -48,13 +48,16 @@ pub unsafe fn end_current(_cause: Cause) {
     // SAFETY: the process ran here until now, so its reference is alive.
     let header = unsafe { process.as_ref() };
     let resident = header.vtable().detach.is_some();
+    if !resident {
+        // Before whoever joins it is told, who may rely on it at once: its mailbox is closed from here on.
+        header.finish_crashed();
+    }
     // SAFETY: the turn has ended, by contract.
     unsafe { (header.vtable().crash)(process) };
     if resident {
         // The resident itself lives on; only the piece it was carrying out has crashed.
         core.handover.set([None, Some(process)]);
     } else {
-        header.finish_crashed();
         super::spawn::note_end(header);
         // SAFETY: the scheduler's reference, which ends with the process.
         drop(unsafe { ProcessRef::from_counted(process) });

@@ -3,8 +3,13 @@
 //! Several may try to take the thing, all under one lock; who has it puts it down *without* the lock. So the
 //! lock alone does not hand over what was done with it: the flag does. A mailbox's batch is such a thing: a
 //! worker gulps under the mailbox's lock and delivers outside it.
+//!
+//! Who makes more work for the thing while somebody has it in hand need not tell anyone: the holder looks for work
+//! after putting it down. Each side writes one thing, passes a full barrier, and reads the other's, so at least one
+//! sees the other.
 
 use crate::arch::atomic::{AtomicBool, Ordering};
+use crate::arch::barrier;
 use crate::mutant;
 
 /// The flag.
@@ -39,12 +44,26 @@ impl InHand {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Puts it down; the lock is not needed.
+    /// Puts it down; the lock is not needed. The caller then looks whether there is work for the thing, and if so
+    /// tells whoever should do it.
     #[inline(always)]
     pub fn put_down(&self) {
         // Release: hands over what was done; pairs with the acquire in `is_free`.
         let order = mutant::choose("done-relaxed", Ordering::Release, Ordering::Relaxed);
         self.0.store(false, order);
+        // Pairs with the barrier that whoever makes work passes before `is_left_to_holder`, and with that of whoever
+        // looks before it sleeps.
+        if !mutant::is("put-down-no-fence") {
+            barrier::full();
+        }
+    }
+
+    /// For who has made work and passed a full barrier since: whether somebody has the thing in hand, who will look
+    /// after putting it down.
+    #[inline(always)]
+    pub fn is_left_to_holder(&self) -> bool {
+        // Relaxed: ordered by the barriers on both sides.
+        self.0.load(Ordering::Relaxed)
     }
 
     /// Whether somebody has it; may be old.

@@ -14,6 +14,12 @@ pub const MODELS: &[Model] = &[
         mutants: &[ordering("gulp-flag-relaxed"), ordering("done-relaxed"), step("gulp-unasked")],
     },
     Model {
+        name: "gulp::mail_for_one_in_hand",
+        preemptions: None,
+        body: mail_for_one_in_hand,
+        mutants: &[ordering("put-down-no-fence"), ordering("owner-send-no-fence")],
+    },
+    Model {
         name: "owner::sender_and_thief",
         preemptions: None,
         body: sender_and_thief,
@@ -71,6 +77,45 @@ fn two_workers_and_a_sender() {
     });
     let batches: u64 = run(&mailbox, [robbed, thief]).iter().sum();
     assert_eq!(mailbox.actor.get(), batches, "two workers were in one actor");
+}
+
+/// A mailbox that one worker has in hand, and another has in its range.
+struct InHandOfOne {
+    waiting: AtomicU64,
+    in_hand: InHand,
+    owner: OwnerHint,
+}
+
+impl InHandOfOne {
+    fn new() -> Arc<Self> {
+        let in_hand = InHand::new();
+        in_hand.take();
+        Arc::new(Self { waiting: AtomicU64::new(0), in_hand, owner: OwnerHint::new(1) })
+    }
+
+    /// As `Shared::notify`, by the one who counted the first message, or who put the mailbox down and saw mail.
+    fn notify(&self) -> bool {
+        self.owner.after_work();
+        !self.in_hand.is_left_to_holder()
+    }
+
+    /// The holder has handled its batch. Whether it has told the owner of mail.
+    fn put_down(&self) -> bool {
+        self.in_hand.put_down();
+        self.waiting.load(Ordering::Relaxed) > 0 && self.notify()
+    }
+}
+
+/// Mail comes while the mailbox is put down: its owner is told, by the sender or by the holder.
+fn mail_for_one_in_hand() {
+    let mailbox = InHandOfOne::new();
+    let sender = task(|mailbox: &InHandOfOne| {
+        mailbox.waiting.store(1, Ordering::Relaxed);
+        mailbox.notify()
+    });
+    let holder = task(InHandOfOne::put_down);
+    let [sender, holder] = run(&mailbox, [sender, holder]);
+    assert!(sender || holder, "nobody told the owner");
 }
 
 /// A mailbox in one of three slots, each of them a worker's whole range.

@@ -187,10 +187,37 @@ impl Mailbox {
         GulpResult::Taken(gulp, messages)
     }
 
-    /// The batch was handled.
-    pub(super) fn done(&self) {
+    /// Takes what has come while its batch was handled, in exchange for `spare`, without putting it down. The
+    /// caller has handled the batch, and has seen mail.
+    pub(super) fn gulp_again(&self, spare: NonNull<Segment>) -> (Gulp, u32) {
+        let mut inside = self.inside.lock();
+        // Nobody else takes messages out while it is being processed, but a bound that drops the oldest.
+        let messages = self.waiting();
+        inside.most_messages = inside.most_messages.max(messages);
+        let gulp = inside.queue.gulp(spare);
+        self.set_waiting(0);
+        (gulp, messages)
+    }
+
+    /// The batch was handled. Whether there is mail again, for which nobody was told.
+    #[inline(always)]
+    pub(super) fn done(&self) -> bool {
         // Hands over what the actors wrote; pairs with `gulp`.
         self.being_processed.put_down();
+        self.waiting() > 0
+    }
+
+    /// For who has counted a message and passed a full barrier since: whether a worker has a batch from here in
+    /// hand, which will look again.
+    #[inline(always)]
+    pub(super) fn is_left_to_holder(&self) -> bool {
+        self.being_processed.is_left_to_holder()
+    }
+
+    /// Whether a worker would find something to gulp; may be old.
+    #[inline(always)]
+    pub(super) fn is_ripe(&self) -> bool {
+        self.waiting() > 0 && !self.being_processed.hint()
     }
 
     /// Whether `executor` is the one that opened it last.
