@@ -11,8 +11,9 @@ use core::mem::{MaybeUninit, align_of, size_of};
 use core::ptr::{self, NonNull};
 
 use super::word::Word;
-use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicPtr, Ordering};
 use crate::mem::{self, OutOfMemory};
+use crate::sync::WordCell;
 
 /// Bytes of a chunk, and its alignment.
 pub(super) const CHUNK_BYTES: usize = 4096;
@@ -22,33 +23,36 @@ const LARGEST_INLINE_BYTES: usize = 1000;
 /// The part of a cell that does not depend on the actor's type.
 #[repr(C)]
 pub struct CellHeader {
-    word: AtomicU64,
+    word: WordCell,
 }
 
 impl CellHeader {
-    /// The word. Acquire: pairs with the release of whoever stored it, so that who sees an actor attached
-    /// sees its state as it was left.
+    /// The word. Who sees an actor attached sees its state as it was left.
     #[inline(always)]
     pub(super) fn word(&self) -> Word {
-        Word::from_bits(self.word.load(Ordering::Acquire))
+        Word::from_bits(self.word.get())
     }
 
     /// The word, for who only wants to know whether the actor lives.
     #[inline(always)]
     pub(super) fn word_relaxed(&self) -> Word {
-        // Relaxed: nothing of the actor's is read after it.
-        Word::from_bits(self.word.load(Ordering::Relaxed))
+        Word::from_bits(self.word.peek())
     }
 
     /// Exchanges the word, if it is `from`.
     pub(super) fn claim(&self, from: Word, to: Word) -> bool {
-        // Acquire: pairs with `set_word`: the claimer sees the state as it was left.
-        self.word.compare_exchange(from.bits(), to.bits(), Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.word.claim(from.bits(), to.bits())
     }
 
-    /// Changes the word. Release: pairs with [`CellHeader::word`].
+    /// Changes the word.
+    #[inline(always)]
     pub(super) fn set_word(&self, word: Word) {
-        self.word.store(word.bits(), Ordering::Release);
+        self.word.set(word.bits());
+    }
+
+    /// The word itself, for the protocol of detaching.
+    pub(super) fn word_cell(&self) -> &WordCell {
+        &self.word
     }
 }
 
@@ -60,9 +64,8 @@ pub(super) struct Cell<A> {
 
 impl<A> Cell<MaybeUninit<A>> {
     /// A cell of the user's own.
-    #[cfg(not(loom))]
     pub(super) const fn unused_static() -> Self {
-        let word = AtomicU64::new(Word::UNUSED_STATIC.bits());
+        let word = WordCell::new(Word::UNUSED_STATIC.bits());
         Self { header: CellHeader { word }, state: MaybeUninit::uninit() }
     }
 }
@@ -191,7 +194,7 @@ impl Chunk {
             chunk.write(Self { kind, next: ptr::null_mut(), cells: cells as u32, first: first as u32 });
             for index in 0..cells {
                 let header = chunk.byte_add(first + index * bytes).cast::<CellHeader>();
-                header.write(CellHeader { word: AtomicU64::new(Word::UNUSED.bits()) });
+                header.write(CellHeader { word: WordCell::new(Word::UNUSED.bits()) });
             }
         }
         publish(chunk);

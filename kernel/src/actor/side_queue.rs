@@ -17,6 +17,7 @@ use super::envelope::{Envelope, Request};
 use super::segment::{self, Segment};
 use super::word::Word;
 use crate::sync::SpinLock;
+use crate::sync::detachment::{self, Found};
 
 /// Bytes of a side queue before it has grown.
 const FIRST_SEGMENT_BYTES: usize = 512;
@@ -61,13 +62,12 @@ pub(super) fn open(cell: NonNull<CellHeader>, word: Word) -> bool {
 /// delivered or dropped.
 pub(super) fn keep(cell: NonNull<CellHeader>, expected: Word, envelope: NonNull<Envelope>) -> Kept {
     let mut sides = SIDES.lock();
-    // SAFETY: cells are never unmapped. The word changes to and from detached under this lock only.
-    let word = unsafe { cell.as_ref() }.word();
-    if word == expected {
-        return Kept::NotDetached(true);
-    }
-    if !word.is_same_actor(expected) {
-        return Kept::NotDetached(false);
+    let is_same = |word| Word::from_bits(word).is_same_actor(expected);
+    // SAFETY: cells are never unmapped.
+    match detachment::look(unsafe { cell.as_ref() }.word_cell(), expected.bits(), is_same) {
+        Found::Detached => {}
+        Found::Attached => return Kept::NotDetached(true),
+        Found::Other => return Kept::NotDetached(false),
     }
     let Some(side) = sides.iter_mut().find(|side| side.cell == cell) else { return Kept::NotDetached(false) };
     // SAFETY: measuring changes nothing.
@@ -99,7 +99,9 @@ pub(super) enum Next {
 pub(super) fn take_or_reattach(cell: NonNull<CellHeader>, word: Word) -> Next {
     let mut sides = SIDES.lock();
     let Some(index) = sides.iter().position(|side| side.cell == cell) else { return Next::Reattached };
-    if !sides[index].queue.is_empty() {
+    let is_empty = sides[index].queue.is_empty();
+    // SAFETY: cells are never unmapped.
+    if !detachment::reattach(unsafe { cell.as_ref() }.word_cell(), word.bits(), is_empty) {
         return match Segment::new(FIRST_SEGMENT_BYTES) {
             Some(spare) => Next::Deliver(sides[index].queue.gulp(spare)),
             None => Next::OutOfMemory,
@@ -109,8 +111,6 @@ pub(super) fn take_or_reattach(cell: NonNull<CellHeader>, word: Word) -> Next {
     let gulp = side.queue.take_all();
     // SAFETY: the queue is empty, so this only frees.
     unsafe { segment::drop_chain(gulp.first, gulp.head) };
-    // SAFETY: cells are never unmapped. The release in it hands the actor's state to its worker.
-    unsafe { cell.as_ref() }.set_word(word);
     Next::Reattached
 }
 

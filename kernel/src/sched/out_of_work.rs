@@ -4,7 +4,7 @@
 //! other core idle, no timer and no external source pending *before* it looked through every queue, and
 //! found nothing. A core that leaves idleness meanwhile bumps the epoch, which spoils the verdict.
 //!
-//! Why it is never early: work exists only in a queue, on a running core, in a timer, or at an external
+//! The protocol itself is in [`Quiescence`], which has a model. Why it is never early: work exists only in a queue, on a running core, in a timer, or at an external
 //! source. At the moment the mask was read no core was running: one that was woken but has not gone on
 //! has its work in a queue still. From then on a core starts to run only by leaving idleness, which bumps
 //! the epoch, then passes a full barrier, then takes work. If the look below misses that work because it
@@ -18,20 +18,17 @@ use core::task::{Context, Poll, Waker};
 use super::cores::{self, Core};
 use super::idle;
 use super::{core_loop, residents, stop};
-use crate::arch::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::arch::barrier;
-use crate::sync::SpinLock;
+use crate::arch::atomic::{AtomicU32, Ordering};
+use crate::sync::{Looked, Quiescence, SpinLock};
 use crate::time;
 
-static EPOCH: AtomicU64 = AtomicU64::new(0);
+static QUIESCENCE: Quiescence = Quiescence::new();
 static EXTERNAL_SOURCES: AtomicU32 = AtomicU32::new(0);
 static WAITING: SpinLock<Vec<Waker>> = SpinLock::new(Vec::new());
 
 /// A core leaves idleness, and has not taken any work yet.
 pub(super) fn note_activity() {
-    EPOCH.fetch_add(1, Ordering::AcqRel);
-    // Pairs with the barrier in `check`.
-    barrier::full();
+    QUIESCENCE.note_activity();
 }
 
 /// Something outside the system that may bring work, such as a device: while one exists, the system has
@@ -63,27 +60,23 @@ impl Drop for ExternalSource {
 /// Called by a core that has announced that it is idle. Whether it has taken that back, to look for work
 /// again: it has spoken, or somebody was faster.
 pub(super) fn check(core: &Core) -> bool {
-    // Acquire: everything below is read after the epoch.
-    let epoch = EPOCH.load(Ordering::Acquire);
-    // Those that are offline, too: they may have work in hand that they are about to hand on.
-    let everyone = cores::started();
-    if idle::idle_cores() & everyone != everyone
-        || EXTERNAL_SOURCES.load(Ordering::Acquire) != 0
-        || time::pending() != 0
-    {
-        return false;
-    }
-    if cores::all().any(core_loop::has_work) || residents::any_backlog() {
-        return false;
-    }
-    // Pairs with the barrier in `note_activity`.
-    barrier::full();
-    // This core leaves idleness before it says so, which bumps the epoch once: another core that finds the
-    // same at the same time must not speak too, nor take what is woken here for missing.
-    idle::retract(core);
-    let verdict = EPOCH.compare_exchange(epoch + 1, epoch + 2, Ordering::AcqRel, Ordering::Acquire);
-    if verdict.is_ok() && !wake_waiting() {
-        stop::out_of_work_unawaited();
+    let everyone_is_idle = || {
+        // Those that are offline, too: they may have work in hand that they are about to hand on.
+        let everyone = cores::started();
+        idle::idle_cores() & everyone == everyone
+            && EXTERNAL_SOURCES.load(Ordering::Acquire) == 0
+            && time::pending() == 0
+    };
+    let any_work = || cores::all().any(core_loop::has_work) || residents::any_backlog();
+    // This core leaves idleness before it says so, or it would take what is woken here for missing.
+    match QUIESCENCE.look(everyone_is_idle, any_work, || idle::retract(core)) {
+        Looked::Busy => return false,
+        Looked::Left(false) => {}
+        Looked::Left(true) => {
+            if !wake_waiting() {
+                stop::out_of_work_unawaited();
+            }
+        }
     }
     true
 }

@@ -21,6 +21,8 @@ mod harness;
 #[cfg(any(loom, shuttle))]
 mod lists;
 #[cfg(any(loom, shuttle))]
+mod lives;
+#[cfg(any(loom, shuttle))]
 mod mailboxes;
 #[cfg(any(loom, shuttle))]
 mod swap;
@@ -30,7 +32,8 @@ mod tool;
 #[cfg(any(loom, shuttle))]
 fn main() -> std::process::ExitCode {
     harness::main(
-        &[deque::MODELS, lists::MODELS, swap::MODELS, handshake::MODELS, mailboxes::MODELS].concat(),
+        &[deque::MODELS, lists::MODELS, swap::MODELS, handshake::MODELS, mailboxes::MODELS, lives::MODELS]
+            .concat(),
     )
 }
 

@@ -1,0 +1,81 @@
+//! Finding out that nothing is left to do, after the rule of the Sophie note.
+//!
+//! Work exists only in queues and in the hands of those who are not idle. Each says that it is idle in a place that
+//! everyone can read. Who leaves idleness takes that back, notes so here, and only then takes work. Who wants to know
+//! whether anything is left:
+//!
+//! 1. reads the epoch;
+//! 2. sees everyone idle, and after that every queue empty;
+//! 3. full barrier; leaves idleness itself, which moves the epoch on by one;
+//! 4. moves it on once more, if nobody else has. Only then was nothing left.
+//!
+//! Work that the look at the queues missed, because it was taken meanwhile, was taken after its taker had moved the
+//! epoch on and passed a full barrier; so either the look sees the queue before it was taken, or step 4 fails.
+
+use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::barrier;
+use crate::mutant;
+
+/// The epoch.
+pub struct Quiescence(AtomicU64);
+
+/// What came of a look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Looked {
+    /// Somebody has, or will have, something to do; the one who looked is still idle.
+    Busy,
+    /// The one who looked has left idleness; whether nothing was left.
+    Left(bool),
+}
+
+impl Quiescence {
+    /// At the beginning.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// At the beginning.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// The caller has left idleness, and has not taken any work yet.
+    pub fn note_activity(&self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+        // Pairs with the barrier in `look`.
+        if !mutant::is("activity-no-fence") {
+            barrier::full();
+        }
+    }
+
+    /// Looks. The caller is idle; `leave` takes that back and notes it, as everyone does.
+    pub fn look(
+        &self,
+        everyone_is_idle: impl FnOnce() -> bool,
+        any_work: impl FnOnce() -> bool,
+        leave: impl FnOnce(),
+    ) -> Looked {
+        // Acquire: everything below is read after the epoch.
+        let mut epoch = self.0.load(Ordering::Acquire);
+        if !everyone_is_idle() || any_work() {
+            return Looked::Busy;
+        }
+        if mutant::is("epoch-late") {
+            epoch = self.0.load(Ordering::Acquire);
+        }
+        // Pairs with the barrier in `note_activity`.
+        barrier::full();
+        // Its own leaving moves the epoch on once: another who finds the same at the same time must not speak too.
+        leave();
+        let verdict = self.0.compare_exchange(epoch + 1, epoch + 2, Ordering::AcqRel, Ordering::Acquire);
+        Looked::Left(verdict.is_ok() || mutant::is("verdict-unasked"))
+    }
+}
+
+impl Default for Quiescence {
+    fn default() -> Self {
+        Self::new()
+    }
+}
