@@ -26,6 +26,8 @@ const PAGE_BYTES: usize = 4096;
 const TREE_BLOCK_BYTES: usize = 2 << 20;
 /// Stacks for preempted processes, and one for each core; fewer where memory is short.
 const LENDABLE_STACKS: usize = 64;
+/// The most that can be asked for: every one needs a table for its guard page, or shares one with 31 others.
+const MOST_STACKS: usize = 1024;
 /// At most this part of the memory goes to stacks.
 const STACKS_SHARE: usize = 8;
 /// Bytes of the stack on which a core handles a stack overflow.
@@ -146,7 +148,8 @@ fn set_up(tables: &mut Tables, found: &Description<'static>, image: Range, tree:
             free.largest().unwrap_or_default().bytes() / 1024
         )
     };
-    let slots = (LENDABLE_STACKS + found.cores).min(largest.bytes() / STACKS_SHARE / stack::SLOT_BYTES);
+    let slots = (lendable_stacks(found.arguments) + found.cores)
+        .min(largest.bytes() / STACKS_SHARE / stack::SLOT_BYTES);
     let stacks_start = largest.start.next_multiple_of(stack::SLOT_BYTES);
     let heap_start = stacks_start + slots * stack::SLOT_BYTES;
     for slot in 0..slots {
@@ -183,6 +186,12 @@ fn set_up(tables: &mut Tables, found: &Description<'static>, image: Range, tree:
         panic!("the interrupt controller does not know the boot core: {error:?}");
     }
     start(found, tables)
+}
+
+/// How many stacks there are for suspended turns: the boot argument `stacks`, else the usual number.
+fn lendable_stacks(arguments: &str) -> usize {
+    let wanted = arguments.split_ascii_whitespace().find_map(|word| word.strip_prefix("stacks="));
+    wanted.and_then(|number| number.parse().ok()).unwrap_or(LENDABLE_STACKS).min(MOST_STACKS)
 }
 
 fn map_devices(tables: &mut Tables, found: &Description<'_>) -> Result<(), MapError> {

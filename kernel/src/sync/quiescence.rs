@@ -6,11 +6,12 @@
 //!
 //! 1. reads the epoch;
 //! 2. sees everyone idle, and after that every queue empty;
-//! 3. full barrier; leaves idleness itself, which moves the epoch on by one;
+//! 3. leaves idleness itself, which moves the epoch on by one;
 //! 4. moves it on once more, if nobody else has. Only then was nothing left.
 //!
 //! Work that the look at the queues missed, because it was taken meanwhile, was taken after its taker had moved the
-//! epoch on and passed a full barrier; so either the look sees the queue before it was taken, or step 4 fails.
+//! epoch on. If that move came before step 4, step 4 fails. If it came after, then the taker, whose move acquires, has
+//! step 4 behind it, which releases, and with it the look: which so cannot have seen what the taker did later.
 
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::barrier;
@@ -43,11 +44,10 @@ impl Quiescence {
 
     /// The caller has left idleness, and has not taken any work yet.
     pub fn note_activity(&self) {
+        // AcqRel: the acquire pairs with the release of the exchange in `look`, and keeps the taking behind it.
         self.0.fetch_add(1, Ordering::AcqRel);
-        // Pairs with the barrier in `look`.
-        if !mutant::is("activity-no-fence") {
-            barrier::full();
-        }
+        // Not for the epoch: wakers must see that the core is not idle any more before it takes what they bring.
+        barrier::full();
     }
 
     /// Looks. The caller is idle; `leave` takes that back and notes it, as everyone does.
@@ -65,10 +65,9 @@ impl Quiescence {
         if mutant::is("epoch-late") {
             epoch = self.0.load(Ordering::Acquire);
         }
-        // Pairs with the barrier in `note_activity`.
-        barrier::full();
         // Its own leaving moves the epoch on once: another who finds the same at the same time must not speak too.
         leave();
+        // AcqRel: the release pairs with the acquire in `note_activity`, and keeps the looks above before it.
         let verdict = self.0.compare_exchange(epoch + 1, epoch + 2, Ordering::AcqRel, Ordering::Acquire);
         Looked::Left(verdict.is_ok() || mutant::is("verdict-unasked"))
     }

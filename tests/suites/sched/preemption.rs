@@ -40,6 +40,37 @@ kernel_test! {
 }
 
 kernel_test! {
+    /// The bound as a number: between two turns of its neighbour a process that never yields has one turn, which is
+    /// at most two slices long. So it is suspended at most once for each turn of the neighbour.
+    async fn a_neighbour_waits_for_one_turn_of_a_hog() -> Outcome {
+        const TURNS: u64 = 50;
+        let free = Arc::new(AtomicBool::new(false));
+        let seen = free.clone();
+        let pinned = Spawn::new().pinned(CoreId::BOOT);
+        let hog = pinned.start(async move {
+            while !seen.load(Ordering::Relaxed) {
+                core::hint::spin_loop();
+            }
+        })?;
+        let suspended = || stats::core(CoreId::BOOT).preemptions.get();
+        let neighbour = pinned.start(async move {
+            yield_now().await;
+            let before = suspended();
+            for _ in 0..TURNS {
+                yield_now().await;
+            }
+            free.store(true, Ordering::Relaxed);
+            suspended() - before
+        })?;
+        let Ok(suspensions) = neighbour.await else { return Err("the neighbour crashed".into()) };
+        ensure!(hog.await.is_ok(), "the hog crashed");
+        ensure!(suspensions <= TURNS, "{suspensions} suspensions during {TURNS} turns of the neighbour");
+        ensure!(suspensions * 2 >= TURNS, "the hog had a turn {suspensions} times only");
+        Ok(())
+    }
+}
+
+kernel_test! {
     /// Every core is held by a hog, and every hog but one yields never; a process pinned to each core
     /// still gets its turns.
     async fn hogs_on_every_core_share() -> Outcome {

@@ -7,11 +7,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::{Poll, Waker};
 use core::time::Duration;
 
-use magpie::arch::CoreId;
-use magpie::sched::{self, Spawn, yield_now};
+use magpie::arch::{CoreId, cpu, ipi};
+use magpie::sched::{self, Priority, Spawn, yield_now};
 use magpie::sync::SpinLock;
 use magpie::{machine, time};
-use magpie_tests::{amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Outcome, amount, ensure, ensure_eq, kernel_test};
 
 /// A counter that can be awaited.
 struct Signal {
@@ -45,32 +45,67 @@ impl Signal {
     }
 }
 
+/// Two processes on two cores wake each other so many times.
+async fn back_and_forth(rounds: u64) -> Outcome {
+    let (there, back) = (Signal::new(), Signal::new());
+    let Some(far) = CoreId::new(machine::cores() - 1) else { return Err("no such core".into()) };
+    let (a, b) = (there.clone(), back.clone());
+    let ponger = Spawn::new().pinned(far).start(async move {
+        for round in 1..=rounds {
+            a.reaches(round).await;
+            b.raise(round);
+        }
+    })?;
+    let pinger = Spawn::new().pinned(CoreId::BOOT).start(async move {
+        for round in 1..=rounds {
+            there.raise(round);
+            back.reaches(round).await;
+        }
+    })?;
+    for handle in [ponger, pinger] {
+        ensure!(handle.await.is_ok(), "a process crashed");
+    }
+    Ok(())
+}
+
 kernel_test! {
-    /// Two processes on two cores wake each other many times; each core goes idle in between, so the
-    /// wake-up hits the moment of going idle again and again.
+    /// Each core goes idle in between, so the wake-up hits the moment of going idle again and again.
     #[cores(2)]
     async fn no_wake_up_is_lost_between_two_cores() -> Outcome {
-        let rounds = amount("wakeups", 50_000);
-        let (there, back) = (Signal::new(), Signal::new());
-        let Some(far) = CoreId::new(machine::cores() - 1) else { return Err("no such core".into()) };
-        let (a, b) = (there.clone(), back.clone());
-        let ponger = Spawn::new().pinned(far).start(async move {
-            for round in 1..=rounds {
-                a.reaches(round).await;
-                b.raise(round);
-            }
-        });
-        let pinger = Spawn::new().pinned(CoreId::BOOT).start(async move {
-            for round in 1..=rounds {
-                there.raise(round);
-                back.reaches(round).await;
-            }
-        });
-        for handle in [ponger, pinger] {
-            let Ok(handle) = handle else { return Err("a process was not started".into()) };
-            ensure!(handle.await.is_ok(), "a process crashed");
+        back_and_forth(amount("wakeups", 50_000)).await
+    }
+}
+
+kernel_test! {
+    /// Nor among wake-ups that nobody asked for: interrupts sent twice and for nothing, and events that end a doze
+    /// early, from every core all the time.
+    #[cores(2)]
+    async fn no_wake_up_is_lost_in_a_storm_of_them() -> Outcome {
+        let rounds = amount("wakeups", 50_000) / 5;
+        let stop = Arc::new(AtomicU64::new(0));
+        let mut storms = Vec::new();
+        for core in (0..machine::cores()).filter_map(CoreId::new) {
+            let seen = stop.clone();
+            let storm = Spawn::new().pinned(core).priority(Priority::Low).start(async move {
+                let mut next = core.index();
+                while seen.load(Ordering::Relaxed) == 0 {
+                    next = (next * 5 + 3) % machine::cores();
+                    if let Some(target) = CoreId::new(next) {
+                        ipi::send(target);
+                        ipi::send(target);
+                    }
+                    cpu::send_event();
+                    time::sleep(Duration::from_micros(50)).await;
+                }
+            });
+            storms.push(storm?);
         }
-        Ok(())
+        let outcome = back_and_forth(rounds).await;
+        stop.store(1, Ordering::Relaxed);
+        for storm in storms {
+            ensure!(storm.await.is_ok(), "a storm crashed");
+        }
+        outcome
     }
 }
 
