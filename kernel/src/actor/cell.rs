@@ -17,6 +17,8 @@ use crate::sync::WordCell;
 
 /// Bytes of a chunk, and its alignment.
 pub(super) const CHUNK_BYTES: usize = 4096;
+/// A free cell has room for a link behind its word.
+const LEAST_CELL_BYTES: usize = size_of::<CellHeader>() + size_of::<usize>();
 /// States up to this size live in the cell itself.
 const LARGEST_INLINE_BYTES: usize = 1000;
 
@@ -183,7 +185,7 @@ static CHUNKS: AtomicPtr<Chunk> = AtomicPtr::new(ptr::null_mut());
 impl Chunk {
     /// A new chunk of free cells.
     pub(super) fn new(kind: &'static Kind) -> Option<NonNull<Self>> {
-        let bytes = kind.cell_bytes.max(16).next_multiple_of(kind.align.max(8));
+        let bytes = kind.cell_bytes.max(LEAST_CELL_BYTES).next_multiple_of(kind.align.max(8));
         let first = size_of::<Self>().next_multiple_of(kind.align.max(16));
         let layout = Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).ok()?;
         // SAFETY: the size is not zero.
@@ -212,7 +214,7 @@ impl Chunk {
     pub(super) fn cells(this: NonNull<Self>) -> impl Iterator<Item = NonNull<CellHeader>> {
         // SAFETY: chunks are initialised when they are handed out, and never freed.
         let (kind, first, cells) = unsafe { (this.as_ref().kind, this.as_ref().first, this.as_ref().cells) };
-        let bytes = kind.cell_bytes.max(16).next_multiple_of(kind.align.max(8));
+        let bytes = kind.cell_bytes.max(LEAST_CELL_BYTES).next_multiple_of(kind.align.max(8));
         // SAFETY: the offsets are those of `new`, inside the chunk.
         (0..cells as usize).map(move |i| unsafe { this.byte_add(first as usize + i * bytes).cast() })
     }

@@ -1,9 +1,13 @@
 //! Running the scheduler on std threads: a core is a thread. For tests, and for trying an application
-//! without an emulator.
+//! without an emulator. Under shuttle the threads are shuttle's: a simulation, in which a seed decides every choice.
 
 use core::future::Future;
 use std::boxed::Box;
+#[cfg(not(shuttle))]
 use std::thread;
+
+#[cfg(shuttle)]
+use shuttle::thread;
 
 use super::spawn::{Spawn, SpawnError};
 use super::task::JoinError;
@@ -30,6 +34,7 @@ where
     stop::reset();
     start::prepare(cores, seed, |_| {}, no_fault, || std::process::exit(0));
     for id in (0..cores).filter_map(CoreId::new) {
+        percpu::announce_core(id);
         start::online(id);
     }
     let handle = Spawn::new()
@@ -69,7 +74,7 @@ struct EndsTheProgram;
 
 impl Drop for EndsTheProgram {
     fn drop(&mut self) {
-        if thread::panicking() {
+        if std::thread::panicking() {
             std::process::exit(101);
         }
     }

@@ -11,5 +11,5 @@ mod tally;
 
 pub use host::run_host_tests;
 pub use kernel::{KernelTests, run_kernel_tests};
-pub use proof::{Checker, Depth, run_litmus, run_miri, run_models, run_thread_sanitizer};
+pub use proof::{Checker, Depth, run_litmus, run_miri, run_models, run_simulation, run_thread_sanitizer};
 pub use tally::Tally;

@@ -53,6 +53,32 @@ pub fn run_models(checker: Checker, depth: Depth) -> Result<Tally> {
     run(checker.name(), command, parse_count)
 }
 
+/// Broken copies that the simulation must reject within [`MUTANT_SEEDS`].
+const SIMULATED_MUTANTS: [&str; 4] =
+    ["inbox-take-in-two", "inbox-push-unasked", "spin-take-in-two", "swap-no-restore"];
+const MUTANT_SEEDS: u64 = 600;
+
+/// Simulates the real scheduler and executor with so many seeds from `first` on; in full also the broken copies.
+pub fn run_simulation(first: u64, seeds: u64, depth: Depth) -> Result<Tally> {
+    let target = Workspace::load()?.target().join(Checker::Shuttle.name());
+    let simulate = |mutant: &str, first: u64, seeds: u64| {
+        let mut command = cargo();
+        command.args(["test", "--release", "--package", "magpie", "--features", "mutants,checks"]);
+        command.args(["--test", "simulation", "--target-dir"]).arg(&target);
+        command.env("RUSTFLAGS", "--cfg shuttle").env("MAGPIE_MUTANT", mutant);
+        command.args(["--", "--seed", &first.to_string(), "--seeds", &seeds.to_string()]);
+        let name = if mutant.is_empty() { "simulation".into() } else { format!("simulation, {mutant}") };
+        run(&name, command, parse_count)
+    };
+    let mut total = simulate("", first, seeds)?;
+    if depth == Depth::Full {
+        for mutant in SIMULATED_MUTANTS {
+            total.add(simulate(mutant, 1, MUTANT_SEEDS)?);
+        }
+    }
+    Ok(total)
+}
+
 /// Runs the litmus tests, if herd7 is here.
 pub fn run_litmus() -> Result<Tally> {
     let herd = std::env::var("HERD7").unwrap_or_else(|_| "herd7".to_owned());

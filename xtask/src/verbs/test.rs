@@ -7,7 +7,9 @@ use crate::e2e;
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, usage};
 use crate::machine::{Gic, Machine, Size, catch_interrupts, interrupted};
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu, ready_target};
-use crate::testing::{Checker, Depth, KernelTests, Tally, run_host_tests, run_kernel_tests, run_models};
+use crate::testing::{
+    Checker, Depth, KernelTests, Tally, run_host_tests, run_kernel_tests, run_models, run_simulation,
+};
 use anyhow::Result;
 use clap::Args;
 use std::time::Duration;
@@ -91,6 +93,7 @@ pub fn execute(options: &Options) -> Result<u8> {
         total.add(run_host_tests(&workspace.host_packages(), filter)?);
         if filter.is_none() && !interrupted() {
             total.add(run_models(Checker::Loom, Depth::Bounded)?);
+            total.add(run_simulation(options.seed.unwrap_or(1), SIMULATED_SEEDS, Depth::Bounded)?);
         }
     }
     if let Some(qemu) = &qemu {
@@ -185,6 +188,9 @@ const DEFAULT_CORES: &[u32] = &[1, 2, 3, 4, 8, 16];
 fn limit(options: &Options) -> Duration {
     Duration::from_secs(options.timeout.unwrap_or(if options.soak { 7200 } else { 300 }))
 }
+
+/// Seeds of the simulation in an ordinary run; `verify` takes thousands.
+const SIMULATED_SEEDS: u64 = 300;
 
 /// What a soak asks of the suites: the numbers that the kernel's promises are shown for.
 const SOAK: &str = "steals=10000000 suspensions=100000 wakeups=2000000 work=10000000 timeout=7000";

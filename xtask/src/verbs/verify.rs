@@ -1,12 +1,15 @@
 //! `cargo xtask verify`: the proofs of the concurrent core, in full.
 //!
-//! Every model and every mutant under loom and shuttle, the assembly's litmus tests under herd7, the
+//! Every model and every mutant under loom and shuttle, thousands of seeds of the deterministic simulation of
+//! scheduler and executor, the assembly's litmus tests under herd7, the
 //! structures' tests under miri with several seeds and under ThreadSanitizer. `docs/verification.md` has
 //! the table of which tool must reject which mutant; the models carry it in code. A tool that is not here
 //! is skipped with the reason, and the last line printed is `N passed, N failed, N skipped`.
 
 use crate::failure::{FAILURE, SUCCESS};
-use crate::testing::{Checker, Depth, Tally, run_litmus, run_miri, run_models, run_thread_sanitizer};
+use crate::testing::{
+    Checker, Depth, Tally, run_litmus, run_miri, run_models, run_simulation, run_thread_sanitizer,
+};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
@@ -16,6 +19,12 @@ pub struct Options {
     /// Run these proofs and no others
     #[arg(long, value_name = "PROOF,...", value_delimiter = ',')]
     only: Vec<Proof>,
+    /// How many seeds the simulation runs
+    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+    /// The simulation's first seed; a seed that failed fails again
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
     /// How many seeds miri runs each test with
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     miri_seeds: u32,
@@ -25,6 +34,7 @@ pub struct Options {
 enum Proof {
     Loom,
     Shuttle,
+    Simulation,
     Litmus,
     Miri,
     Tsan,
@@ -40,6 +50,7 @@ pub fn execute(options: &Options) -> Result<u8> {
         total.add(match proof {
             Proof::Loom => run_models(Checker::Loom, Depth::Full)?,
             Proof::Shuttle => run_models(Checker::Shuttle, Depth::Full)?,
+            Proof::Simulation => run_simulation(options.seed, options.seeds, Depth::Full)?,
             Proof::Litmus => run_litmus()?,
             Proof::Miri => run_miri(options.miri_seeds)?,
             Proof::Tsan => run_thread_sanitizer()?,

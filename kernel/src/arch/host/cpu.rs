@@ -4,7 +4,7 @@ use super::{ipi, percpu};
 
 /// Waits for an event, a wake-up or a short while: a doze is always bounded.
 pub fn wait_for_event() {
-    std::thread::yield_now();
+    relax();
 }
 
 /// Ends every other core's doze.

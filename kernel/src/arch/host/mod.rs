@@ -8,5 +8,7 @@ pub mod cpu;
 pub mod ipi;
 pub mod irq;
 pub mod percpu;
+#[cfg(shuttle)]
+mod simulated;
 pub mod switch;
 pub mod timer;

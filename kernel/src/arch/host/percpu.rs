@@ -9,6 +9,9 @@ use crate::arch::CoreId;
 #[repr(C, align(64))]
 struct FallbackBlock(UnsafeCell<[u64; 8]>);
 
+#[cfg(shuttle)]
+use shuttle::thread_local;
+
 thread_local! {
     static CORE_BLOCK: Cell<*mut ()> = const { Cell::new(core::ptr::null_mut()) };
     static STACK_BLOCK: Cell<*mut ()> = const { Cell::new(core::ptr::null_mut()) };
@@ -16,14 +19,21 @@ thread_local! {
     static FALLBACK: FallbackBlock = const { FallbackBlock(UnsafeCell::new([0; 8])) };
 }
 
+/// Says that a thread will stand in for this core (host only): a simulation must know all of them before the first goes
+/// to sleep.
+pub fn announce_core(_core: CoreId) {
+    #[cfg(shuttle)]
+    super::simulated::join(_core);
+}
+
 /// Says which core the calling thread stands in for (host only).
 pub fn become_core(core: CoreId) {
-    CORE.set(core);
+    CORE.with(|cell| cell.set(core));
 }
 
 /// The core that the calling thread stands in for (host only).
 pub(super) fn host_core() -> CoreId {
-    CORE.get()
+    CORE.with(Cell::get)
 }
 
 /// Sets this core's block pointer.
@@ -31,12 +41,12 @@ pub(super) fn host_core() -> CoreId {
 /// # Safety
 /// `block` is what every user of [`core_block`] expects, and lives as long as the core runs.
 pub unsafe fn set_core_block(block: *mut ()) {
-    CORE_BLOCK.set(block);
+    CORE_BLOCK.with(|cell| cell.set(block));
 }
 
 /// This core's block, or null before [`set_core_block`]. Valid only while preemption is disabled.
 pub fn core_block() -> *mut () {
-    CORE_BLOCK.get()
+    CORE_BLOCK.with(Cell::get)
 }
 
 /// Sets the block of the stack that runs.
@@ -44,13 +54,13 @@ pub fn core_block() -> *mut () {
 /// # Safety
 /// `block` points to at least a preemption word, exclusively this stack's.
 pub unsafe fn set_stack_block(block: *mut ()) {
-    STACK_BLOCK.set(block);
+    STACK_BLOCK.with(|cell| cell.set(block));
 }
 
 /// The block of the stack that the caller runs on; never null once the core's boot has set it.
 #[inline(always)]
 pub fn stack_block() -> *mut () {
-    let block = STACK_BLOCK.get();
+    let block = STACK_BLOCK.with(Cell::get);
     if block.is_null() { FALLBACK.with(|fallback| fallback.0.get().cast()) } else { block }
 }
 

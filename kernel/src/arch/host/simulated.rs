@@ -1,0 +1,48 @@
+//! Sleeping and waking in a simulation: shuttle runs one thread at a time, chosen by a seed, and time goes on only when
+//! somebody looks at the clock or everybody sleeps.
+//!
+//! The atomics here are the real ones, at which shuttle does not change threads: sleeping is the machine's business.
+
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::{clock, timer};
+use crate::arch::{CoreId, MAX_CORES};
+
+static PENDING: [AtomicBool; MAX_CORES] = [const { AtomicBool::new(false) }; MAX_CORES];
+static CORES: AtomicU64 = AtomicU64::new(0);
+static ASLEEP: AtomicU64 = AtomicU64::new(0);
+
+/// A core takes part from now on.
+pub(super) fn join(core: CoreId) {
+    CORES.fetch_or(core.mask(), Ordering::Relaxed);
+}
+
+/// Sends the wake-up interrupt to `core`.
+pub fn send(core: CoreId) {
+    PENDING[core.index()].store(true, Ordering::Relaxed);
+}
+
+/// Waits for a wake-up or the timer's deadline; whether it was a wake-up.
+pub(super) fn wait(core: CoreId) -> bool {
+    ASLEEP.fetch_or(core.mask(), Ordering::Relaxed);
+    let woken = loop {
+        if PENDING[core.index()].swap(false, Ordering::Relaxed) {
+            break true;
+        }
+        if timer::deadline(core).is_some_and(|deadline| deadline <= clock::now()) {
+            break false;
+        }
+        let everyone = CORES.load(Ordering::Relaxed);
+        let all_sleep = ASLEEP.load(Ordering::Relaxed) & everyone == everyone;
+        let cores = || (0..MAX_CORES).filter_map(CoreId::new).filter(|core| everyone & core.mask() != 0);
+        if all_sleep && !cores().any(|core| PENDING[core.index()].load(Ordering::Relaxed)) {
+            match cores().filter_map(timer::deadline).min() {
+                Some(deadline) => clock::advance_to(deadline),
+                None => panic!("every core sleeps, and nothing will ever wake one: a wake-up was lost"),
+            }
+        }
+        shuttle::thread::yield_now();
+    };
+    ASLEEP.fetch_and(!core.mask(), Ordering::Relaxed);
+    woken
+}
