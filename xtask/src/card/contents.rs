@@ -42,6 +42,9 @@ pub fn gather(
             })
         })
         .transpose()?;
+    if let Some(bytes) = &input {
+        check_input(bytes.len() as u64)?;
+    }
     let firmware = firmware::find(workspace, firmware_folder, install)?;
     let elf = if is_loader {
         build_loader()?
@@ -51,6 +54,21 @@ pub fn gather(
     let flat = write_flat(&elf)?.flat;
     let kernel = fs::read(&flat).with_context(|| format!("cannot read {}", flat.display()))?;
     Ok(assemble(kernel, input, firmware))
+}
+
+/// The firmware puts kernel and input below the VideoCore's memory, which begins at 948 MiB on every board; 64 MiB are
+/// left to the kernel.
+const MOST_INPUT_BYTES: u64 = (948 - 64) << 20;
+
+fn check_input(bytes: u64) -> Result<()> {
+    if bytes > MOST_INPUT_BYTES {
+        return Err(usage(format!(
+            "the input has {} MiB, and the board's firmware loads at most {} MiB; give a smaller one",
+            bytes >> 20,
+            MOST_INPUT_BYTES >> 20
+        )));
+    }
+    Ok(())
 }
 
 fn assemble(kernel: Vec<u8>, input: Option<Vec<u8>>, firmware: Vec<(String, Vec<u8>)>) -> Contents {
@@ -84,7 +102,14 @@ fn configuration(with_input: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{assemble, configuration};
+    use super::{MOST_INPUT_BYTES, assemble, check_input, configuration};
+
+    #[test]
+    fn an_input_larger_than_the_firmware_loads_is_refused() {
+        assert!(check_input(MOST_INPUT_BYTES).is_ok());
+        let error = check_input(MOST_INPUT_BYTES + (1 << 20)).unwrap_err();
+        assert!(error.to_string().contains("at most 884 MiB"), "{error}");
+    }
 
     #[test]
     fn the_input_is_mentioned_only_if_there_is_one() {

@@ -9,8 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The second-stage loader and its data, a matched pair, and the board's device tree.
-const FILES: [&str; 3] = ["start4.elf", "fixup4.dat", "bcm2711-rpi-4-b.dtb"];
+/// The second-stage loader and its data: a matched pair, so both come from one place.
+const LOADER: [&str; 2] = ["start4.elf", "fixup4.dat"];
+/// The board's device tree.
+const TREE: &str = "bcm2711-rpi-4-b.dtb";
 /// Where distributions put them.
 const USUAL_PLACES: [&str; 3] = ["/usr/lib/raspi-firmware", "/boot/firmware", "/boot"];
 /// Below these, kernels have their device trees.
@@ -33,23 +35,22 @@ pub fn find(
             places
         }
     };
-    if folder.is_none() && look(&places, FILES[0])?.is_none() && install == Install::Allowed {
+    if folder.is_none() && together(&places).is_none() && install == Install::Allowed {
         // A package that cannot be had is no error yet: what is missing is said below.
         if let Err(error) = unpack_package(&unpacked) {
             eprintln!("xtask: the package {PACKAGE} is not to be had ({error:#})");
         }
     }
-    let mut found = Vec::new();
-    let mut missing = Vec::new();
-    for name in FILES {
-        match look(&places, name)? {
-            Some(bytes) => found.push((name.to_owned(), bytes)),
-            None => missing.push(name),
+    let tree = places.iter().find(|place| place.join(TREE).is_file());
+    let missing: Vec<&str> = match (together(&places), tree) {
+        (Some(loader), Some(tree)) => {
+            let files = LOADER.iter().map(|name| (*name, loader)).chain([(TREE, tree)]);
+            return files.map(|(name, place)| Ok((name.to_owned(), read(&place.join(name))?))).collect();
         }
-    }
-    if missing.is_empty() {
-        return Ok(found);
-    }
+        (None, Some(_)) => LOADER.to_vec(),
+        (Some(_), None) => vec![TREE],
+        (None, None) => LOADER.into_iter().chain([TREE]).collect(),
+    };
     let searched: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
     Err(usage(format!(
         "the Raspberry Pi's firmware is not complete: {} not found in {}; get {} from \
@@ -57,13 +58,17 @@ pub fn find(
          --firmware FOLDER",
         missing.join(", "),
         searched.join(", "),
-        FILES.join(", "),
+        [LOADER[0], LOADER[1], TREE].join(", "),
     )))
 }
 
-fn look(places: &[PathBuf], name: &str) -> Result<Option<Vec<u8>>> {
-    let path = places.iter().map(|place| place.join(name)).find(|path| path.is_file());
-    path.map(|path| fs::read(&path).with_context(|| format!("cannot read {}", path.display()))).transpose()
+/// The first place with both halves of the loader.
+fn together(places: &[PathBuf]) -> Option<&PathBuf> {
+    places.iter().find(|place| LOADER.iter().all(|name| place.join(name).is_file()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// `/usr/lib/linux-image-*/broadcom`.
@@ -71,7 +76,10 @@ fn device_trees(below: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(below) else { return Vec::new() };
     let names =
         entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("linux-image-"));
-    names.map(|entry| entry.path().join("broadcom")).collect()
+    let mut folders: Vec<_> = names.map(|entry| entry.path().join("broadcom")).collect();
+    // The newest kernel's, whatever order the folder is in.
+    folders.sort_unstable_by(|a, b| b.cmp(a));
+    folders
 }
 
 /// Downloads the distribution's package and unpacks it below the target folder. Not installed: that would put

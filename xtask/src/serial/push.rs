@@ -27,6 +27,21 @@ pub fn push(
     stop: &dyn Fn() -> bool,
 ) -> Result<()> {
     let mut line = Line { port, heard: Vec::new(), stop };
+    for _ in 0..TRIES {
+        if attempt(&mut line, kernel, patience, progress)? {
+            return Ok(());
+        }
+    }
+    bail!("bytes were lost {TRIES} times: look at the cable");
+}
+
+/// Hands the kernel over, from the header on. `false` when the loader has lost bytes and waits for the header again.
+fn attempt(
+    line: &mut Line<'_>,
+    kernel: &[u8],
+    patience: Duration,
+    progress: &mut dyn FnMut(usize),
+) -> Result<bool> {
     line.wait_for(READY, patience).context(
         "the loader does not say that it is ready: is its card in the board, and the board reset?",
     )?;
@@ -49,6 +64,8 @@ pub fn push(
                 TAKEN => break,
                 AGAIN if tries < TRIES => tries += 1,
                 AGAIN => bail!("a part of the kernel arrived damaged {TRIES} times: look at the cable"),
+                // The beginning of a line: it has missed bytes, says so, and will be ready again.
+                b'@' => return Ok(false),
                 other => bail!("the loader answered with {other:#04x}: was the board reset?"),
             }
         }
@@ -56,7 +73,7 @@ pub fn push(
         progress(done);
     }
     match line.wait_for("@loader ", Duration::from_secs(10))?.as_str() {
-        "go" => Ok(()),
+        "go" => Ok(true),
         answer => bail!("the loader does not start the kernel: {answer}"),
     }
 }
@@ -139,6 +156,8 @@ mod tests {
         /// So many chunks are said to be damaged.
         damaged: u32,
         refuses: bool,
+        /// The first chunk arrives with bytes missing: it says so, and begins anew.
+        loses: bool,
     }
 
     impl Loader {
@@ -168,6 +187,13 @@ mod tests {
             };
             let chunk = (length - self.kernel.len()).min(super::CHUNK_BYTES);
             if self.received.len() < chunk + 4 {
+                return;
+            }
+            if self.loses {
+                self.loses = false;
+                self.received.clear();
+                self.expected = None;
+                self.say("@loader no more bytes came; once more\n@loader ready\n");
                 return;
             }
             assert_eq!(self.word(chunk), crc32fast::hash(&self.received[..chunk]));
@@ -208,6 +234,13 @@ mod tests {
 
     fn kernel() -> Vec<u8> {
         (0..3 * super::CHUNK_BYTES + 100).map(|i| (i * 11) as u8).collect()
+    }
+
+    #[test]
+    fn after_lost_bytes_everything_is_sent_again() {
+        let mut loader = Loader { loses: true, ..Loader::ready() };
+        hand_over(&mut loader).unwrap();
+        assert!(loader.kernel == kernel());
     }
 
     fn hand_over(loader: &mut Loader) -> anyhow::Result<usize> {

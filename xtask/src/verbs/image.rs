@@ -47,16 +47,23 @@ impl Card {
 pub struct Options {
     #[command(flatten)]
     card: Card,
-    /// Where to write the image
-    #[arg(long, value_name = "FILE", default_value = "target/card.img")]
-    output: PathBuf,
+    /// Where to write the image [default: card.img in the target folder]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 /// Runs the verb.
 pub fn execute(options: &Options) -> Result<u8> {
     let contents = options.card.gather()?;
-    let bytes = write(&contents, &options.output)?;
-    println!("{}: {} MiB, with", options.output.display(), bytes >> 20);
+    let output = match &options.output {
+        Some(output) => output.clone(),
+        None => Workspace::load()?.target().join("card.img"),
+    };
+    let bytes = write(&contents, &output).inspect_err(|_| {
+        // Half an image is worse than none.
+        let _ = std::fs::remove_file(&output);
+    })?;
+    println!("{}: {} MiB, with", output.display(), bytes >> 20);
     for (name, content) in &contents.0 {
         println!("  {name} ({} bytes)", content.len());
     }
