@@ -6,7 +6,7 @@ use super::cores::{self, Core};
 use super::dispatch::{self, Dispatch};
 use super::priority::Priority;
 use super::process::Header;
-use super::{global, idle};
+use super::{global, idle, reductions};
 use crate::arch::{CoreId, barrier, clock};
 use crate::sync::PreemptGuard;
 
@@ -45,17 +45,25 @@ pub(super) fn woken(process: NonNull<Header>) {
     }
 }
 
+/// What a spawn costs the parent's turn, as much as so many messages.
+const SPAWN_REDUCTIONS: u64 = 20;
+
 /// A new process: on the core of its parent, at the back, unless its mask says otherwise.
 pub(super) fn spawned(process: NonNull<Header>) {
     let here = PreemptGuard::new();
     // SAFETY: a process in hand is alive.
     let header = unsafe { process.as_ref() };
     header.set_enqueued_at(clock::now());
+    let current = Core::current(&here);
+    if current.is_some() {
+        // Paid by the parent.
+        reductions::charge(SPAWN_REDUCTIONS);
+    }
     if dispatch::current() == Dispatch::Global && !header.is_pinned() {
         global::push(process);
         return;
     }
-    match Core::current(&here) {
+    match current {
         Some(core) if allowed(header) & core.id().mask() != 0 && !core.in_interrupt.get() => {
             // SAFETY: this core's own queue, preemption disabled by `here`, not in an interrupt.
             unsafe { core.queue.push_own(process) };

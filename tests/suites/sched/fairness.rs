@@ -107,3 +107,22 @@ kernel_test! {
         Ok(())
     }
 }
+
+kernel_test! {
+    /// Spawning costs the parent reductions: one that does nothing else is asked to yield in the end.
+    async fn spawns_are_charged() -> Outcome {
+        let turn = sched::setting(Setting::Reductions);
+        let (mut spawned, mut children) = (0_u64, Vec::new());
+        // A new turn, with all of its reductions.
+        yield_now().await;
+        while !sched::is_exhausted() && spawned <= turn {
+            children.push(sched::spawn(async {})?);
+            spawned += 1;
+        }
+        for child in children {
+            ensure!(child.await.is_ok(), "a child crashed");
+        }
+        ensure!(spawned < turn, "{spawned} spawns did not use up a turn of {turn} reductions");
+        Ok(())
+    }
+}
