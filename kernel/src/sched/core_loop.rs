@@ -79,8 +79,9 @@ unsafe fn turn(core: &'static Core, process: NonNull<Header>) {
     let header = unsafe { process.as_ref() };
     debug_assert!(
         header.is_dispatchable(),
-        "corrupted queue: core {} took {process:?}, which is not runnable",
-        core.number()
+        "corrupted queue: core {} took {process:?} from its queue {:?}, and it is not runnable",
+        core.number(),
+        header.priority()
     );
     core.statistics.context_switches.bump();
     core.statistics.scheduling_latency.record(clock::now().saturating_sub(header.enqueued_at()));

@@ -107,9 +107,10 @@ pub(super) fn move_process(header: &Header, from: &Core, to: &Core, urgency: Urg
     let now = clock::now();
     debug_assert!(
         header.is_dispatchable(),
-        "corrupted queue: core {} took {header:p} from core {}, and it is not runnable",
+        "corrupted queue: core {} took {header:p} from core {}'s queue {:?}, and it is not runnable",
         to.id().index(),
-        from.id().index()
+        from.id().index(),
+        header.priority()
     );
     if let Err(rule) = ask(header, from, to, urgency, now) {
         to.statistics.migrations_refused[rule as usize].bump();
