@@ -189,6 +189,7 @@ extern "C" fn fresh_loop(_: usize) -> ! {
         unsafe {
             if Some(process) == resident {
                 process.as_ref().requeue();
+                core.queue.prefer_bound();
             }
             enqueue::requeue(core, process);
         }

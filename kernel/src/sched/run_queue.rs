@@ -213,6 +213,16 @@ impl RunQueue {
         self.flag(priority);
     }
 
+    /// Sees to it that what is pinned to this core is looked at before what is not, once: for a resident whose
+    /// piece was detached, which must not wait for that very piece.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    pub(super) unsafe fn prefer_bound(&self) {
+        // `take` turns it around before it looks.
+        self.bound_first.set(false);
+    }
+
     /// Puts a process into the fast lane, and the one that was there at the back of its queue. Returns
     /// whether there was one.
     ///

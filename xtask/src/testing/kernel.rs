@@ -16,6 +16,9 @@ use std::time::Duration;
 /// The suite of the hand-written exclusives.
 pub const ASM_SUITE: &str = "asm";
 
+/// The suite of the bounds in slices: only on machines whose time is counted in instructions.
+const COUNTED_SUITE: &str = "bounds";
+
 /// What to run, and how.
 pub struct KernelTests<'a> {
     /// The emulator.
@@ -60,9 +63,10 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
             }
         };
         for machine in tests.machines {
+            let Some(machine) = suited(machine, suite) else { continue };
             let mut after = None;
             loop {
-                let (tally, lost) = boot(tests, executable, &image, machine, after.as_deref())?;
+                let (tally, lost) = boot(tests, executable, &image, &machine, after.as_deref())?;
                 total.add(tally);
                 if crate::machine::interrupted() {
                     return Ok(total);
@@ -85,6 +89,13 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
     Ok(total)
 }
 
+/// The machine as a suite needs it; `None` if there is none. A clock decides in one suite alone, where a nanosecond
+/// is an instruction, and that is for `virt`.
+fn suited(machine: &Machine, suite: &str) -> Option<Machine> {
+    let icount = suite == COUNTED_SUITE;
+    (!icount || machine.board == Board::Virt).then(|| Machine { icount, ..machine.clone() })
+}
+
 /// Boots one guest for the tests after `after`, or for all. Also says which test took the guest along.
 fn boot(
     tests: &KernelTests<'_>,
@@ -94,6 +105,9 @@ fn boot(
     after: Option<&str>,
 ) -> Result<(Tally, Option<String>)> {
     let mut arguments = tests.arguments.to_owned();
+    if machine.icount {
+        arguments.push_str(" counted=1");
+    }
     if let Some(after) = after {
         arguments = format!("{arguments} after={after}");
     }
