@@ -3,7 +3,7 @@
 //! A suite is an image: it declares its tests with [`kernel_test!`] and ends with [`suite!`]. The runner
 //! runs them one after another, by name, each as a process of its own, so that one that panics or hangs
 //! does not hide the others. It reports over the serial line; `cargo xtask test` reads the report.
-#![no_std]
+#![cfg_attr(target_os = "none", no_std)]
 
 extern crate alloc;
 

@@ -15,6 +15,8 @@ pub struct Test {
     pub name: &'static str,
     /// The least number of cores it makes sense on; with fewer it is skipped.
     pub cores: usize,
+    /// What it needs that the host's threads do not have, if anything; there it is skipped.
+    pub machine: Option<&'static str>,
     /// Makes its body.
     pub start: fn() -> Body,
 }
@@ -25,10 +27,12 @@ pub static TESTS: [Test];
 
 /// Declares a test: an async function, named for the promise it checks, that returns an [`Outcome`].
 ///
-/// `#[cores(N)]` before it skips the test on fewer than `N` cores.
+/// `#[cores(N)]` before it skips the test on fewer than `N` cores, `#[machine("why")]` where the suite runs as a program
+/// on the host.
 #[macro_export]
 macro_rules! kernel_test {
-    ($(#[doc = $doc:literal])* $(#[cores($cores:literal)])? async fn $name:ident() -> Outcome $body:block) => {
+    ($(#[doc = $doc:literal])* $(#[cores($cores:literal)])? $(#[machine($why:literal)])?
+        async fn $name:ident() -> Outcome $body:block) => {
         $(#[doc = $doc])*
         async fn $name() -> $crate::Outcome $body
 
@@ -43,6 +47,14 @@ macro_rules! kernel_test {
                         let mut cores = 1;
                         $(cores = $cores;)?
                         cores
+                    }
+                },
+                machine: {
+                    #[allow(unused_mut, unused_assignments, reason = "only some tests need the machine")]
+                    {
+                        let mut machine = None;
+                        $(machine = Some($why);)?
+                        machine
                     }
                 },
                 start: || $crate::registry::boxed($name()),

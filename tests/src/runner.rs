@@ -32,8 +32,8 @@ pub async fn run() -> bool {
     tests.sort_unstable_by_key(|test| test.name);
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for test in tests {
-        if machine::cores() < test.cores {
-            text!("@test skip {}: needs {} cores", test.name, test.cores);
+        if let Some(reason) = unsuited(test) {
+            text!("@test skip {}: needs {reason}", test.name);
             skipped += 1;
             continue;
         }
@@ -54,6 +54,14 @@ pub async fn run() -> bool {
     failed == 0
 }
 
+/// What the test needs that there is not.
+fn unsuited(test: &Test) -> Option<alloc::string::String> {
+    if machine::cores() < test.cores {
+        return Some(alloc::format!("{} cores", test.cores));
+    }
+    test.machine.filter(|_| cfg!(not(target_os = "none"))).map(|why| alloc::format!("the machine: {why}"))
+}
+
 async fn run_one(test: &Test, timeout: Duration) -> Verdict {
     let handle = match sched::spawn((test.start)()) {
         Ok(handle) => handle,
@@ -71,9 +79,9 @@ async fn run_one(test: &Test, timeout: Duration) -> Verdict {
 #[macro_export]
 macro_rules! suite {
     () => {
-        $crate::magpie_boot::entry!(main);
+        $crate::magpie_boot::entry!(suite);
 
-        async fn main() -> $crate::magpie_boot::ExitCode {
+        async fn suite() -> $crate::magpie_boot::ExitCode {
             if $crate::runner::run().await {
                 $crate::magpie_boot::ExitCode::Success
             } else {

@@ -39,8 +39,20 @@ pub(super) fn woken(process: NonNull<Header>) {
         return;
     }
     // SAFETY: as above.
+    unsafe { keep(core, process) };
+}
+
+/// Puts a process into this core's own queue, and calls a thief if one could take it.
+///
+/// # Safety
+/// The caller is on `core`, with preemption disabled and not in an interrupt; it gives up the process.
+unsafe fn keep(core: &Core, process: NonNull<Header>) {
+    // Asked before it is in the queue: a thief may take it from there, run it to its end, and free it.
+    // SAFETY: a process in hand is alive.
+    let pinned = unsafe { process.as_ref() }.is_pinned();
+    // SAFETY: by contract.
     unsafe { core.queue.push_own(process) };
-    if !header.is_pinned() {
+    if !pinned {
         idle::wake_thief();
     }
 }
@@ -65,12 +77,9 @@ pub(super) fn spawned(process: NonNull<Header>) {
     }
     match current {
         Some(core) if allowed(header) & core.id().mask() != 0 && !core.in_interrupt.get() => {
-            // SAFETY: this core's own queue, preemption disabled by `here`, not in an interrupt.
-            unsafe { core.queue.push_own(process) };
             core.balancer.note_event();
-            if !header.is_pinned() {
-                idle::wake_thief();
-            }
+            // SAFETY: this core's own queue, preemption disabled by `here`, not in an interrupt.
+            unsafe { keep(core, process) };
         }
         _ => deliver(process, place_from_outside(header)),
     }
@@ -91,10 +100,7 @@ pub(super) unsafe fn requeue(core: &Core, process: NonNull<Header>) {
         deliver(process, place_from_outside(header));
     } else {
         // SAFETY: by contract.
-        unsafe { core.queue.push_own(process) };
-        if !header.is_pinned() {
-            idle::wake_thief();
-        }
+        unsafe { keep(core, process) };
     }
 }
 

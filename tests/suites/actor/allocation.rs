@@ -57,6 +57,7 @@ const MOST_ROUNDS: u64 = 1000;
 kernel_test! {
     /// Sends from a process and from behaviours, on the same core and across cores: once the buffers have
     /// grown, the count of all allocations of the machine stays where it is.
+    #[machine("the kernel's heap")]
     async fn sends_allocate_nothing_in_steady_state() -> Outcome {
         // A behaviour that is suspended takes a stack, a batch and a process along; that is not the send's doing.
         let _whole_turns = Changed::no_preemption()?;
@@ -100,6 +101,7 @@ async fn sends_allocate_nothing() -> Outcome {
 
 kernel_test! {
     /// The counter counts: a message that does not fit into an envelope is boxed, once for each.
+    #[machine("the kernel's heap")]
     async fn a_message_larger_than_an_envelope_allocates_once() -> Outcome {
         struct Sink(Arc<AtomicU64>);
 

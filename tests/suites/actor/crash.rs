@@ -55,6 +55,7 @@ impl Receive<Descend> for Fragile {
 
 kernel_test! {
     /// Its mail is dropped, senders are told; its neighbours in the mailbox lose nothing.
+    #[machine("isolation")]
     async fn a_crash_ends_its_actor_alone() -> Outcome {
         const MESSAGES: u64 = 100;
         let executor = Executor::start(&Config::default())?;

@@ -28,6 +28,7 @@ const MOST_BYTES: usize = 32;
 kernel_test! {
     /// A million idle actors, or as many as the boot argument `actors` says: each was started once, and costs
     /// its state and one word, and a little for the chunk it lies in.
+    #[machine("the kernel's heap")]
     async fn a_million_idle_actors() -> Outcome {
         let count = amount("actors", 1_000_000) as usize;
         let executor = Executor::start(&Config::default())?;

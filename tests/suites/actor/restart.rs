@@ -2,7 +2,7 @@
 
 use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
 use magpie::mem::heap::HEAP;
-use magpie_tests::{ensure, kernel_test};
+use magpie_tests::{amount, ensure, kernel_test};
 
 struct Echo;
 
@@ -19,9 +19,10 @@ impl Receive<u64> for Echo {
 
 kernel_test! {
     /// After the first few, a thousand executors leave the heap as they found it.
+    #[machine("the kernel's heap")]
     async fn a_thousand_executors_at_constant_heap() -> Outcome {
         // Each wakes every core twice, which takes its time where those share few cores of a host.
-        let rounds = if magpie::machine::cores() <= 8 { 1000 } else { 200 };
+        let rounds = amount("restarts", if magpie::machine::cores() <= 8 { 1000 } else { 200 });
         let mut settled = 0;
         for round in 0..rounds {
             if round == 50 {

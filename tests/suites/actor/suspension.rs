@@ -76,6 +76,7 @@ kernel_test! {
     /// A behaviour spins until its neighbour in the same mailbox, behind it in the same batch, has handled a
     /// hundred messages: without suspension this test could not end. What is sent to it meanwhile is handled
     /// afterwards, in order.
+    #[machine("preemption")]
     async fn nobody_waits_for_a_spinning_behaviour() -> Outcome {
         const MESSAGES: u64 = 100;
         let before = stats::worker_total(|worker| worker.detached_behaviours.get());
@@ -110,6 +111,7 @@ kernel_test! {
 
 kernel_test! {
     /// A suspended actor that ends drops what waits for it, once; one whose executor stops does, too.
+    #[machine("preemption")]
     async fn a_suspended_actor_ends() -> Outcome {
         let executor = Executor::start(&Config::default())?;
         for _ in 0..5 {
@@ -137,6 +139,7 @@ kernel_test! {
 
 kernel_test! {
     /// Many hogs in few mailboxes, among neighbours that all make progress.
+    #[machine("preemption")]
     async fn many_hogs() -> Outcome {
         let executor = Executor::start(&Config::default())?;
         let seen = Arc::new(Seen::default());

@@ -55,6 +55,7 @@ impl Receive<Request<Fault, u64>> for Fragile {
 kernel_test! {
     /// The one whose request crashed it, those whose reply was kept, those behind in the mail: all are told,
     /// and nobody else is.
+    #[machine("isolation")]
     async fn a_crash_is_told_to_every_asker() -> Outcome {
         let executor = Executor::start(&Config::default())?;
         for round in 0..20 {
@@ -86,6 +87,7 @@ kernel_test! {
 
 kernel_test! {
     /// Once the mailboxes have grown, an ask allocates its slot and nothing else, and gives it back.
+    #[machine("the kernel's heap")]
     async fn an_ask_allocates_once() -> Outcome {
         const ASKS: u64 = 1000;
         // A behaviour that is suspended allocates, too; that is not the ask's doing.

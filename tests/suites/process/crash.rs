@@ -22,6 +22,7 @@ impl Drop for Precious {
 
 kernel_test! {
     /// Its senders are told and get their message back, though nothing that the process owned was dropped.
+    #[machine("isolation")]
     async fn a_crash_ends_the_mailbox() -> Outcome {
         for round in 1..=10 {
             DROPS.store(0, Ordering::Relaxed);
@@ -54,6 +55,7 @@ kernel_test! {
 
 kernel_test! {
     /// Once as many nodes exist as are needed, messages to processes allocate nothing.
+    #[machine("the kernel's heap")]
     async fn steady_state_allocates_nothing() -> Outcome {
         const BURST: u64 = 100;
         let mut mailbox = ProcessMailbox::new(BURST as usize)?;

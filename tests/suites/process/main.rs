@@ -1,6 +1,5 @@
 //! Processes that talk: mailboxes of their own, asking actors, timers as messages.
-#![no_std]
-#![no_main]
+#![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;
 

@@ -7,6 +7,7 @@ use magpie_tests::{ensure, ensure_eq, kernel_test};
 
 kernel_test! {
     /// A panic ends the process; whoever joins it is told, and everyone else goes on.
+    #[machine("isolation")]
     async fn a_panic_ends_its_process_alone() -> Outcome {
         for _ in 0..20 {
             let Ok(handle) = sched::spawn(async {
@@ -26,6 +27,7 @@ kernel_test! {
 
 kernel_test! {
     /// So does a bad access.
+    #[machine("isolation")]
     async fn a_bad_access_ends_its_process_alone() -> Outcome {
         let Ok(handle) = sched::spawn(async {
             let nowhere = black_box(8usize) as *const u64;
@@ -47,6 +49,7 @@ fn descend(depth: u64) -> u64 {
 
 kernel_test! {
     /// So does running into the guard page of the stack.
+    #[machine("isolation")]
     async fn a_stack_overflow_ends_its_process_alone() -> Outcome {
         for _ in 0..3 {
             let Ok(handle) = sched::spawn(async { descend(black_box(0)) }) else {

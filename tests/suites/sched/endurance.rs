@@ -89,6 +89,7 @@ fn chain(seed: u64, steps: u64) -> ([u64; 8], u64) {
 kernel_test! {
     /// Registers, floating point among them, survive many suspensions: the same computation, again and again,
     /// on every core, among others that force it to be suspended.
+    #[machine("preemption")]
     async fn registers_survive_many_suspensions() -> Outcome {
         const STEPS: u64 = 20_000;
         let wanted = amount("suspensions", 2_000);
@@ -116,6 +117,7 @@ kernel_test! {
 
 kernel_test! {
     /// With no stack left to lend, a turn goes on, that is counted, and with stacks there again it is suspended.
+    #[machine("preemption")]
     async fn without_a_stack_a_turn_goes_on() -> Outcome {
         let refused = || stats::total(|core| core.preemptions_without_stack.get());
         let (refused_before, mut taken) = (refused(), Vec::with_capacity(1 << 10));

@@ -1,6 +1,5 @@
 //! The scheduler's promises, checked in the booted kernel.
-#![no_std]
-#![no_main]
+#![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;
 

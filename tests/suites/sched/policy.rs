@@ -86,6 +86,7 @@ kernel_test! {
     /// A turn that never ends does not keep its core from balancing: every core but the first is held by a hog
     /// of its own, the first by many, all of which spin until some of them were seen on every core.
     #[cores(2)]
+    #[machine("preemption")]
     async fn a_lone_hog_does_not_keep_its_core_from_balancing() -> Outcome {
         let everyone = u64::MAX >> (64 - machine::cores());
         let seen = Arc::new(AtomicU64::new(0));

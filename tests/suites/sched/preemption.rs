@@ -13,6 +13,7 @@ use magpie_tests::{ensure, ensure_eq, kernel_test};
 kernel_test! {
     /// A process that spins for ever on its core does not keep another from running there: without
     /// preemption this test could not end.
+    #[machine("preemption")]
     async fn a_spinning_process_is_suspended() -> Outcome {
         let free = Arc::new(AtomicBool::new(false));
         let seen = free.clone();
@@ -42,6 +43,7 @@ kernel_test! {
 kernel_test! {
     /// The bound as a number: between two turns of its neighbour a process that never yields has one turn, which is
     /// at most two slices long. So it is suspended at most once for each turn of the neighbour.
+    #[machine("preemption")]
     async fn a_neighbour_waits_for_one_turn_of_a_hog() -> Outcome {
         const TURNS: u64 = 50;
         let free = Arc::new(AtomicBool::new(false));
@@ -73,6 +75,7 @@ kernel_test! {
 kernel_test! {
     /// Every core is held by a hog, and every hog but one yields never; a process pinned to each core
     /// still gets its turns.
+    #[machine("preemption")]
     async fn hogs_on_every_core_share() -> Outcome {
         let cores = machine::cores();
         let done = Arc::new(AtomicU64::new(0));
@@ -113,6 +116,7 @@ fn floating_point_chain(seed: u64, steps: u64) -> [f64; 8] {
 kernel_test! {
     /// Integer and floating-point registers survive forced preemption: a long computation without a
     /// yield gives, among suspended others on every core, the result that it gives alone.
+    #[machine("preemption")]
     async fn registers_survive_preemption() -> Outcome {
         const STEPS: u64 = 300_000;
         let preemptions_before = stats::total(|core| core.preemptions.get());

@@ -101,6 +101,7 @@ kernel_test! {
 kernel_test! {
     /// Processes started on one core are run by the others too: each spins until every core has joined in.
     #[cores(2)]
+    #[machine("preemption")]
     async fn work_spreads_to_every_core() -> Outcome {
         let cores = machine::cores();
         let everyone = u64::MAX >> (64 - cores);

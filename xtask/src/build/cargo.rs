@@ -89,6 +89,18 @@ pub fn build_suites(names: &[&str], features: Features) -> Result<Vec<Executable
     Ok(built)
 }
 
+/// Builds in-kernel suites as programs for the host, with the `cargo test` that is begun in `command`.
+pub fn build_host_suites(mut command: Command, names: &[&str]) -> Result<Vec<Executable>> {
+    command.args(["--no-run", "--package", TESTS_PACKAGE]);
+    for name in names {
+        command.args(["--test", name]);
+    }
+    let mut built = run_build(command, Features::default(), "the suites for the host")?;
+    built.retain(|executable| names.contains(&executable.name.as_str()));
+    built.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(built)
+}
+
 /// The command that runs a package's unit tests on the host.
 pub fn host_tests(package: &str, filter: Option<&str>) -> Command {
     let mut command = cargo();

@@ -7,7 +7,8 @@ mod workspace;
 
 pub use board::Board;
 pub use cargo::{
-    Executable, Features, LOADER, TARGET, build_example, build_loader, build_suites, cargo, host_tests,
+    Executable, Features, LOADER, TARGET, build_example, build_host_suites, build_loader, build_suites,
+    cargo, host_tests,
 };
 pub use image::{Image, write_flat};
 pub use workspace::{Workspace, root};

@@ -1,8 +1,9 @@
 //! Runs the tests of every kind and counts them: `host` (unit tests, by cargo), `kernel` (the in-kernel
-//! suites, on QEMU), and the end-to-end tests of `crate::e2e`. `report` reads what a suite says about
+//! suites, on QEMU), `host_suites` (the portable ones of these, as programs), and the end-to-end tests of `crate::e2e`. `report` reads what a suite says about
 //! itself, `tally` adds everything up.
 
 mod host;
+mod host_suites;
 mod instructions;
 mod kernel;
 mod proof;
@@ -10,6 +11,7 @@ mod report;
 mod tally;
 
 pub use host::run_host_tests;
+pub use host_suites::run_host_suites;
 pub use kernel::{KernelTests, run_kernel_tests};
 pub use proof::{Checker, Depth, run_litmus, run_miri, run_models, run_simulation, run_thread_sanitizer};
 pub use tally::Tally;

@@ -7,7 +7,8 @@
 
 use super::Tally;
 use super::host::parse_libtest;
-use crate::build::{Workspace, cargo, root};
+use super::host_suites::{HOST_SUITES, run_host_suite};
+use crate::build::{Workspace, build_host_suites, cargo, root};
 use anyhow::{Context, Result};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -110,7 +111,7 @@ pub fn run_miri(seeds: u32) -> Result<Tally> {
     run("miri", command, parse_libtest)
 }
 
-/// Runs the structures' stress tests under ThreadSanitizer.
+/// Runs the structures' stress tests and the suites of the portable rooms under ThreadSanitizer.
 pub fn run_thread_sanitizer() -> Result<Tally> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Ok(skip("ThreadSanitizer", "set up here for x86-64 Linux alone"));
@@ -119,13 +120,26 @@ pub fn run_thread_sanitizer() -> Result<Tally> {
     if let Some(reason) = nightly_lacks("rust-src") {
         return Ok(skip("ThreadSanitizer", &reason));
     }
-    let mut command = nightly_cargo();
-    command.args(["test", "-Zbuild-std", "--target", "x86_64-unknown-linux-gnu"]);
-    command.args(["--package", "magpie", "--features", "checks", "--test", "queues"]);
-    command.arg("--target-dir").arg(Workspace::load()?.target().join("tsan"));
-    command.env("RUSTFLAGS", "-Zsanitizer=thread");
-    run("ThreadSanitizer", command, parse_libtest)
+    let target = Workspace::load()?.target().join("tsan");
+    let instrumented = || {
+        let mut command = nightly_cargo();
+        command.args(["test", "-Zbuild-std", "--target", "x86_64-unknown-linux-gnu", "--target-dir"]);
+        command.arg(&target).env("RUSTFLAGS", "-Zsanitizer=thread");
+        command
+    };
+    let mut queues = instrumented();
+    queues.args(["--package", "magpie", "--features", "checks", "--test", "queues"]);
+    let mut total = run("ThreadSanitizer", queues, parse_libtest)?;
+    // The real scheduler, executor and process mailboxes, on threads. A race that is reported makes the program
+    // end badly.
+    for suite in build_host_suites(instrumented(), &HOST_SUITES)? {
+        total.add(run_host_suite(&suite, SANITIZED_CORES, &[], "ThreadSanitizer")?);
+    }
+    Ok(total)
 }
+
+/// More threads than that only wait for each other on a small host.
+const SANITIZED_CORES: u32 = 4;
 
 /// The nightly toolchain's cargo. The stable one that runs this tool has left its traces in the environment.
 fn nightly_cargo() -> Command {

@@ -8,7 +8,8 @@ use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, usage};
 use crate::machine::{Gic, Machine, Size, catch_interrupts, interrupted};
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu, ready_target};
 use crate::testing::{
-    Checker, Depth, KernelTests, Tally, run_host_tests, run_kernel_tests, run_models, run_simulation,
+    Checker, Depth, KernelTests, Tally, run_host_suites, run_host_tests, run_kernel_tests, run_models,
+    run_simulation,
 };
 use anyhow::Result;
 use clap::Args;
@@ -91,6 +92,7 @@ pub fn execute(options: &Options) -> Result<u8> {
     let mut total = Tally::default();
     if every || options.host {
         total.add(run_host_tests(&workspace.host_packages(), filter)?);
+        total.add(run_host_suites(filter)?);
         if filter.is_none() && !interrupted() {
             total.add(run_models(Checker::Loom, Depth::Bounded)?);
             total.add(run_simulation(options.seed.unwrap_or(1), SIMULATED_SEEDS, Depth::Bounded)?);
@@ -193,7 +195,8 @@ fn limit(options: &Options) -> Duration {
 const SIMULATED_SEEDS: u64 = 300;
 
 /// What a soak asks of the suites: the numbers that the kernel's promises are shown for.
-const SOAK: &str = "steals=10000000 suspensions=100000 wakeups=2000000 work=10000000 timeout=7000";
+const SOAK: &str =
+    "steals=10000000 suspensions=100000 wakeups=2000000 work=10000000 restarts=1000 timeout=7000";
 
 fn boot_arguments(options: &Options) -> String {
     let mut words = Vec::new();

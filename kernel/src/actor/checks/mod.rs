@@ -1,5 +1,5 @@
-//! The promises of the actor system, as bodies that run anywhere: on the host's threads
-//! (`tests/host_actor.rs`), and in the booted kernel (`tests/suites/actor`).
+//! The promises of the actor system, as bodies that run anywhere: in the booted kernel and on the host's threads
+//! (`tests/suites/actor`), and in the deterministic simulation (`kernel/tests/simulation.rs`).
 //!
 //! A body is a process. It returns what went wrong, or nothing.
 
