@@ -7,6 +7,7 @@
 
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
+use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, align_of, size_of};
 use core::ptr::{self, NonNull};
 
@@ -64,11 +65,11 @@ pub(super) struct Cell<A> {
     state: A,
 }
 
-impl<A> Cell<MaybeUninit<A>> {
+impl<A> Cell<UnsafeCell<MaybeUninit<A>>> {
     /// A cell of the user's own.
     pub(super) const fn unused_static() -> Self {
         let word = WordCell::new(Word::UNUSED_STATIC.bits());
-        Self { header: CellHeader { word }, state: MaybeUninit::uninit() }
+        Self { header: CellHeader { word }, state: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 }
 

@@ -3,6 +3,7 @@
 //! When such an actor ends with [`Outcome::Finished`](super::Outcome) its state stays where it is, until the
 //! user takes it. Ended in any other way the storage is free for the next start.
 
+use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, align_of};
 use core::ptr::{self, NonNull};
 
@@ -29,7 +30,8 @@ pub struct StaticActor<A: 'static> {
     link: Link,
     /// Directly before the cell: see [`cell::kind`].
     kind: &'static Kind,
-    cell: Cell<MaybeUninit<A>>,
+    /// Written through shared references, by who has claimed its word.
+    cell: Cell<UnsafeCell<MaybeUninit<A>>>,
 }
 
 // SAFETY: the word of the cell says who may use the state; states can change cores.
