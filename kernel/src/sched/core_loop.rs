@@ -8,7 +8,7 @@
 use core::ptr::NonNull;
 
 use super::cores::{self, Core};
-use super::dispatch::{self, Dispatch};
+use super::priority::Priority;
 use super::process::{Header, ProcessRef};
 use super::settings::{self, Setting};
 use super::step::Step;
@@ -45,15 +45,27 @@ pub(super) unsafe fn run() {
 
 /// Whether the core would find something to run.
 pub(super) fn has_work(core: &Core) -> bool {
-    !core.queue.is_empty() || (dispatch::current() == Dispatch::Global && !global::is_empty())
+    !core.queue.is_empty() || global::has_work_for(core)
 }
 
 /// # Safety
 /// The caller is `core`'s loop.
 unsafe fn next(core: &Core) -> Option<NonNull<Header>> {
+    if !global::has_work_for(core) {
+        // SAFETY: by contract.
+        return unsafe { core.queue.take() };
+    }
+    // The more urgent first; in turns where neither is, so that neither starves.
+    let own_is_next = core.own_is_next.replace(!core.own_is_next.get());
+    // `Normal` and `Low` share, each queue by its own count.
+    let urgency = |priority: Option<Priority>| priority.map(|priority| priority.min(Priority::Normal));
+    let own_first = match (urgency(core.queue.most_urgent()), urgency(global::most_urgent())) {
+        (Some(own), Some(global)) if own != global => own < global,
+        _ => own_is_next,
+    };
     // SAFETY: by contract.
-    let own = unsafe { core.queue.take() };
-    if own.is_none() && dispatch::current() == Dispatch::Global { global::take() } else { own }
+    let own = || unsafe { core.queue.take() };
+    if own_first { own().or_else(global::take) } else { global::take().or_else(own) }
 }
 
 /// What is due between turns.

@@ -43,6 +43,8 @@ pub(super) struct Core {
     pub handover: Cell<[Option<NonNull<Header>>; 2]>,
     /// The stack that a resumption leaves behind, to give back.
     pub left_stack: Cell<Option<StackRef>>,
+    /// Whether its own queue comes before the global one next time.
+    pub own_is_next: Cell<bool>,
     random: Cell<u64>,
     /// As a thief: what it has learnt of its victims.
     pub memory: victim::Memory,
@@ -147,6 +149,7 @@ impl Core {
             in_interrupt: Cell::new(false),
             handover: Cell::new([None; 2]),
             left_stack: Cell::new(None),
+            own_is_next: Cell::new(false),
             random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ (self::seed() << 8) ^ (id.index() as u64 + 1)),
             memory: victim::Memory::new(),
             history: TargetHistory::new(),

@@ -3,7 +3,6 @@
 use core::ptr::NonNull;
 
 use super::cores::{self, Core};
-use super::dispatch::{self, Dispatch};
 use super::priority::Priority;
 use super::process::Header;
 use super::{global, idle, reductions};
@@ -18,7 +17,7 @@ pub(super) fn woken(process: NonNull<Header>) {
     // SAFETY: a process in hand is alive.
     let header = unsafe { process.as_ref() };
     header.set_enqueued_at(clock::now());
-    if dispatch::current() == Dispatch::Global && !header.is_pinned() {
+    if global::is_for(header) {
         global::push(process);
         return;
     }
@@ -71,7 +70,7 @@ pub(super) fn spawned(process: NonNull<Header>) {
         // Paid by the parent.
         reductions::charge(SPAWN_REDUCTIONS);
     }
-    if dispatch::current() == Dispatch::Global && !header.is_pinned() {
+    if global::is_for(header) {
         global::push(process);
         return;
     }
@@ -93,7 +92,7 @@ pub(super) unsafe fn requeue(core: &Core, process: NonNull<Header>) {
     // SAFETY: a process in hand is alive.
     let header = unsafe { process.as_ref() };
     header.set_enqueued_at(clock::now());
-    if dispatch::current() == Dispatch::Global && !header.is_pinned() {
+    if global::is_for(header) {
         global::push(process);
     } else if allowed(header) & core.id().mask() == 0 {
         // Its mask was changed, or this core is going offline.

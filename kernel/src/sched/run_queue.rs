@@ -188,6 +188,14 @@ impl RunQueue {
         waiting
     }
 
+    /// The most urgent priority that something of may wait here.
+    pub(super) fn most_urgent(&self) -> Option<Priority> {
+        // Acquire: pairs with `flag`.
+        let mask = self.mask.load(Ordering::Acquire)
+            | if self.fast_lane_is_taken() { Priority::Normal.bit() } else { 0 };
+        Priority::ALL.into_iter().find(|priority| mask & priority.bit() != 0)
+    }
+
     /// Whether a process waits in the fast lane.
     pub(super) fn fast_lane_is_taken(&self) -> bool {
         // Relaxed: an estimate.

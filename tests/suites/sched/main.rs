@@ -5,6 +5,7 @@ extern crate alloc;
 
 mod affinity;
 mod crash;
+mod dispatch;
 mod endurance;
 mod fairness;
 mod load;

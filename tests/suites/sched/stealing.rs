@@ -5,11 +5,11 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use magpie::machine;
-use magpie::sched::{self, Dispatch, Setting, VictimRule, yield_now};
+use magpie::sched::{self, Setting, VictimRule, yield_now};
 use magpie_tests::{Outcome, ensure, ensure_eq, kernel_test};
 
 /// Starts `count` processes that each yield a few times and count themselves; returns the count.
-async fn run_many(count: u64) -> Result<u64, &'static str> {
+pub async fn run_many(count: u64) -> Result<u64, &'static str> {
     let ended = Arc::new(AtomicU64::new(0));
     let mut handles = Vec::new();
     for _ in 0..count {
@@ -78,23 +78,6 @@ kernel_test! {
         }
         let _ = sched::set_setting(Setting::VictimRule, before);
         outcome
-    }
-}
-
-kernel_test! {
-    /// The same work is done under each of the three dispatch schemes.
-    async fn every_dispatch_scheme_does_the_work() -> Outcome {
-        let before = sched::dispatch();
-        let mut found = Vec::new();
-        for scheme in [Dispatch::Global, Dispatch::PerCore, Dispatch::Stealing] {
-            sched::set_dispatch(scheme);
-            found.push(run_many(1_000).await);
-        }
-        sched::set_dispatch(before);
-        for (scheme, ended) in found.into_iter().enumerate() {
-            ensure_eq!(ended?, 1_000, alloc::format!("processes that ended under scheme {scheme}"));
-        }
-        Ok(())
     }
 }
 
