@@ -29,6 +29,9 @@ pub const GOALS: &[Goal] = &[
     goal("spawn", 200, 4227, "tokio"),
     Goal { name: "balance-one", goal: None, best_peer: Some((1428, "tokio")) },
     Goal { name: "balance-multi", goal: None, best_peer: None },
+    // Turns of plain processes; the peers were not asked for those.
+    Goal { name: "process-one", goal: None, best_peer: None },
+    Goal { name: "process-each", goal: None, best_peer: None },
 ];
 
 /// The goal of a benchmark, if there is one of that name.

@@ -6,6 +6,7 @@ mod executor;
 mod fan_in;
 mod fork_join;
 mod ping_pong;
+mod process;
 mod repeat;
 mod send_dynamic;
 mod send_self;
@@ -59,4 +60,6 @@ pub const ALL: &[Figure] = &[
     Figure { bytes_per_operation: true, ..figure("spawn", &[50_000], spawn::prepare) },
     figure("balance-one", &[4000, 20, 200], balance::prepare_one),
     figure("balance-multi", &[4000, 20, 200], balance::prepare_multi),
+    figure("process-one", &[1000, 200, 100], process::prepare_one),
+    figure("process-each", &[1000, 200, 100], process::prepare_each),
 ];

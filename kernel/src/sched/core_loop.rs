@@ -38,7 +38,10 @@ pub(super) unsafe fn run() {
         match unsafe { next(core) } {
             // SAFETY: as above; the process was taken from a queue, so it is alive and ours.
             Some(process) => unsafe { turn(core, process) },
-            None => idle::idle(core),
+            None => {
+                core.turn_ended_at.set(0);
+                idle::idle(core);
+            }
         }
     }
 }
@@ -73,6 +76,7 @@ fn chores(core: &Core) {
     // Relaxed: set by this core's own interrupt.
     if core.timer_due.load(Ordering::Relaxed) != 0 || timer::poll() {
         core.timer_due.store(0, Ordering::Relaxed);
+        core.turn_ended_at.set(0);
         let more = time::expire(core.id(), clock::now(), settings::get(Setting::TimersPerPass) as usize);
         if more {
             core.timer_due.store(1, Ordering::Relaxed);
@@ -96,7 +100,11 @@ unsafe fn turn(core: &'static Core, process: NonNull<Header>) {
         header.priority()
     );
     core.statistics.context_switches.bump();
-    core.statistics.scheduling_latency.record(clock::now().saturating_sub(header.enqueued_at()));
+    let now = match core.turn_ended_at.replace(0) {
+        0 => clock::now(),
+        ended => ended,
+    };
+    core.statistics.scheduling_latency.record(now.saturating_sub(header.enqueued_at()));
     header.set_home(core.id());
     // Relaxed: read by this core's own interrupt, and by others as an estimate.
     core.slices.store(0, Ordering::Relaxed);

@@ -43,6 +43,8 @@ pub(super) struct Core {
     pub handover: Cell<[Option<NonNull<Header>>; 2]>,
     /// The stack that a resumption leaves behind, to give back.
     pub left_stack: Cell<Option<StackRef>>,
+    /// When the turn before ended, if the next can begin with that: the clock is read once for both. 0: it cannot.
+    pub turn_ended_at: Cell<u64>,
     /// Whether its own queue comes before the global one next time.
     pub own_is_next: Cell<bool>,
     random: Cell<u64>,
@@ -149,6 +151,7 @@ impl Core {
             in_interrupt: Cell::new(false),
             handover: Cell::new([None; 2]),
             left_stack: Cell::new(None),
+            turn_ended_at: Cell::new(0),
             own_is_next: Cell::new(false),
             random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ (self::seed() << 8) ^ (id.index() as u64 + 1)),
             memory: victim::Memory::new(),

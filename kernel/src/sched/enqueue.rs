@@ -91,7 +91,9 @@ pub(super) fn spawned(process: NonNull<Header>) {
 pub(super) unsafe fn requeue(core: &Core, process: NonNull<Header>) {
     // SAFETY: a process in hand is alive.
     let header = unsafe { process.as_ref() };
-    header.set_enqueued_at(clock::now());
+    let now = clock::now();
+    header.set_enqueued_at(now);
+    core.turn_ended_at.set(now);
     if global::is_for(header) {
         global::push(process);
     } else if allowed(header) & core.id().mask() == 0 {

@@ -20,9 +20,10 @@ use magpie_tests::{Failure, Outcome};
 
 magpie_tests::suite!();
 
-/// What is left of a bound beside its slices: the interrupt, the switch, sections without preemption, and the turns of
-/// the other virtual cores, during which the clock of all goes on.
-const SLACK: Duration = Duration::from_micros(200);
+/// What is left of a bound beside its slices: the interrupt, the switch, sections without preemption (all far less than
+/// this), and the turns of the other virtual cores, during which the clock of all goes on: at most to the next timer,
+/// shared among them, which is half a slice.
+const SLACK: Duration = Duration::from_micros(500);
 
 fn slice() -> Duration {
     Duration::from_micros(sched::setting(Setting::SliceMicroseconds))

@@ -34,6 +34,8 @@ fn figures(bench: &Bench<'_>) -> Result<Outcome> {
         "spawn:500",
         "balance-one:20:5:10",
         "balance-multi:20:5:10",
+        "process-one:20:5:10",
+        "process-each:20:5:10",
     ];
     let text = measure(bench, &specs)?.text();
     for spec in specs {

@@ -1,8 +1,9 @@
 //! `cargo xtask bench`: boots the benchmark image and prints what one operation costs.
 //!
 //! Two kinds of figures. *Instructions per operation* on one core, counted by QEMU (`-icount shift=0`): they do
-//! not depend on the host, and a second run repeats them. *Wall clock* for the two benchmarks that stealing is
-//! for, on several cores, with stealing and without, in turns; of those only the ratio means anything.
+//! not depend on the host, and a second run repeats them. *Wall clock* on several cores, for the benchmarks that stealing
+//! mailboxes is for, with and without it, and for those that compare the dispatch schemes of processes, in turns; of
+//! those only the ratios mean anything.
 
 use crate::build::{Features, Image, build_example, write_flat};
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, usage};
@@ -46,8 +47,59 @@ pub struct Options {
 
 /// The package of the benchmark image.
 const PACKAGE: &str = "bench";
-/// The benchmarks that stealing is for.
-const BALANCE: &str = "balance-one,balance-multi";
+
+/// A comparison in wall clock: benchmarks, each in several variants of the kernel's settings.
+struct Comparison {
+    benchmarks: &'static str,
+    variants: &'static [Variant],
+}
+
+struct Variant {
+    title: &'static str,
+    arguments: &'static str,
+}
+
+const fn variant(title: &'static str, arguments: &'static str) -> Variant {
+    Variant { title, arguments }
+}
+
+/// What stealing mailboxes is for.
+const STEALING: Comparison = Comparison {
+    benchmarks: "balance-one,balance-multi",
+    variants: &[variant("no stealing", "steal=0"), variant("stealing", "steal=1")],
+};
+/// What the schemes of dispatching processes differ in.
+const DISPATCH: Comparison = Comparison {
+    benchmarks: "process-one,process-each",
+    variants: &[
+        variant("one queue", "sched.dispatch=0"),
+        variant("no stealing", "sched.dispatch=1"),
+        variant("stealing", "sched.dispatch=2"),
+    ],
+};
+
+impl Comparison {
+    fn heading(&self) -> String {
+        let mut line = format!("{:<14} {:>6}", "benchmark", "cores");
+        for variant in self.variants {
+            line += &format!(" {:>14}", variant.title);
+        }
+        line + &format!(" {:>8}", "speed-up")
+    }
+
+    /// The speed-up is that of the last variant over the one before it.
+    fn line(&self, name: &str, cores: u32, medians: &[f64]) -> String {
+        let mut line = format!("{name:<14} {cores:>6}");
+        for median in medians {
+            line += &format!(" {median:>14.0}");
+        }
+        match medians {
+            [.., before, last] => line + &format!(" {:>8.2}", before / last.max(f64::MIN_POSITIVE)),
+            _ => line,
+        }
+    }
+}
+
 const MEMORY: Size = Size::from_mebibytes(1024);
 
 /// Runs the verb.
@@ -89,26 +141,26 @@ pub fn execute(options: &Options) -> Result<u8> {
     if clocked.is_empty() || !options.benchmarks.is_empty() {
         return Ok(SUCCESS);
     }
-    println!("wall clock, ns per operation, medians of {}; only the ratio means anything:", options.repeat);
-    println!("{:<14} {:>6} {:>14} {:>14} {:>8}", "benchmark", "cores", "no stealing", "stealing", "speed-up");
-    for machine in &clocked {
-        let (mut without, mut with) = (Vec::new(), Vec::new());
-        // In turns, so that what else the host does meets both alike.
-        for _ in 0..options.repeat {
-            for (steal, figures) in [(0, &mut without), (1, &mut with)] {
-                let Some(more) = boot(machine, format!("bench={BALANCE} steal={steal}"))? else {
-                    return Ok(INTERRUPTED);
-                };
-                figures.extend(more);
+    for table in [&STEALING, &DISPATCH] {
+        println!(
+            "wall clock, ns per operation, medians of {}; only the ratios mean anything:",
+            options.repeat
+        );
+        println!("{}", table.heading());
+        for machine in &clocked {
+            let mut figures: Vec<Vec<Measured>> = table.variants.iter().map(|_| Vec::new()).collect();
+            // In turns, so that what else the host does meets all alike.
+            for _ in 0..options.repeat {
+                for (variant, figures) in table.variants.iter().zip(&mut figures) {
+                    let arguments = format!("bench={} {}", table.benchmarks, variant.arguments);
+                    let Some(more) = boot(machine, arguments)? else { return Ok(INTERRUPTED) };
+                    figures.extend(more);
+                }
             }
-        }
-        for name in BALANCE.split(',') {
-            let (without, with) = (median(&without, name), median(&with, name));
-            println!(
-                "{name:<14} {:>6} {without:>14.0} {with:>14.0} {:>8.2}",
-                machine.cores,
-                without / with.max(f64::MIN_POSITIVE)
-            );
+            for name in table.benchmarks.split(',') {
+                let medians: Vec<_> = figures.iter().map(|figures| median(figures, name)).collect();
+                println!("{}", table.line(name, machine.cores, &medians));
+            }
         }
     }
     Ok(SUCCESS)
