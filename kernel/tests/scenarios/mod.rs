@@ -16,7 +16,7 @@ const PROCESSES: u64 = 60;
 /// The scheduler's own scenario, and the checks of the actor system that do not need much memory or time.
 fn check(seed: u64) -> Option<&'static Check> {
     let wanted = |check: &&Check| {
-        ["order::", "crowd::", "sending::", "lifetimes::", "placing::pinned", "asking::requests"]
+        ["order::", "storm::", "crowd::", "sending::", "lifetimes::", "placing::pinned", "asking::requests"]
             .iter()
             .any(|name| check.name.starts_with(name))
     };

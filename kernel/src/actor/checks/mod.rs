@@ -12,6 +12,7 @@ mod order;
 mod placing;
 mod sending;
 mod storage;
+mod storm;
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -65,6 +66,7 @@ pub const ALL: &[Check] = checks![
     placing::wrong_configurations_are_refused,
     crowd::actors_come_and_go_while_mailboxes_are_stolen,
     order::exactly_once_in_order,
+    storm::nothing_is_lost_under_constant_stealing,
     asking::requests_are_answered,
     asking::an_answer_may_come_later,
     asking::who_gets_no_answer_is_told,
