@@ -14,9 +14,14 @@ use super::owner;
 use super::steal::VictimRule;
 use super::table::Table;
 use super::worker::Worker;
-use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sched;
 use crate::sync::SpinLock;
+
+/// The workers may be given turns already, for anybody may rouse a resident, but must not look at each other yet.
+const STARTING: u8 = 0;
+const OPEN: u8 = 1;
+const STOPPING: u8 = 2;
 
 /// An executor, as its parts know it.
 pub(super) struct Shared {
@@ -35,7 +40,8 @@ pub(super) struct Shared {
     pub reductions: u64,
     next: AtomicUsize,
     searching: AtomicU32,
-    stopping: AtomicBool,
+    /// One of the three below.
+    phase: AtomicU8,
     /// Workers that have not ended, and suspended behaviours.
     running: AtomicU32,
     waiting_for_end: SpinLock<Option<Waker>>,
@@ -63,7 +69,7 @@ impl Shared {
             reductions: config.reductions.max(1),
             next: AtomicUsize::new(0),
             searching: AtomicU32::new(0),
-            stopping: AtomicBool::new(false),
+            phase: AtomicU8::new(STARTING),
             running: AtomicU32::new(worker_count as u32),
             waiting_for_end: SpinLock::new(None),
         }
@@ -102,6 +108,8 @@ impl Shared {
     pub(super) fn set_workers(&self, workers: Box<Vec<Arc<Worker>>>) {
         // Release: pairs with the acquire in `workers`.
         self.workers.store(Box::into_raw(workers), Ordering::Release);
+        // Release: pairs with the acquire in `is_open`.
+        self.phase.store(OPEN, Ordering::Release);
     }
 
     /// The workers, for the last time.
@@ -181,13 +189,20 @@ impl Shared {
     /// Asks the workers to end.
     pub(super) fn request_stop(&self) {
         // Release: pairs with the acquire in `is_stopping`.
-        self.stopping.store(true, Ordering::Release);
+        self.phase.store(STOPPING, Ordering::Release);
     }
 
     #[inline(always)]
     pub(super) fn is_stopping(&self) -> bool {
         // Acquire: pairs with the release in `request_stop`.
-        self.stopping.load(Ordering::Acquire)
+        self.phase.load(Ordering::Acquire) == STOPPING
+    }
+
+    /// Whether the workers may work: all are there, and none has been asked to end.
+    #[inline(always)]
+    pub(super) fn is_open(&self) -> bool {
+        // Acquire: pairs with the release in `set_workers`.
+        self.phase.load(Ordering::Acquire) == OPEN
     }
 
     /// A behaviour is being suspended.

@@ -26,7 +26,7 @@ use super::table::Range;
 use super::{detach, reclaim, steal};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crate::arch::{CoreId, barrier};
-use crate::sched::{ProcessRef, Step};
+use crate::sched::{self, ProcessRef, Step};
 use crate::stats::{self, WorkerStatistics};
 use crate::sync::PreemptGuard;
 
@@ -197,11 +197,11 @@ impl Worker {
 
     /// One turn.
     pub(super) fn turn(&self) -> Step {
+        if !self.shared.is_open() {
+            return self.turn_while_closed();
+        }
         // Relaxed: whoever woke it has cleared it already, or it was woken for another reason.
         self.idle.store(false, Ordering::Relaxed);
-        if self.shared.is_stopping() {
-            return self.end();
-        }
         let mut budget = self.shared.reductions;
         // SAFETY: set at the start and by `detach` only, both to live batches.
         let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
@@ -212,7 +212,8 @@ impl Worker {
             }
         }
         let mut empty = 0;
-        while budget > 0 {
+        // What behaviours send is charged to the turn as well.
+        while budget > 0 && !sched::is_exhausted() {
             if self.shared.is_stopping() {
                 return self.end();
             }
@@ -244,6 +245,13 @@ impl Worker {
         // SAFETY: as above.
         unsafe { self.private() }.round.set(u64::MAX);
         Step::Yield
+    }
+
+    /// A turn before the executor is complete, or after it was asked to stop.
+    #[cold]
+    fn turn_while_closed(&self) -> Step {
+        // It stays announced as idle until the executor is complete: who then has mail for it wakes it.
+        if self.shared.is_stopping() { self.end() } else { Step::Pending }
     }
 
     /// Begins a round with what senders have pointed out; without that, with every mailbox that has mail.

@@ -53,6 +53,8 @@ pub use priority::Priority;
 pub use process::{Header, ProcessRef};
 pub use reductions::{charge, is_exhausted};
 pub use resident::{Detached, Resident, Wake, spawn as spawn_resident};
+#[cfg(feature = "checks")]
+pub(crate) use residents::rouse_all;
 pub use settings::{Setting, SettingError, all as settings, get as setting, set as set_setting, set_by_name};
 pub use spawn::{Spawn, SpawnError, live_processes, procedure, spawn};
 pub use start::{enter, prepare};

@@ -62,3 +62,9 @@ pub(super) fn rouse(core: &Core) {
         process.wake();
     }
 }
+
+/// Gives every resident of every core a turn, for a check: one may be roused at any time, wanted or not.
+#[cfg(feature = "checks")]
+pub(crate) fn rouse_all() {
+    RESIDENTS.lock().iter().for_each(ProcessRef::wake);
+}

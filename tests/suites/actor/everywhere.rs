@@ -47,6 +47,7 @@ everywhere![
     lifetimes::undelivered_mail_is_dropped_once,
     lifetimes::the_count_of_the_living_is_never_early,
     lifetimes::handles_outlive_their_executor,
+    lifetimes::executors_start_while_workers_are_roused,
     storage::memory_is_used_again_and_old_addresses_are_not,
     storage::a_destroyed_actor_has_one_successor,
     storage::a_finished_actor_is_taken_once,

@@ -2,8 +2,9 @@
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
 use crate::actor::{Actor, Config, Context, Executor, Outcome, Receive, SendError, SpawnError, stop};
-use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sched;
+use alloc::sync::Arc;
 
 struct Mortal {
     _dropped: Dropped,
@@ -153,4 +154,24 @@ pub(super) async fn handles_outlive_their_executor(_work: u64) -> Verdict {
     ensure!(neighbour.is_alive(), "another executor's actor lives");
     next.stop().await;
     equal(count(drops), 2, "drops with the second executor")
+}
+
+/// Executors start and stop while all workers are given turns that nobody needs, as a core that is called to steal does:
+/// also those of an executor that is only half made.
+pub(super) async fn executors_start_while_workers_are_roused(work: u64) -> Verdict {
+    let over = Arc::new(AtomicBool::new(false));
+    let until = over.clone();
+    let rouser = sched::spawn(async move {
+        while !until.load(Ordering::Relaxed) {
+            sched::rouse_all();
+            sched::yield_now().await;
+        }
+    });
+    let rouser = rouser.map_err(failed)?;
+    for _ in 0..(work / 200).max(2) {
+        start()?.stop().await;
+    }
+    over.store(true, Ordering::Relaxed);
+    ensure!(rouser.await.is_ok(), "the rouser crashed");
+    Ok(())
 }
