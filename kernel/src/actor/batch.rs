@@ -122,11 +122,22 @@ impl Batch {
         if position < self.end.load(Ordering::Relaxed) { NonNull::new(position.cast()) } else { None }
     }
 
-    /// The envelope at the position was delivered; it had that many bytes.
+    /// The envelope at the position was delivered; it had that many bytes. Returns where the next one is; whether
+    /// there is one is for [`Self::is_done_at`] to say.
     #[inline(always)]
-    pub(super) fn advance(&self, envelope: NonNull<Envelope>, bytes: usize) {
+    pub(super) fn advance(&self, envelope: NonNull<Envelope>, bytes: usize) -> NonNull<Envelope> {
         // SAFETY: within the segment, or one past its end.
-        self.position.store(unsafe { envelope.cast::<u8>().add(bytes) }.as_ptr(), Ordering::Relaxed);
+        let next = unsafe { envelope.cast::<u8>().add(bytes) };
+        self.position.store(next.as_ptr(), Ordering::Relaxed);
+        next.cast()
+    }
+
+    /// Whether the current segment is done at this position. The end is read afresh: a split changes it, and nothing
+    /// else that the delivery loop knows.
+    #[inline(always)]
+    pub(super) fn is_done_at(&self, position: NonNull<Envelope>) -> bool {
+        // Not less, rather than equal: after a split the position may be past the end.
+        position.cast().as_ptr() >= self.end.load(Ordering::Relaxed)
     }
 
     /// Where its envelopes end. There is a batch.

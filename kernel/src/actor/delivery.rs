@@ -37,35 +37,41 @@ pub(super) struct Tally {
 /// # Safety
 /// The caller is the activation that the batch belongs to.
 pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64, tally: &mut Tally) -> Delivered {
+    let Some(mut envelope) = batch.current() else { return Delivered::All };
     let mut left = *budget;
+    if left == 0 {
+        return Delivered::OutOfBudget;
+    }
     // Of the envelopes taken from the budget, those that took the slow way; it counts for itself.
     let mut slow = 0;
     let outcome = loop {
-        let Some(envelope) = batch.current() else { break Delivered::All };
-        if left == 0 {
-            break Delivered::OutOfBudget;
-        }
         left -= 1;
         // SAFETY: envelopes up to the end of the segment were written by senders and not delivered yet.
         let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
         // SAFETY: cells are never unmapped. The acquire in it pairs with re-attaching on another core.
         let word = unsafe { cell.as_ref() }.word();
-        if word != expected {
+        envelope = if word == expected {
+            // SAFETY: the actor is alive and attached, and its mailbox is being processed by this worker
+            // alone, so this core alone runs it.
+            let result = unsafe { Envelope::ask(envelope, Request::Deliver) };
+            if result & OUTCOME_MASK == 0 {
+                batch.advance(envelope, result)
+            } else {
+                after(batch, envelope, cell, expected, result, tally)
+            }
+        } else {
             slow += 1;
             // SAFETY: as above.
             match unsafe { deliver_slowly(batch, envelope, cell, expected, tally) } {
                 Some(bytes) => batch.advance(envelope, bytes),
                 None => break Delivered::Blocked,
             }
-            continue;
+        };
+        if batch.is_done_at(envelope) {
+            break Delivered::All;
         }
-        // SAFETY: the actor is alive and attached, and its mailbox is being processed by this worker
-        // alone, so this core alone runs it.
-        let result = unsafe { Envelope::ask(envelope, Request::Deliver) };
-        if result & OUTCOME_MASK != 0 {
-            after(batch, envelope, cell, expected, result, tally);
-        } else {
-            batch.advance(envelope, result);
+        if left == 0 {
+            break Delivered::OutOfBudget;
         }
     };
     tally.handled += *budget - left - slow;
@@ -125,12 +131,12 @@ fn after(
     word: Word,
     result: usize,
     tally: &mut Tally,
-) {
+) -> NonNull<Envelope> {
     // Preemption stays off until the position is past the envelope: a split must not look at a freed cell.
     let _here = PreemptGuard::new();
     batch.note_end(envelope);
     end_actor(cell, word, envelope::outcome(result), tally);
-    batch.advance(envelope, result & !OUTCOME_MASK);
+    batch.advance(envelope, result & !OUTCOME_MASK)
 }
 
 /// Ends an actor, attached or held by the caller.

@@ -119,6 +119,22 @@ impl<M: Message> Target<M> {
     }
 }
 
+impl<M> Target<M> {
+    /// The function.
+    #[inline(always)]
+    pub(super) fn deliver(&self) -> Deliver {
+        self.deliver
+    }
+
+    /// A target that was taken apart.
+    ///
+    /// # Safety
+    /// The three parts are those of one target for messages of type `M`.
+    pub(super) unsafe fn from_parts(cell: NonNull<CellHeader>, word: Word, deliver: Deliver) -> Self {
+        Self { cell, word, deliver, message: PhantomData }
+    }
+}
+
 /// Writes an envelope.
 ///
 /// # Safety

@@ -7,14 +7,18 @@
 //! Who makes an empty mailbox non-empty must see to it that its worker looks: see [`owner`](super::owner).
 
 use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ptr::{self, NonNull};
 
 use super::behaviour::Message;
-use super::envelope::{self, Packed, Target};
+use super::cell::CellHeader;
+use super::envelope::{self, Deliver, Packed, Target};
 use super::mailbox::bound::{self, WhenFull};
 use super::mailbox::{Inside, Mailbox, directory};
 use super::segment::Segment;
-use crate::stats;
+use super::word::Word;
 use crate::sync::SpinGuard;
+use crate::{sched, stats};
 
 /// Why a message was not sent; it comes back.
 #[derive(PartialEq, Eq)]
@@ -62,6 +66,7 @@ pub(super) fn send<M: Message>(target: Target<M>, message: M) -> Result<(), Send
     if word != target.word && !word.is_same_actor(target.word) {
         return Err(SendError::Ended(message));
     }
+    sched::charge(1);
     let packed = match envelope::pack(message) {
         Ok(packed) => packed,
         Err(message) => return Err(SendError::OutOfMemory(message)),
@@ -77,7 +82,12 @@ pub(super) fn send<M: Message>(target: Target<M>, message: M) -> Result<(), Send
         }
         None => {
             drop(inside);
-            send_slowly(mailbox, target, packed)
+            // A copy, and the target in its parts: or the compiler would keep both in memory on the common path
+            // too, for addresses of them would be handed over here.
+            let packed = ManuallyDrop::new(packed);
+            // SAFETY: the original is not used again, nor dropped.
+            let copy = unsafe { ptr::read(&*packed) };
+            send_slowly(mailbox, target.cell, target.word, target.deliver(), copy)
         }
     }
 }
@@ -103,9 +113,13 @@ fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
 #[inline(never)]
 fn send_slowly<M: Message>(
     mailbox: &Mailbox,
-    target: Target<M>,
+    cell: NonNull<CellHeader>,
+    word: Word,
+    deliver: Deliver,
     packed: Packed<M>,
 ) -> Result<(), SendError<M>> {
+    // SAFETY: taken apart by the caller.
+    let target = unsafe { Target::from_parts(cell, word, deliver) };
     let bytes = const { envelope::size_of_envelope::<M>() };
     loop {
         let mut inside = mailbox.inside.lock();

@@ -9,7 +9,7 @@
 
 use core::ptr;
 
-use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
 use crate::arch::percpu;
 use crate::arch::switch::Frame;
 use crate::sync::{PreemptWord, SpinLock};
@@ -28,7 +28,7 @@ pub struct StackBlock {
     // First: `sync::PreemptGuard` finds it there.
     preempt: PreemptWord,
     index: u32,
-    reductions: AtomicU64,
+    reductions: AtomicI64,
     process: AtomicPtr<()>,
     frame: AtomicPtr<Frame>,
     next_free: AtomicPtr<StackBlock>,
@@ -42,7 +42,7 @@ impl StackBlock {
         Self {
             preempt: PreemptWord::new(1),
             index,
-            reductions: AtomicU64::new(0),
+            reductions: AtomicI64::new(0),
             process: AtomicPtr::new(ptr::null_mut()),
             frame: AtomicPtr::new(ptr::null_mut()),
             next_free: AtomicPtr::new(ptr::null_mut()),
@@ -104,15 +104,15 @@ impl StackBlock {
         self.frame.store(frame, Ordering::Relaxed);
     }
 
-    /// Reductions left in the turn that runs on this stack.
+    /// Reductions left in the turn that runs on this stack; below zero when more were charged.
     #[inline(always)]
-    pub fn reductions(&self) -> u64 {
+    pub fn reductions(&self) -> i64 {
         self.reductions.load(Ordering::Relaxed)
     }
 
     /// Sets the reductions left.
     #[inline(always)]
-    pub fn set_reductions(&self, reductions: u64) {
+    pub fn set_reductions(&self, reductions: i64) {
         self.reductions.store(reductions, Ordering::Relaxed);
     }
 }

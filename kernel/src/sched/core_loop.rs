@@ -118,7 +118,8 @@ unsafe fn turn(core: &'static Core, process: NonNull<Header>) {
     let block = StackBlock::current();
     // Relaxed: the block is touched by code on this stack and by interrupts on it.
     block.set_process(process.as_ptr().cast());
-    block.set_reductions(settings::get(Setting::Reductions));
+    // In range for the setting's range is.
+    block.set_reductions(settings::get(Setting::Reductions) as i64);
     block.preempt().reset(0);
     // SAFETY: the process is running, and this core alone runs it.
     let step = unsafe { (header.vtable().step)(process) };
@@ -140,7 +141,8 @@ unsafe fn finish_turn(step: Step) {
     };
     // Relaxed: as in `turn`.
     core.busy.store(0, Ordering::Relaxed);
-    core.statistics.reductions.add(settings::get(Setting::Reductions).saturating_sub(block.reductions()));
+    let charged = (settings::get(Setting::Reductions) as i64).saturating_sub(block.reductions());
+    core.statistics.reductions.add(charged.max(0) as u64);
     // SAFETY: the scheduler's reference has kept the process alive during its turn.
     let header = unsafe { process.as_ref() };
     match step {

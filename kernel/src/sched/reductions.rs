@@ -2,7 +2,8 @@
 //!
 //! The count lies in the stack block, which travels with the code, so charging needs no core and no
 //! atomic. A turn that has used its reductions is asked to yield: every future of the kernel that a
-//! process awaits (receive, sleep, join) asks [`is_exhausted`] first.
+//! process awaits (receive, sleep, join) asks [`is_exhausted`] first. What is charged beyond a turn's reductions is counted
+//! too, so the count may fall below zero.
 
 use crate::mem::stack::StackBlock;
 
@@ -10,11 +11,11 @@ use crate::mem::stack::StackBlock;
 #[inline(always)]
 pub fn charge(reductions: u64) {
     let block = StackBlock::current();
-    block.set_reductions(block.reductions().saturating_sub(reductions));
+    block.set_reductions(block.reductions().wrapping_sub(reductions as i64));
 }
 
 /// Whether the running process has used up its turn.
 #[inline(always)]
 pub fn is_exhausted() -> bool {
-    StackBlock::current().reductions() == 0
+    StackBlock::current().reductions() <= 0
 }

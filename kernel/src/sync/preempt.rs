@@ -118,8 +118,9 @@ impl Drop for PreemptGuard {
             let word = PreemptWord::current();
             let value = word.load() - 1;
             word.store(value);
-            if value == PENDING {
-                preempt_now();
+            // One bit to test on the common path; whether this was the outermost section is asked behind it.
+            if value & PENDING != 0 {
+                preempt_if_outermost(value);
             }
         }
     }
@@ -128,8 +129,10 @@ impl Drop for PreemptGuard {
 #[cfg(not(any(loom, shuttle)))]
 #[cold]
 #[inline(never)]
-fn preempt_now() {
-    crate::arch::switch::preempt_trap();
+fn preempt_if_outermost(value: u32) {
+    if value == PENDING {
+        crate::arch::switch::preempt_trap();
+    }
 }
 
 /// Whether the caller runs with preemption disabled; for assertions.

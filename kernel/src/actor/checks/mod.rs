@@ -48,6 +48,7 @@ pub const ALL: &[Check] = checks![
     sending::one_message_to_many,
     sending::large_messages_arrive_whole,
     sending::an_ended_actor_returns_the_message,
+    sending::sends_are_charged,
     lifetimes::each_outcome_drops_once,
     lifetimes::stop_messages_end_actors,
     lifetimes::undelivered_mail_is_dropped_once,

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
 use crate::actor::{Actor, Addr, Context, Outcome, Receive, Recipient, SendError, Shared};
 use crate::arch::atomic::{AtomicU64, Ordering};
-use crate::sched;
+use crate::sched::{self, Setting};
 
 /// Adds up what it is sent.
 struct Adder {
@@ -163,4 +163,21 @@ pub(super) async fn an_ended_actor_returns_the_message(_work: u64) -> Verdict {
     equal(count(drops), 3, "drops of a message that came too late")?;
     executor.stop().await;
     equal(count(drops), 3, "drops after the executor was stopped")
+}
+
+/// A send costs the process that makes it a reduction: one that does nothing else is asked to yield in the end.
+pub(super) async fn sends_are_charged(_work: u64) -> Verdict {
+    let turn = sched::setting(Setting::Reductions);
+    let executor = start()?;
+    let adder = executor.handle().spawn(Adder { sum: counter(), last: 0 }).map_err(failed)?;
+    // A new turn, with all of its reductions.
+    sched::yield_now().await;
+    let mut sent = 0;
+    while !sched::is_exhausted() && sent <= turn {
+        sent += 1;
+        adder.send(sent).map_err(failed)?;
+    }
+    executor.stop().await;
+    ensure!(sent <= turn && sent + 10 >= turn, "{sent} sends used up a turn of {turn} reductions");
+    Ok(())
 }
