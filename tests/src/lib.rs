@@ -19,3 +19,4 @@ pub use failure::{Failure, Outcome};
 pub use linkme;
 pub use magpie_boot;
 pub use registry::{TESTS, Test};
+pub use runner::expect_panic;

@@ -54,6 +54,12 @@ pub async fn run() -> bool {
     failed == 0
 }
 
+/// Says that the running test is about to stop the kernel with a panic whose message contains `text`: then it has passed,
+/// and the tests after it run in another guest. If it comes back instead it must fail by itself.
+pub fn expect_panic(text: &str) {
+    text!("@test panics {text}");
+}
+
 /// What the test needs that there is not.
 fn unsuited(test: &Test) -> Option<alloc::string::String> {
     if machine::cores() < test.cores {

@@ -105,7 +105,8 @@ impl TargetHistory {
 /// Asks every rule that applies, and records the move. The caller holds the process out of any queue.
 pub(super) fn move_process(header: &Header, from: &Core, to: &Core, urgency: Urgency) -> Result<(), Rule> {
     let now = clock::now();
-    debug_assert!(
+    // In every build: moves are rare, and what follows would run a process twice or one that has ended.
+    assert!(
         header.is_dispatchable(),
         "corrupted queue: core {} took {header:p} from core {}'s queue {:?}, and it is not runnable",
         to.id().index(),

@@ -9,6 +9,8 @@ mod balance;
 mod core_loop;
 mod cores;
 mod crash;
+#[cfg(feature = "checks")]
+pub mod damage;
 mod detached;
 mod dispatch;
 mod enqueue;

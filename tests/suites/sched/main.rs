@@ -5,6 +5,7 @@ extern crate alloc;
 
 mod affinity;
 mod crash;
+mod damage;
 mod dispatch;
 mod endurance;
 mod fairness;

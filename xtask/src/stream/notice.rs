@@ -18,6 +18,8 @@ pub enum Notice {
     },
     /// A test begins.
     TestStart(String),
+    /// It is about to stop the kernel, with a panic that contains this.
+    TestPanics(String),
     /// It passed.
     TestOk(String, Duration),
     /// It failed, with the reason.
@@ -74,6 +76,7 @@ fn test(rest: &str) -> Option<Notice> {
     };
     match what {
         "start" => Some(Notice::TestStart(rest.trim().to_owned())),
+        "panics" => Some(Notice::TestPanics(rest.trim().to_owned())),
         "ok" => {
             let (name, millis) = rest.trim().rsplit_once(' ')?;
             Some(Notice::TestOk(name.to_owned(), Duration::from_millis(millis.parse().ok()?)))
@@ -120,6 +123,7 @@ mod tests {
     #[test]
     fn reads_every_test_line() {
         assert_eq!(parse("@test start sched::steal"), Some(Notice::TestStart("sched::steal".into())));
+        assert_eq!(parse("@test panics two words"), Some(Notice::TestPanics("two words".into())));
         assert_eq!(
             parse("@test ok sched::steal 12"),
             Some(Notice::TestOk("sched::steal".into(), Duration::from_millis(12)))

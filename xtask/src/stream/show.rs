@@ -35,6 +35,7 @@ fn show_notice(notice: &Notice, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "tests: {passed} passed, {failed} failed, {skipped} skipped")
         }
         Notice::Bench(name, figures) => writeln!(out, "bench {name}: {figures}"),
+        Notice::TestPanics(text) => writeln!(out, "(it expects a panic of the kernel: {text})"),
         Notice::Panic(message) => writeln!(out, "*** kernel panic: {message}"),
     }
 }

@@ -4,7 +4,8 @@
 //!   @test start A ---> A runs ---> @test ok|fail|skip A ---> none runs ---> @test done
 //! ```
 //!
-//! A test that has started and of which nothing more is heard has failed. A suite that does not reach
+//! A test that has started and of which nothing more is heard has failed, unless it said that it would stop the kernel
+//! with a certain panic, and that came. A suite that does not reach
 //! `done`, or whose `done` counts something else than what was heard, has failed once more as a whole, for
 //! nobody can know which tests are missing.
 
@@ -16,6 +17,8 @@ use crate::stream::Notice;
 pub struct Report {
     tally: Tally,
     running: Option<String>,
+    /// What the running test said the kernel's panic would contain.
+    expected_panic: Option<String>,
     done: Option<(u32, u32, u32)>,
     panic: Option<String>,
 }
@@ -29,6 +32,7 @@ impl Report {
                     self.tally.fail(format!("{lost}: its result never arrived"));
                 }
             }
+            Notice::TestPanics(text) => self.expected_panic = Some(text.clone()),
             Notice::TestOk(name, _) => {
                 self.finished(name);
                 self.tally.passed += 1;
@@ -55,6 +59,7 @@ impl Report {
     }
 
     fn finished(&mut self, name: &str) {
+        self.expected_panic = None;
         if self.running.as_deref() == Some(name) {
             self.running = None;
         }
@@ -64,7 +69,15 @@ impl Report {
     pub fn close_to_go_on(mut self, how: &str) -> Tally {
         let cause = self.cause(how);
         if let Some(name) = self.running.take() {
-            self.tally.fail(format!("{name}: the guest ended in the middle of it ({cause})"));
+            match (&self.expected_panic, &self.panic) {
+                (Some(expected), Some(panic)) if panic.contains(expected) => self.tally.passed += 1,
+                (Some(expected), _) => {
+                    self.tally.fail(format!("{name}: no panic with '{expected}' ({cause})"))
+                }
+                (None, _) => {
+                    self.tally.fail(format!("{name}: the guest ended in the middle of it ({cause})"));
+                }
+            }
         }
         self.tally
     }
@@ -144,6 +157,19 @@ mod tests {
         let tally = report.close_to_go_on("status");
         assert_eq!(tally.passed, 1);
         assert_eq!(tally.failures, ["b: the guest ended in the middle of it (panic: out of stacks)"]);
+    }
+
+    #[test]
+    fn a_panic_that_was_announced_is_a_pass() {
+        for (panic, passed) in [("@panic core 0 is corrupted", 1), ("@panic out of stacks", 0), ("words", 0)]
+        {
+            let mut report = Report::default();
+            for line in ["@test start a", "@test panics corrupted", panic] {
+                Notice::parse(line.as_bytes()).iter().for_each(|notice| report.take(notice));
+            }
+            let tally = report.close_to_go_on("status");
+            assert_eq!((tally.passed, tally.failed() as u64), (passed, 1 - passed), "{panic}");
+        }
     }
 
     #[test]

@@ -1,0 +1,30 @@
+//! Damage done on purpose, for the tests that the kernel notices it. Both stop the kernel in builds with debug
+//! assertions, the second in every build.
+
+use core::ptr::NonNull;
+
+use super::cores::Core;
+use super::migration::{self, Urgency};
+use super::process::Header;
+use crate::mem::stack::StackBlock;
+use crate::sync::PreemptGuard;
+
+fn current() -> Option<NonNull<Header>> {
+    NonNull::new(StackBlock::current().process().cast())
+}
+
+/// Puts the running process into its core's queue, where it has no business before its turn is over.
+pub fn queue_current() {
+    let here = PreemptGuard::new();
+    let (Some(core), Some(process)) = (Core::current(&here), current()) else { return };
+    // SAFETY: not given up as it must be; that is the damage. The core is this one, preemption is off.
+    unsafe { core.queue.push_own(process) };
+}
+
+/// Moves the running process to another core, as if a thief had found it in a queue.
+pub fn migrate_current() {
+    let here = PreemptGuard::new();
+    let (Some(core), Some(process)) = (Core::current(&here), current()) else { return };
+    // SAFETY: the process runs, so it is alive.
+    let _ = migration::move_process(unsafe { process.as_ref() }, core, core, Urgency::Idle);
+}
