@@ -76,36 +76,64 @@ kernel_test! {
     }
 }
 
+/// The same among interrupts sent twice and for nothing, and events that end a doze early, from every core all the time.
+async fn back_and_forth_in_a_storm(rounds: u64) -> Outcome {
+    let stop = Arc::new(AtomicU64::new(0));
+    let mut storms = Vec::new();
+    for core in (0..machine::cores()).filter_map(CoreId::new) {
+        let seen = stop.clone();
+        let storm = Spawn::new().pinned(core).priority(Priority::Low).start(async move {
+            let mut next = core.index();
+            while seen.load(Ordering::Relaxed) == 0 {
+                next = (next * 5 + 3) % machine::cores();
+                if let Some(target) = CoreId::new(next) {
+                    ipi::send(target);
+                    ipi::send(target);
+                }
+                cpu::send_event();
+                time::sleep(Duration::from_micros(50)).await;
+            }
+        });
+        storms.push(storm?);
+    }
+    let outcome = back_and_forth(rounds).await;
+    stop.store(1, Ordering::Relaxed);
+    for storm in storms {
+        ensure!(storm.await.is_ok(), "a storm crashed");
+    }
+    outcome
+}
+
 kernel_test! {
-    /// Nor among wake-ups that nobody asked for: interrupts sent twice and for nothing, and events that end a doze
-    /// early, from every core all the time.
+    /// Nor among wake-ups that nobody asked for.
     #[cores(2)]
     async fn no_wake_up_is_lost_in_a_storm_of_them() -> Outcome {
-        let rounds = amount("wakeups", 50_000) / 5;
-        let stop = Arc::new(AtomicU64::new(0));
-        let mut storms = Vec::new();
-        for core in (0..machine::cores()).filter_map(CoreId::new) {
-            let seen = stop.clone();
-            let storm = Spawn::new().pinned(core).priority(Priority::Low).start(async move {
-                let mut next = core.index();
-                while seen.load(Ordering::Relaxed) == 0 {
-                    next = (next * 5 + 3) % machine::cores();
-                    if let Some(target) = CoreId::new(next) {
-                        ipi::send(target);
-                        ipi::send(target);
-                    }
-                    cpu::send_event();
-                    time::sleep(Duration::from_micros(50)).await;
-                }
-            });
-            storms.push(storm?);
+        back_and_forth_in_a_storm(amount("wakeups", 50_000) / 5).await
+    }
+}
+
+#[cfg(feature = "forced-failure")]
+kernel_test! {
+    /// Nor when interrupts come late, with and without a storm, and stores fail besides: by then the core may have been
+    /// woken otherwise, have worked, and sleep again.
+    #[cores(2)]
+    async fn no_wake_up_is_lost_when_interrupts_come_late() -> Outcome {
+        use magpie::arch::forced_failure;
+        let rounds = amount("wakeups", 50_000) / 10;
+        let before = (forced_failure::lingered(), forced_failure::forced());
+        forced_failure::set_period(5);
+        let mut outcome = Ok(());
+        for most in [100, 10_000] {
+            forced_failure::set_lingering(most);
+            outcome = outcome.and(back_and_forth(rounds).await);
+            outcome = outcome.and(back_and_forth_in_a_storm(rounds).await);
         }
-        let outcome = back_and_forth(rounds).await;
-        stop.store(1, Ordering::Relaxed);
-        for storm in storms {
-            ensure!(storm.await.is_ok(), "a storm crashed");
-        }
-        outcome
+        forced_failure::set_lingering(0);
+        forced_failure::set_period(0);
+        outcome?;
+        ensure!(forced_failure::lingered() != before.0, "no interrupt was late");
+        ensure!(forced_failure::forced() != before.1, "no store failed");
+        Ok(())
     }
 }
 

@@ -16,6 +16,10 @@ use std::time::Duration;
 /// The suite of the hand-written exclusives.
 pub const ASM_SUITE: &str = "asm";
 
+/// The suite with the tests of wake-ups, and what they have in their names.
+const WAKE_UP_SUITE: &str = "sched";
+const WAKE_UP_TESTS: &str = "wake_up::";
+
 /// The suite of the bounds in slices: only on machines whose time is counted in instructions.
 const COUNTED_SUITE: &str = "bounds";
 
@@ -79,11 +83,22 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
         }
     }
     // The hand-written exclusives and their portable twins pass the same tests, and both with stores that
-    // fail.
-    if tests.features == Features::default() && tests.suites.contains(&ASM_SUITE) {
+    // fail; no wake-up is lost when stores fail and interrupts come late.
+    let again = |suite, features: Features| KernelTests { suites: suite, features, ..*tests };
+    if tests.features == Features::default() {
         for (portable, forced_failure) in [(true, false), (false, true), (true, true)] {
             let features = Features { portable, forced_failure, ..tests.features };
-            total.add(run_kernel_tests(&KernelTests { suites: &[ASM_SUITE], features, ..*tests })?);
+            if tests.suites.contains(&ASM_SUITE) {
+                total.add(run_kernel_tests(&again(&[ASM_SUITE], features))?);
+            }
+        }
+        let features = Features { forced_failure: true, ..tests.features };
+        if tests.suites.contains(&WAKE_UP_SUITE) {
+            let arguments = format!("{} filter={WAKE_UP_TESTS}", tests.arguments);
+            total.add(run_kernel_tests(&KernelTests {
+                arguments: if tests.arguments.contains("filter=") { tests.arguments } else { &arguments },
+                ..again(&[WAKE_UP_SUITE], features)
+            })?);
         }
     }
     Ok(total)

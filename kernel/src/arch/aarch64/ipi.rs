@@ -5,5 +5,7 @@ use crate::arch::CoreId;
 
 /// Sends the wake-up interrupt to `core`. What was made visible before is visible when it arrives.
 pub fn send(core: CoreId) {
+    #[cfg(feature = "forced-failure")]
+    crate::arch::forced_failure::linger();
     gic::send_wake_up(core);
 }
