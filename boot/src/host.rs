@@ -7,7 +7,7 @@ use std::string::String;
 use magpie::machine::{self, Machine, Place};
 use magpie::{arch::MAX_CORES, sched};
 
-use crate::{ExitCode, statistics};
+use crate::{ExitCode, arguments, statistics};
 
 /// Runs `main` with the command line's `--input FILE` and `--smp N`; other arguments become boot arguments.
 pub fn run(
@@ -43,11 +43,13 @@ pub fn run(
         arguments: words.leak(),
         input,
     });
+    arguments::apply_all();
+    let seed = machine::get().and_then(|machine| arguments::number(machine.arguments, "seed")).unwrap_or(1);
     let reported = async move {
         statistics::begin();
         main.await
     };
-    let ended = sched::run_on_threads(cores, 1, reported);
+    let ended = sched::run_on_threads(cores, seed, reported);
     statistics::print();
     match ended {
         Ok(ExitCode::Success) => process::ExitCode::SUCCESS,

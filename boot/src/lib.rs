@@ -10,9 +10,12 @@
 
 extern crate alloc;
 
+mod arguments;
 pub mod baud;
 #[cfg(target_os = "none")]
 mod board;
+#[cfg(any(target_os = "none", test))]
+mod commands;
 mod entry;
 pub mod exit;
 #[cfg(not(target_os = "none"))]
@@ -24,6 +27,8 @@ mod panic;
 mod pl011;
 #[cfg(target_os = "none")]
 mod primary;
+#[cfg(test)]
+mod random;
 #[cfg(target_os = "none")]
 mod secondary;
 mod statistics;

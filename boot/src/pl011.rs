@@ -1,4 +1,4 @@
-//! The PL011 serial port (Arm DDI 0183): output only, waiting for room.
+//! The PL011 serial port (Arm DDI 0183): output that waits for room, and input where somebody listens.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,6 +7,11 @@ use magpie::log::console::Sink;
 const DATA: usize = 0x00;
 const FLAGS: usize = 0x18;
 const CONTROL: usize = 0x30;
+const INTERRUPT_MASK: usize = 0x38;
+const INTERRUPT_CLEAR: usize = 0x44;
+/// Something has arrived; and something has been there for a while, less than what raises the first.
+const RECEIVE_INTERRUPTS: u32 = 1 << 6 | 1 << 4;
+const RECEIVE_EMPTY: u32 = 1 << 4;
 const TRANSMIT_FULL: u32 = 1 << 5;
 const BUSY: u32 = 1 << 3;
 const ENABLED_FOR_OUTPUT: u32 = 1 << 8 | 1;
@@ -15,12 +20,11 @@ const ENABLED_FOR_OUTPUT: u32 = 1 << 8 | 1;
 const WHOLE_DIVISOR: usize = 0x24;
 #[cfg(feature = "rpi4")]
 const FRACTION_DIVISOR: usize = 0x28;
-#[cfg(feature = "rpi4")]
 const LINE: usize = 0x2c;
+const QUEUES: u32 = 1 << 4;
 /// Eight bits, no parity, one stop bit, with queues.
 #[cfg(feature = "rpi4")]
-const EIGHT_BITS: u32 = 0b11 << 5 | 1 << 4;
-#[cfg(feature = "rpi4")]
+const EIGHT_BITS: u32 = 0b11 << 5 | QUEUES;
 const RECEIVE: u32 = 1 << 9;
 
 /// Sets speed and line of the port at `base`, and switches it on.
@@ -48,17 +52,21 @@ pub(crate) struct Pl011 {
 pub(crate) static CONSOLE: Pl011 = Pl011 { base: AtomicUsize::new(0) };
 
 impl Pl011 {
-    /// Says where the port is, and switches it on if nobody has.
+    /// Says where the port is, and switches it on, with its queues, if nobody has.
     ///
     /// # Safety
     /// A PL011 is at `base`, mapped as device memory, and its line settings were made by the firmware.
     pub(crate) unsafe fn set_base(&self, base: usize) {
         // Relaxed: set at boot, before other cores run.
         self.base.store(base, Ordering::Relaxed);
-        let control = self.read(CONTROL);
-        if control & ENABLED_FOR_OUTPUT != ENABLED_FOR_OUTPUT {
-            self.write_register(CONTROL, control | ENABLED_FOR_OUTPUT);
+        let (control, line) = (self.read(CONTROL), self.read(LINE));
+        if line & QUEUES == 0 {
+            // Without queues every byte that arrives is an interrupt. The line is changed only while the port is off.
+            self.drain();
+            self.write_register(CONTROL, 0);
+            self.write_register(LINE, line | QUEUES);
         }
+        self.write_register(CONTROL, control | ENABLED_FOR_OUTPUT);
     }
 
     fn read(&self, register: usize) -> u32 {
@@ -71,6 +79,29 @@ impl Pl011 {
         let address = self.base.load(Ordering::Relaxed) + register;
         // SAFETY: as in `read`.
         unsafe { core::ptr::with_exposed_provenance_mut::<u32>(address).write_volatile(value) }
+    }
+
+    /// Switches the receiver on; its interrupt stays masked.
+    pub(crate) fn prepare_receive(&self) {
+        self.write_register(INTERRUPT_MASK, 0);
+        self.write_register(INTERRUPT_CLEAR, RECEIVE_INTERRUPTS);
+        self.write_register(CONTROL, self.read(CONTROL) | RECEIVE);
+    }
+
+    /// The next byte that has arrived.
+    pub(crate) fn receive(&self) -> Option<u8> {
+        // The upper bits tell of errors on the line: what was damaged will not be understood.
+        (self.read(FLAGS) & RECEIVE_EMPTY == 0).then(|| self.read(DATA) as u8)
+    }
+
+    /// No interrupt when something arrives.
+    pub(crate) fn mask_receive(&self) {
+        self.write_register(INTERRUPT_MASK, 0);
+    }
+
+    /// An interrupt when something arrives, or has.
+    pub(crate) fn unmask_receive(&self) {
+        self.write_register(INTERRUPT_MASK, RECEIVE_INTERRUPTS);
     }
 
     /// Waits until everything has left.

@@ -16,10 +16,11 @@ use magpie::machine::{self, Machine};
 use magpie::mem::{heap, stack};
 use magpie::sched;
 
+use crate::commands::listen;
 use crate::memory::{Free, Range};
 use crate::pl011::CONSOLE;
 use crate::tree::{self, Description, InterruptController, StartMethod, TreeError};
-use crate::{ExitCode, board, exit, panic, secondary, statistics};
+use crate::{ExitCode, arguments, board, exit, panic, secondary, statistics};
 
 const PAGE_BYTES: usize = 4096;
 /// The tree is mapped in blocks of this size before its length is known.
@@ -190,8 +191,8 @@ fn set_up(tables: &mut Tables, found: &Description<'static>, image: Range, tree:
 
 /// How many stacks there are for suspended turns: the boot argument `stacks`, else the usual number.
 fn lendable_stacks(arguments: &str) -> usize {
-    let wanted = arguments.split_ascii_whitespace().find_map(|word| word.strip_prefix("stacks="));
-    wanted.and_then(|number| number.parse().ok()).unwrap_or(LENDABLE_STACKS).min(MOST_STACKS)
+    let wanted = arguments::number(arguments, "stacks").and_then(|number| number.try_into().ok());
+    wanted.unwrap_or(LENDABLE_STACKS).min(MOST_STACKS)
 }
 
 fn map_devices(tables: &mut Tables, found: &Description<'_>) -> Result<(), MapError> {
@@ -207,10 +208,9 @@ fn start(found: &Description<'static>, tables: &mut Tables) -> ! {
     // SAFETY: set by the `entry!` macro of the application.
     let application = unsafe { MAGPIE_APPLICATION };
     cpu::start_event_stream();
-    let seed =
-        found.arguments.split_ascii_whitespace().find_map(|word| word.strip_prefix("seed=")?.parse().ok());
-    let seed = seed.unwrap_or(1);
-    let prepared = sched::prepare(found.cores.min(MAX_CORES), seed, on_device, panic::on_fault, exit::now);
+    let seed = arguments::number(found.arguments, "seed").unwrap_or(1);
+    let prepared =
+        sched::prepare(found.cores.min(MAX_CORES), seed, listen::on_interrupt, panic::on_fault, exit::now);
     let started = with_first_page(tables, found, || secondary::start_others(found, prepared));
     machine::describe(Machine {
         board: board::this().name,
@@ -225,10 +225,11 @@ fn start(found: &Description<'static>, tables: &mut Tables) -> ! {
         }),
     });
     text!("@magpie build={:016x} app={application} board={} cores={started}", build_id(), board::this().name);
-    apply_settings();
+    arguments::apply_all();
     defmt::info!("{=u64} cores, {=u64} KiB of heap", started as u64, heap::HEAP.usage().1 as u64 / 1024);
     sched::on_deadlock(deadlock);
     statistics::begin();
+    listen::begin(board::this().uart_interrupt.or(found.uart_interrupt));
     magpie_main();
     secondary::release_others();
     // SAFETY: this is the boot core, prepared above; its stack block was set by the first instructions with
@@ -275,33 +276,10 @@ fn build_id() -> u64 {
     unsafe { (&raw const __build_id).add(NOTE_HEADER_BYTES).cast::<u64>().read_unaligned() }
 }
 
-/// Boot arguments with a point in their name, such as `sched.slice_us=500`, change a setting of the scheduler.
-fn apply_settings() {
-    for (key, value) in machine::arguments().filter(|(key, _)| key.contains('.')) {
-        let Ok(number) = value.parse() else {
-            text!("boot argument {key}={value} ignored: its value is a whole number");
-            continue;
-        };
-        match sched::set_by_name(key, number) {
-            Ok(()) => {}
-            Err(sched::SettingError::Unknown) => {
-                text!("boot argument {key}={value} ignored: no setting has this name");
-            }
-            Err(sched::SettingError::OutOfRange { least, most }) => {
-                text!("boot argument {key}={value} ignored: {key} goes from {least} to {most}");
-            }
-        }
-    }
-}
-
 fn deadlock() {
     text!("every process waits for another, and no timer or device can end that: nothing will ever happen");
     exit::set(ExitCode::Failure);
     sched::stop();
-}
-
-fn on_device(_number: u32) {
-    // No device's interrupt is enabled.
 }
 
 /// Starts the application's main process. For the `entry!` macro.

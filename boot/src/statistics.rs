@@ -8,6 +8,8 @@ use magpie::sched::{LoadMonitor, Priority, Rule, Spawn};
 use magpie::stats::{self, Details, Table};
 use magpie::{machine, time};
 
+use crate::arguments::seconds;
+
 /// With the boot argument `details`, the times of single messages are taken, and printed at the end.
 pub(crate) fn begin() {
     stats::set_timing(machine::argument("details").is_some());
@@ -39,11 +41,6 @@ fn report_load() {
     if let Err(error) = started {
         text!("the load is not reported: {error}");
     }
-}
-
-fn seconds(argument: &str) -> Option<Duration> {
-    let seconds: f64 = argument.parse().ok()?;
-    (0.01..=3600.0).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
 }
 
 async fn report(every: Duration) {

@@ -90,6 +90,8 @@ pub struct Description<'a> {
     pub timer_interrupt: u32,
     /// The console's registers, if it is a PL011.
     pub uart: Option<Range>,
+    /// Its interrupt.
+    pub uart_interrupt: Option<u32>,
     /// How the firmware is called, if there is one that takes calls.
     pub firmware: Option<FirmwareCall>,
     /// The boot arguments.
@@ -111,6 +113,7 @@ pub fn read(blob: &[u8]) -> Result<Description<'_>, TreeError> {
         interrupts: interrupts(root).ok_or(TreeError::NoInterruptController)?,
         timer_interrupt: timer(root).ok_or(TreeError::NoTimer)?,
         uart: by_compatible(root, &["arm,pl011"]).and_then(|node| node.range(0)),
+        uart_interrupt: by_compatible(root, &["arm,pl011"]).and_then(|node| shared_interrupt(node.node)),
         firmware: firmware(root),
         arguments: "",
         input: None,
@@ -264,7 +267,16 @@ fn timer(root: FdtNode<'_>) -> Option<u32> {
     // number among the per-core ones, which begin at 16.
     const VIRTUAL_NUMBER: usize = 2 * 3 + 1;
     let number = cell(by_compatible(root, &["arm,armv8-timer"])?.node, "interrupts", VIRTUAL_NUMBER)?;
-    (number < 16).then_some(number + 16)
+    // Not `then_some`: what is out of range would be added to all the same.
+    (number < 16).then(|| number + 16)
+}
+
+/// A device's first interrupt, if it is one that all cores share: those are numbered from 32 on.
+fn shared_interrupt(node: FdtNode<'_>) -> Option<u32> {
+    const SHARED: u32 = 0;
+    const MOST: u32 = 988;
+    let number = cell(node, "interrupts", 1).filter(|number| *number < MOST)?;
+    (cell(node, "interrupts", 0)? == SHARED).then_some(number + 32)
 }
 
 fn firmware(root: FdtNode<'_>) -> Option<FirmwareCall> {

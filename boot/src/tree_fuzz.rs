@@ -9,28 +9,8 @@ use alloc::vec::Vec;
 
 use super::samples::virt;
 use super::{MOST_MEMORY, TreeError, read};
+use crate::random::{Random, setting};
 use magpie::arch::MAX_CORES;
-
-/// splitmix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-}
-
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().expect("the variable is a number"))
-}
 
 /// Whatever is read from a tree, boot can use it without going out of bounds.
 fn look(blob: &[u8], seed: u64) -> bool {
@@ -59,7 +39,7 @@ fn no_mutated_tree_breaks_it() {
     let mut understood = 0_u64;
     let count = setting("MAGPIE_FUZZ", 20_000);
     for seed in first..first + count {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut blob = original.clone();
         for _ in 0..1 + random.below(6) {
             let at = random.below(blob.len());
@@ -91,7 +71,7 @@ fn no_mutated_tree_breaks_it() {
 fn no_random_bytes_break_it() {
     let first = setting("MAGPIE_SEED", 1);
     for seed in first..first + setting("MAGPIE_FUZZ", 20_000) / 4 {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut blob: Vec<u8> = (0..random.below(400)).map(|_| random.next() as u8).collect();
         if blob.len() >= 4 && random.below(2) == 0 {
             blob[..4].copy_from_slice(&0xd00d_feed_u32.to_be_bytes());

@@ -76,6 +76,7 @@ pub(super) fn virt() -> DeviceTree {
                 [
                     bytes("compatible", b"arm,pl011\0arm,primecell\0"),
                     cells("reg", &[0, 0x900_0000, 0, 0x1000]),
+                    cells("interrupts", &[0, 1, 4]),
                 ],
                 [],
             ),

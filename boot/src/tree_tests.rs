@@ -38,6 +38,7 @@ fn a_sound_tree_is_understood() {
     assert_eq!((found.places[0].cluster, found.places[1].cluster), (0, 1));
     assert_eq!(found.input, Some(range(0x4800_0000, 0x1000)));
     assert_eq!(found.uart, Some(range(0x900_0000, 0x1000)));
+    assert_eq!(found.uart_interrupt, Some(33));
     assert_eq!(found.firmware, Some(FirmwareCall::Hvc));
     assert_eq!(found.start[..2], [StartMethod::Psci, StartMethod::Psci]);
     let (distributor, cpu_interface) = (range(0x800_0000, 0x1_0000), range(0x801_0000, 0x1_0000));

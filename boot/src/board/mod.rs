@@ -20,6 +20,8 @@ pub(crate) struct Board {
     pub early_uart: usize,
     /// Whether the device tree's choice of a serial port counts. Else the early one is the console for good.
     pub uart_from_tree: bool,
+    /// The interrupt of that port, where the device tree does not count.
+    pub uart_interrupt: Option<u32>,
     /// Device registers that are used before the tree is read, whole pages.
     pub early_devices: &'static [Range],
     /// Makes the early port usable, once its registers are mapped.

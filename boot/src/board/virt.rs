@@ -8,6 +8,7 @@ pub(super) static BOARD: Board = Board {
     name: "virt",
     early_uart: 0x0900_0000,
     uart_from_tree: true,
+    uart_interrupt: None,
     early_devices: &[],
     prepare: || (),
     semihosting: || true,

@@ -17,16 +17,18 @@ pub(super) fn woken(process: NonNull<Header>) {
     // SAFETY: a process in hand is alive.
     let header = unsafe { process.as_ref() };
     header.set_enqueued_at(clock::now());
+    let core = Core::current(&here).filter(|core| !core.in_interrupt.get());
+    let Some(core) = core else {
+        // From an interrupt not into the global queue either: the code that was interrupted may hold its lock.
+        deliver(process, place_from_outside(header));
+        return;
+    };
     if global::is_for(header) {
         global::push(process);
         return;
     }
-    let Some(core) = Core::current(&here) else {
-        deliver(process, place_from_outside(header));
-        return;
-    };
     let target = place(core, header);
-    if target.id() != core.id() || core.in_interrupt.get() {
+    if target.id() != core.id() {
         deliver(process, target);
         return;
     }

@@ -8,6 +8,8 @@ use super::{core_loop, preempt, stop};
 use crate::arch::handlers::{self, Fault, Handlers};
 use crate::arch::switch::Frame;
 use crate::arch::{CoreId, percpu};
+use crate::stats::Activity;
+use spin::Once;
 
 /// Makes the blocks of `cores` cores and registers the interrupt handlers. Returns how many cores there
 /// is memory for; the others must not be started.
@@ -20,15 +22,33 @@ pub fn prepare(
 ) -> usize {
     cores::set_seed(seed);
     stop::at_end(exit);
+    DEVICE.call_once(|| device);
     handlers::register(Handlers {
         timer: preempt::on_timer,
         wake_up: preempt::on_wake_up,
-        device,
+        device: on_device,
         interrupt_exit: preempt::consider,
         preempt_trap: preempt::consider,
         fault,
     });
     cores::install(cores)
+}
+
+/// What boot does about a device's interrupt.
+static DEVICE: Once<fn(u32)> = Once::new();
+
+/// A device's interrupt. Whom it wakes is delivered as from another core: the code that was interrupted may be in the
+/// middle of this core's queues.
+fn on_device(number: u32) {
+    // SAFETY: interrupts are unmasked only after the core's block was set, and the handler is not preempted.
+    let core = unsafe { Core::this() };
+    let interrupted = core.enter(Activity::Interrupt);
+    core.in_interrupt.set(true);
+    if let Some(device) = DEVICE.get() {
+        device(number);
+    }
+    core.in_interrupt.set(false);
+    core.enter(interrupted);
 }
 
 /// Runs the scheduler on the calling core, for ever on the machine; on the host until it is stopped.

@@ -44,7 +44,7 @@ fn odd_arguments(bench: &Bench<'_>) -> Result<Outcome> {
     let said = Said::of(command)?;
     said.expect_status(0)?;
     for line in [
-        "boot argument sched.slice_us=1 ignored: sched.slice_us goes from 50 to 1000000",
+        "boot argument sched.slice_us=1 ignored: it goes from 50 to 1000000",
         "boot argument sched.nonsense=5 ignored: no setting has this name",
         "boot argument sched.thieves=x ignored: its value is a whole number",
         "hello from core 3",

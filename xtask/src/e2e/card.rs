@@ -96,6 +96,7 @@ fn boot(bench: &Bench<'_>, kernel: &[u8]) -> Result<Outcome> {
         image: Image { elf, flat },
         input: None,
         tree: None,
+        commands: false,
         arguments: String::new(),
         limit: bench.limit,
     };

@@ -3,12 +3,13 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `rpi4`, `card`, `push` and `monitor`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `rpi4`, `card`, `commands`, `push` and `monitor`.
 
 mod bad_input;
 mod bench;
 mod boot;
 mod card;
+mod commands;
 mod decode;
 mod fixture;
 mod guest;
@@ -68,6 +69,7 @@ pub fn run_all(workspace: &Workspace, filter: Option<&str>, limit: Duration) -> 
         wordcount::CASES,
         rpi4::CASES,
         card::CASES,
+        commands::CASES,
         push::CASES,
         monitor::CASES,
     ];

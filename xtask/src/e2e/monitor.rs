@@ -37,6 +37,7 @@ fn damage(bench: &Bench<'_>) -> Result<Outcome> {
         image: image.clone(),
         input: None,
         tree: None,
+        commands: false,
         arguments: String::new(),
         limit: bench.limit,
     };

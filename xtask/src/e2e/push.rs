@@ -35,6 +35,7 @@ fn board(bench: &Bench<'_>, qemu: &Qemu, socket: &Path) -> Result<Board> {
         tree: Some(tree),
         arguments: String::new(),
         limit: bench.limit,
+        commands: false,
     };
     let _ = std::fs::remove_file(socket);
     let usual = guest_command(&qemu.path, &guest);

@@ -21,6 +21,8 @@ pub struct Guest {
     pub arguments: String,
     /// How long it may run.
     pub limit: Duration,
+    /// Whether the guest takes commands: what is typed here goes to its serial port.
+    pub commands: bool,
 }
 
 /// The command that boots the guest, its serial line on standard output.
@@ -57,7 +59,8 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
     }
     // A real board has nobody who takes an exit status, so its image asks first.
     let allows = if machine.board == Board::Rpi4 { "semihosting" } else { "" };
-    let arguments = [allows, &guest.arguments].join(" ");
+    let commands = if guest.commands { "commands" } else { "" };
+    let arguments = [allows, commands, &guest.arguments].map(str::trim).join(" ");
     if !arguments.trim().is_empty() {
         command.arg("-append").arg(arguments.trim());
     }
@@ -92,6 +95,7 @@ mod tests {
             tree: None,
             arguments: arguments.into(),
             limit: Duration::from_secs(1),
+            commands: false,
         };
         let command = guest_command(Path::new("qemu"), &guest);
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();

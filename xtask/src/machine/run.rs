@@ -1,14 +1,15 @@
 //! One run of a guest: starts QEMU, hands on what arrives on the serial line, and always ends QEMU.
 //!
-//! Two threads read QEMU's standard output and standard error and send what they get to the caller's
+//! What is typed goes to the serial line if the guest takes commands. Two threads read QEMU's standard output and standard error and send what they get to the caller's
 //! thread, which watches the time limit and Ctrl-C. QEMU is killed and waited for whenever this tool leaves
 //! the run in any way, so nothing is left behind.
 
 use super::raspi4b;
 use super::{Guest, guest_command};
 use crate::build::Board;
+use crate::serial::typed;
 use anyhow::{Context, Result};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
@@ -95,7 +96,7 @@ pub fn run(qemu: &Path, guest: &Guest, on_output: &mut dyn FnMut(&[u8])) -> Resu
     let guest = &guest;
     let began = Instant::now();
     let child = guest_command(qemu, guest)
-        .stdin(Stdio::null())
+        .stdin(if guest.commands { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -108,10 +109,17 @@ pub fn run(qemu: &Path, guest: &Guest, on_output: &mut dyn FnMut(&[u8])) -> Resu
     thread::spawn(move || read_all(stdout, &sender, From::Serial));
     thread::spawn(move || read_all(stderr, &errors, From::Qemu));
 
+    let mut input = child.0.stdin.take();
+    let typed = if guest.commands { typed::lines() } else { typed::nothing() };
+
     let mut messages = Vec::new();
     let mut spoke = false;
     let mut ending = None;
     loop {
+        for line in typed.try_iter() {
+            // A guest that has ended takes nothing more; that is noticed below.
+            let _ = input.as_mut().map(|input| input.write_all(&line));
+        }
         match receiver.recv_timeout(GLANCE) {
             Ok((From::Serial, bytes)) => {
                 spoke = true;

@@ -1,6 +1,8 @@
-//! Reading a port until told to stop: what comes is handed on, and a port that vanishes is waited for.
+//! Reading a port until told to stop: what comes is handed on, what is typed is written to it, and a port that vanishes is
+//! waited for.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::Duration;
 
@@ -26,9 +28,10 @@ pub enum WhenGone {
 }
 
 /// Reads `port` until `stop` says so. Bytes go to `on_bytes`, changes to `on_event`; `reopen` opens the port anew
-/// after it has vanished.
-pub fn watch<P: Read>(
+/// after it has vanished. What is typed meanwhile is lost.
+pub fn watch<P: Read + Write>(
     mut port: P,
+    typed: &Receiver<Vec<u8>>,
     when_gone: WhenGone,
     mut reopen: impl FnMut() -> io::Result<P>,
     mut on_bytes: impl FnMut(&[u8]),
@@ -37,6 +40,10 @@ pub fn watch<P: Read>(
 ) {
     let mut buffer = vec![0; 4096];
     while !stop() {
+        for line in typed.try_iter() {
+            // Where the port is gone the read says so, too.
+            let _ = port.write_all(&line);
+        }
         match port.read(&mut buffer) {
             Ok(count) if count > 0 => on_bytes(&buffer[..count]),
             // Nothing came for a moment.
@@ -70,10 +77,23 @@ mod tests {
     use super::{Event, WhenGone, watch};
     use std::cell::{Cell, RefCell};
     use std::collections::VecDeque;
-    use std::io::{self, ErrorKind, Read};
+    use std::io::{self, ErrorKind, Read, Write};
+    use std::rc::Rc;
+    use std::sync::mpsc;
 
-    /// A port that does what it is told: bytes, or an error.
-    struct Scripted(VecDeque<Result<Vec<u8>, ErrorKind>>);
+    /// A port that does what it is told: bytes, or an error. What is written to it is kept.
+    struct Scripted(VecDeque<Result<Vec<u8>, ErrorKind>>, Rc<RefCell<Vec<u8>>>);
+
+    impl Write for Scripted {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.1.borrow_mut().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
 
     impl Read for Scripted {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -89,7 +109,7 @@ mod tests {
     }
 
     fn scripted(parts: &[Result<&str, ErrorKind>]) -> Scripted {
-        Scripted(parts.iter().map(|part| part.map(|text| text.as_bytes().to_vec())).collect())
+        Scripted(parts.iter().map(|part| part.map(|text| text.as_bytes().to_vec())).collect(), Rc::default())
     }
 
     /// Watches ports one after the other, until there is none left.
@@ -106,7 +126,15 @@ mod tests {
             }
         };
         let on_bytes = |bytes: &[u8]| heard.borrow_mut().push_str(&String::from_utf8_lossy(bytes));
-        watch(first, when_gone, reopen, on_bytes, |event| events.borrow_mut().push(event), || over.get());
+        watch(
+            first,
+            &mpsc::channel().1,
+            when_gone,
+            reopen,
+            on_bytes,
+            |event| events.borrow_mut().push(event),
+            || over.get(),
+        );
         (heard.into_inner(), events.into_inner())
     }
 
@@ -114,6 +142,16 @@ mod tests {
     fn silence_is_no_reason_to_leave() {
         let port = scripted(&[Ok("a"), Err(ErrorKind::TimedOut), Err(ErrorKind::WouldBlock), Ok("b")]);
         assert_eq!(run(vec![Some(port)], WhenGone::End), ("ab".into(), vec![Event::Gone]));
+    }
+
+    #[test]
+    fn what_is_typed_is_written() {
+        let port = scripted(&[Ok("a"), Err(ErrorKind::TimedOut)]);
+        let written = port.1.clone();
+        let (sender, typed) = mpsc::channel();
+        sender.send(b"load\n".to_vec()).unwrap();
+        watch(port, &typed, WhenGone::End, || Err(ErrorKind::NotFound.into()), |_| (), |_| (), || false);
+        assert_eq!(*written.borrow(), b"load\n");
     }
 
     #[test]

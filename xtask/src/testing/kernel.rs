@@ -131,6 +131,7 @@ fn boot(
         image: image.clone(),
         input: None,
         tree: None,
+        commands: false,
         arguments,
         limit: tests.limit,
     };

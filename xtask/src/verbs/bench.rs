@@ -174,8 +174,15 @@ fn boot(
     arguments: String,
     limit: Duration,
 ) -> Result<Option<Vec<Measured>>> {
-    let guest =
-        Guest { machine: machine.clone(), image: image.clone(), input: None, tree: None, arguments, limit };
+    let guest = Guest {
+        machine: machine.clone(),
+        image: image.clone(),
+        input: None,
+        tree: None,
+        arguments,
+        limit,
+        commands: false,
+    };
     let mut decoder = Decoder::for_elf(&guest.image.elf)?;
     let mut figures = Vec::new();
     let mut heard: Vec<u8> = Vec::new();

@@ -1,8 +1,9 @@
-//! `cargo xtask monitor`: shows what a board says over its serial port, decoded as for QEMU.
+//! `cargo xtask monitor`: shows what a board says over its serial port, decoded as for QEMU, and sends it what is typed.
 
 use crate::failure::{FAILURE, SUCCESS, usage};
 use crate::machine::{catch_interrupts, interrupted};
 use crate::serial::port::{self, Port};
+use crate::serial::typed;
 use crate::serial::watch::{Event, WhenGone, watch};
 use crate::stream::{Decoder, Notice, Output, show};
 use anyhow::{Context, Result};
@@ -48,7 +49,7 @@ pub fn execute(options: &Options) -> Result<u8> {
     follow(port, &options.line, &options.elf)
 }
 
-/// Shows what comes from an open port, until Ctrl-C, or until it vanishes if that is wanted. A kernel that has
+/// Shows what comes from an open port, and sends what is typed, until Ctrl-C, or until it vanishes if that is wanted. A kernel that has
 /// panicked makes that a failure.
 pub fn follow(port: Box<dyn Port>, line: &Line, elf: &Path) -> Result<u8> {
     let mut decoder = Decoder::for_elf(elf)?;
@@ -67,7 +68,15 @@ pub fn follow(port: Box<dyn Port>, line: &Line, elf: &Path) -> Result<u8> {
     };
     let when_gone = if line.once { WhenGone::End } else { WhenGone::Wait };
     let reopen = || port::open(&line.port, line.baud);
-    watch(port, when_gone, reopen, |bytes| decoder.push(bytes, &mut sink), on_event, interrupted);
+    watch(
+        port,
+        &typed::lines(),
+        when_gone,
+        reopen,
+        |bytes| decoder.push(bytes, &mut sink),
+        on_event,
+        interrupted,
+    );
     decoder.finish(&mut sink);
     written.context("cannot write the output")?;
     Ok(if panicked { FAILURE } else { SUCCESS })

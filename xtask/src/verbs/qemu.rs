@@ -51,6 +51,9 @@ pub struct Options {
     /// Boot arguments, words of the form key=value
     #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
     append: String,
+    /// Take commands: what is typed here goes to the guest's serial port; `help` lists them
+    #[arg(long)]
+    commands: bool,
     /// Use the portable primitives in place of the hand-written exclusives
     #[arg(long)]
     portable: bool,
@@ -96,6 +99,7 @@ pub fn execute(options: Options) -> Result<u8> {
         tree: options.dtb,
         arguments: options.append,
         limit: Duration::from_secs(options.timeout),
+        commands: options.commands,
     };
     show_guest(&qemu, &guest)
 }

@@ -52,7 +52,7 @@ pub fn execute(options: Options) -> Result<u8> {
     let image = write_flat(&options.elf)?;
     super::qemu::show_guest(
         &qemu,
-        &Guest { machine, image, input, tree: None, arguments: words.join(" "), limit },
+        &Guest { machine, image, input, tree: None, arguments: words.join(" "), limit, commands: false },
     )
 }
 

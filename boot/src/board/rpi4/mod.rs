@@ -21,6 +21,7 @@ pub(super) static BOARD: Board = Board {
     // The tree's first port may be the one for Bluetooth, and its choice for the console the mini UART, whose
     // speed follows the processor's.
     uart_from_tree: false,
+    uart_interrupt: Some(serial::PL011_INTERRUPT),
     early_devices: &[PERIPHERALS],
     prepare: serial::prepare,
     // A real board has nobody who listens: the instruction would be a fault. So the host tool says when there is

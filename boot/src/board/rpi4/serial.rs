@@ -7,6 +7,9 @@ use crate::pl011;
 /// The port.
 pub(super) const PL011: usize = 0xfe20_1000;
 
+/// Its interrupt: number 121 of those that the cores share, which begin at 32.
+pub(super) const PL011_INTERRUPT: u32 = 32 + 121;
+
 const GPIO: usize = 0xfe20_0000;
 /// Three bits for each of the pins 10 to 19.
 const FUNCTION_SELECT_1: usize = GPIO + 0x04;

@@ -1,0 +1,127 @@
+//! Boot arguments that boot itself understands. Whoever boots the image may write anything.
+
+use core::fmt;
+use core::time::Duration;
+
+use magpie::log::text;
+use magpie::machine;
+use magpie::sched::{self, SettingError};
+
+/// Why an argument that looks like a setting was ignored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ignored {
+    NotANumber,
+    Unknown,
+    OutOfRange { least: u64, most: u64 },
+}
+
+impl fmt::Display for Ignored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotANumber => f.write_str("its value is a whole number"),
+            Self::Unknown => f.write_str("no setting has this name"),
+            Self::OutOfRange { least, most } => write!(f, "it goes from {least} to {most}"),
+        }
+    }
+}
+
+/// Changes the settings that the machine's boot arguments name, and reports those that are wrong.
+pub(crate) fn apply_all() {
+    for (key, value) in machine::arguments() {
+        if let Err(ignored) = apply(key, value) {
+            text!("boot argument {key}={value} ignored: {ignored}");
+        }
+    }
+}
+
+/// Changes a setting of the scheduler. An argument is one if it has a point in its name, such as
+/// `sched.slice_us=500`; others are not looked at.
+fn apply(key: &str, value: &str) -> Result<(), Ignored> {
+    if !key.contains('.') {
+        return Ok(());
+    }
+    let number = value.parse().map_err(|_| Ignored::NotANumber)?;
+    sched::set_by_name(key, number).map_err(|error| match error {
+        SettingError::Unknown => Ignored::Unknown,
+        SettingError::OutOfRange { least, most } => Ignored::OutOfRange { least, most },
+    })
+}
+
+/// The value of the argument `key=NUMBER`, where there is one and it is a whole number.
+pub(crate) fn number(arguments: &str, key: &str) -> Option<u64> {
+    let values =
+        arguments.split_ascii_whitespace().filter_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+    values.filter_map(|value| value.parse().ok()).next()
+}
+
+/// A time between two reports, given in seconds.
+pub(crate) fn seconds(argument: &str) -> Option<Duration> {
+    let seconds: f64 = argument.parse().ok()?;
+    (0.01..=3600.0).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::{Ignored, apply, number, seconds};
+    use crate::random::{Random, setting};
+    use magpie::sched;
+    use std::string::String;
+    use std::time::Duration;
+
+    #[test]
+    fn settings_are_changed_or_the_reason_is_said() {
+        assert_eq!(apply("seed", "x"), Ok(()));
+        assert_eq!(apply("sched.normal_per_low", "9"), Ok(()));
+        assert!(sched::settings().any(|one| one == ("sched.normal_per_low", 9)));
+        assert_eq!(apply("sched.normal_per_low", "-9"), Err(Ignored::NotANumber));
+        assert_eq!(apply("sched.normal_per_low", "0"), Err(Ignored::OutOfRange { least: 1, most: 1000 }));
+        assert_eq!(apply("sched.nonsense", "1"), Err(Ignored::Unknown));
+    }
+
+    #[test]
+    fn numbers_and_seconds() {
+        assert_eq!(number("seedy=1 seed= seed=x seed=7 seed=8", "seed"), Some(7));
+        assert_eq!(number("", "seed"), None);
+        assert_eq!(seconds("0.5"), Some(Duration::from_millis(500)));
+        for wrong in ["", "0", "-1", "nan", "inf", "1e300", "x"] {
+            assert_eq!(seconds(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_is_written_breaks_it() {
+        const PIECES: [&str; 16] = [
+            "sched.",
+            "slice_us",
+            "=",
+            "==",
+            " ",
+            "\t",
+            "9",
+            "18446744073709551616",
+            "-",
+            ".",
+            "seed",
+            "é",
+            "\0",
+            "0x10",
+            "migration.age_us",
+            "1e999",
+        ];
+        for seed in 0..setting("MAGPIE_FUZZ", 20_000) {
+            let mut random = Random::new(seed);
+            let arguments: String =
+                (0..random.below(12)).map(|_| PIECES[random.below(PIECES.len())]).collect();
+            for word in arguments.split_ascii_whitespace() {
+                let (key, value) = word.split_once('=').unwrap_or((word, ""));
+                // Nothing outside a setting's range is ever stored: see the check below.
+                let _ = apply(key, value);
+                let _ = (number(&arguments, key), seconds(value));
+            }
+            let slice = sched::settings().find(|(name, _)| *name == "sched.slice_us").expect("the setting");
+            assert!((50..=1_000_000).contains(&slice.1), "seed {seed}: {arguments:?} set {slice:?}");
+        }
+    }
+}

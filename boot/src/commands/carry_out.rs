@@ -1,0 +1,64 @@
+//! Carries a command out, and prints what comes of it.
+
+use magpie::arch::CoreId;
+use magpie::log::text;
+use magpie::sched::{self, LoadMonitor, SettingError};
+use magpie::stats::Table;
+
+use super::command::{Command, HELP};
+use super::line::{Completed, MOST_BYTES};
+
+/// Answers what has arrived on the line.
+pub(super) fn answer(arrived: Completed<'_>, monitor: &mut Option<LoadMonitor>) {
+    match arrived {
+        Completed::Line(line) => {
+            text!("> {line}");
+            match super::command::parse(line) {
+                Ok(command) => carry_out(command, monitor),
+                Err(error) => text!("{error}"),
+            }
+        }
+        Completed::TooLong => text!("a line of more than {MOST_BYTES} bytes was ignored"),
+        Completed::NotText => text!("a line that is no text was ignored"),
+    }
+}
+
+fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
+    match command {
+        Command::Help => text!("{HELP}"),
+        Command::Load => load(monitor),
+        Command::Stats => text!("{Table}"),
+        Command::Settings => sched::settings().for_each(|(name, value)| text!("{name} {value}")),
+        Command::Set { name, value } => match sched::set_by_name(name, value) {
+            Ok(()) => text!("{name} is {value} now"),
+            Err(SettingError::Unknown) => text!("there is no setting {name}: settings lists them"),
+            Err(SettingError::OutOfRange { least, most }) => {
+                text!("{name} goes from {least} to {most}; it stays as it is");
+            }
+        },
+        Command::Offline(core) => in_service(core, "out of service", sched::offline),
+        Command::Online(core) => in_service(core, "in service", sched::online),
+    }
+}
+
+fn load(monitor: &mut Option<LoadMonitor>) {
+    let sample = match monitor {
+        Some(monitor) => monitor.sample(),
+        None => {
+            text!("there was no memory for watching the load");
+            return;
+        }
+    };
+    match sample {
+        Ok(load) => text!("{load}"),
+        Err(error) => text!("the load is not known: {error}"),
+    }
+}
+
+fn in_service(number: usize, state: &str, change: fn(CoreId) -> Result<(), sched::OfflineError>) {
+    let Some(core) = CoreId::new(number) else { return text!("core {number}: there is no such core") };
+    match change(core) {
+        Ok(()) => text!("core {number} is {state} now"),
+        Err(error) => text!("core {number} stays as it is: {error}"),
+    }
+}

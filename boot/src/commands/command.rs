@@ -1,0 +1,123 @@
+//! The commands, and how a line is understood.
+
+use core::fmt;
+
+/// What can be asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Command<'a> {
+    /// Says what there is.
+    Help,
+    /// The load since it was last asked for.
+    Load,
+    /// The table of what each core has done.
+    Stats,
+    /// Every setting and its value.
+    Settings,
+    /// Changes a setting.
+    Set { name: &'a str, value: u64 },
+    /// Takes a core out of service.
+    Offline(usize),
+    /// Takes a core back into service.
+    Online(usize),
+}
+
+/// What is printed for [`Command::Help`].
+pub(super) const HELP: &str = "\
+help             this list
+load             each core's load since it was last asked for
+stats            what each core has done since the start
+settings         every setting and its value
+set NAME VALUE   changes a setting
+offline CORE     takes a core out of service
+online CORE      takes it back";
+
+/// Why a line is no command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CommandError<'a> {
+    /// Nothing is called this.
+    Unknown(&'a str),
+    /// The command takes other words; those.
+    Usage(&'static str),
+    /// This is no whole number.
+    NotANumber(&'a str),
+}
+
+impl fmt::Display for CommandError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(word) => write!(f, "there is no command {word}: help lists them"),
+            Self::Usage(usage) => write!(f, "it takes other words: {usage}"),
+            Self::NotANumber(word) => write!(f, "{word} is no whole number"),
+        }
+    }
+}
+
+/// Understands a line that is not empty.
+pub(super) fn parse(line: &str) -> Result<Command<'_>, CommandError<'_>> {
+    let mut words = line.split_whitespace();
+    let name = words.next().unwrap_or("");
+    let rest = [words.next(), words.next(), words.next()];
+    let alone = |command, usage| match rest {
+        [None, ..] => Ok(command),
+        _ => Err(CommandError::Usage(usage)),
+    };
+    match name {
+        "help" => alone(Command::Help, "help"),
+        "load" => alone(Command::Load, "load"),
+        "stats" => alone(Command::Stats, "stats"),
+        "settings" => alone(Command::Settings, "settings"),
+        "set" => match rest {
+            [Some(name), Some(value), None] => Ok(Command::Set { name, value: number(value)? }),
+            _ => Err(CommandError::Usage("set NAME VALUE")),
+        },
+        "offline" => match rest {
+            [Some(core), None, _] => Ok(Command::Offline(number(core)?)),
+            _ => Err(CommandError::Usage("offline CORE")),
+        },
+        "online" => match rest {
+            [Some(core), None, _] => Ok(Command::Online(number(core)?)),
+            _ => Err(CommandError::Usage("online CORE")),
+        },
+        unknown => Err(CommandError::Unknown(unknown)),
+    }
+}
+
+fn number<T: core::str::FromStr>(word: &str) -> Result<T, CommandError<'_>> {
+    word.parse().map_err(|_| CommandError::NotANumber(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, CommandError, HELP, parse};
+
+    #[test]
+    fn every_command_is_understood_and_in_the_list() {
+        for (line, command) in [
+            ("help", Command::Help),
+            ("load", Command::Load),
+            ("stats", Command::Stats),
+            ("settings", Command::Settings),
+            ("set  sched.slice_us\t500", Command::Set { name: "sched.slice_us", value: 500 }),
+            ("offline 3", Command::Offline(3)),
+            ("online 3", Command::Online(3)),
+        ] {
+            assert_eq!(parse(line), Ok(command));
+            let name = line.split_whitespace().next().expect("a word");
+            assert!(HELP.lines().any(|help| help.split_whitespace().next() == Some(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        assert_eq!(parse("hlep"), Err(CommandError::Unknown("hlep")));
+        assert_eq!(parse("load 3"), Err(CommandError::Usage("load")));
+        assert_eq!(parse("set sched.slice_us"), Err(CommandError::Usage("set NAME VALUE")));
+        assert_eq!(parse("set a 1 2"), Err(CommandError::Usage("set NAME VALUE")));
+        assert_eq!(parse("set sched.slice_us -1"), Err(CommandError::NotANumber("-1")));
+        assert_eq!(parse("offline"), Err(CommandError::Usage("offline CORE")));
+        assert_eq!(
+            parse("online 99999999999999999999"),
+            Err(CommandError::NotANumber("99999999999999999999"))
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! What is typed reaches the kernel, on either interrupt controller and on the Raspberry Pi's, among anything else that
+//! arrives there.
+
+use super::tool::{Said, tool};
+use super::{Bench, Case, Outcome};
+use crate::setup::{Install, OLDEST_FOR_RASPI4B, Qemu};
+use anyhow::{Context, Result};
+use std::io::Write;
+use std::process::Stdio;
+
+pub const CASES: &[Case] = &[
+    ("commands::are_carried_out", |bench| on(bench, &["--smp", "2"])),
+    ("commands::are_carried_out_with_gicv3_from_el2", |bench| on(bench, &["--gic", "3", "--el2"])),
+    ("commands::are_carried_out_on_the_raspberry_pi", on_raspberry_pi),
+    ("commands::noise_does_no_harm", noise),
+    ("commands::nobody_listens_unasked", unasked),
+];
+
+/// It sleeps for as long as the boot argument `seconds` says, time enough for a few commands.
+const EXAMPLE: &str = "idle";
+const SECONDS: &str = "seconds=2";
+
+/// Runs the example with options and gives it this to read.
+fn tell(bench: &Bench<'_>, options: &[&str], typed: &[u8]) -> Result<Said> {
+    let mut command = tool()?;
+    command.args(["qemu", EXAMPLE, "--no-install", "--append", SECONDS]).args(options);
+    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().context("this tool cannot start itself")?;
+    let mut input = child.stdin.take().context("it has no input")?;
+    // More than a pipe holds would wait for a guest that does not listen.
+    input.write_all(typed).context("it does not read its input")?;
+    let said = Said::from(child.wait_with_output().context("it cannot be waited for")?);
+    drop(input);
+    said.expect_status(0)?;
+    Ok(said)
+}
+
+fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
+    let typed =
+        b"help\nset sched.slice_us 500\r\nset sched.slice_us 5\nset nonsense 1\nlaod\noffline 1\noffline 0\n\
+                  online 1\nsettings\nload\nstats\n";
+    let said = tell(bench, &[options, &["--commands"]].concat(), typed)?;
+    for line in [
+        "> set sched.slice_us 500",
+        "sched.slice_us is 500 now",
+        "sched.slice_us goes from 50 to 1000000; it stays as it is",
+        "there is no setting nonsense: settings lists them",
+        "there is no command laod: help lists them",
+        "core 1 is out of service now",
+        "core 0 stays as it is: the boot core cannot go offline",
+        "core 1 is in service now",
+        // As the list of all settings has it.
+        "sched.slice_us 500",
+    ] {
+        said.expect_line(line)?;
+    }
+    let count = |start: &str| said.text().lines().filter(|line| line.starts_with(start)).count();
+    anyhow::ensure!(count("load during ") == 1, "the load was not printed\n{}", said.text());
+    // Once asked for, once at the end.
+    anyhow::ensure!(count("core   messages") == 2, "the table was not printed\n{}", said.text());
+    Ok(Outcome::Passed)
+}
+
+fn on_raspberry_pi(bench: &Bench<'_>) -> Result<Outcome> {
+    let qemu = Qemu::ready(OLDEST_FOR_RASPI4B, Install::Never);
+    match qemu {
+        Err(error) => Ok(Outcome::Skipped(format!("{error:#}"))),
+        Ok(_) => on(bench, &["--board", "rpi4"]),
+    }
+}
+
+fn noise(bench: &Bench<'_>) -> Result<Outcome> {
+    let mut typed = Vec::new();
+    let mut state = 1_u32;
+    for _ in 0..4000 {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        typed.push((state >> 24) as u8);
+    }
+    typed.extend_from_slice(b"\n");
+    typed.extend_from_slice(&[b'x'; 1000]);
+    typed.extend_from_slice(b"\nset sched.thieves 2\n");
+    let said = tell(bench, &["--commands"], &typed)?;
+    said.expect_line("a line of more than 128 bytes was ignored")?;
+    said.expect_line("a line that is no text was ignored")?;
+    said.expect_line("sched.thieves is 2 now")?;
+    Ok(Outcome::Passed)
+}
+
+fn unasked(bench: &Bench<'_>) -> Result<Outcome> {
+    let said = tell(bench, &[], b"help\n")?;
+    anyhow::ensure!(!said.text().contains("> help"), "somebody listened\n{}", said.text());
+    Ok(Outcome::Passed)
+}
