@@ -1,0 +1,138 @@
+//! A worker's turn: which mailboxes it looks at, when it steals, when it waits.
+
+use super::gulping::AfterBatch;
+use super::{HINTS, Private, Worker};
+use crate::actor::mailbox::Mailbox;
+use crate::actor::steal;
+use crate::arch::atomic::Ordering;
+use crate::arch::barrier;
+use crate::sched::{self, Step};
+use crate::sync::PreemptGuard;
+
+impl Worker {
+    /// One turn.
+    pub(in crate::actor) fn turn(&self) -> Step {
+        if !self.shared.is_open() {
+            return self.turn_while_closed();
+        }
+        // Relaxed: whoever woke it has cleared it already, or it was woken for another reason.
+        self.idle.store(false, Ordering::Relaxed);
+        let mut budget = self.shared.reductions;
+        // SAFETY: set at the start and by `detach` only, both to live batches.
+        let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
+        if batch.segment().is_some() {
+            match self.run_batch(batch, &mut budget) {
+                AfterBatch::GoOn => {}
+                AfterBatch::Over(step) => return step,
+            }
+        }
+        let mut empty = 0;
+        // What behaviours send is charged to the turn as well.
+        while budget > 0 && !sched::is_exhausted() {
+            if self.shared.is_stopping() {
+                return self.end();
+            }
+            // SAFETY: this is the worker's turn, and no batch is in hand, so it cannot be detached.
+            let private = unsafe { self.private() };
+            if private.round.get() == 0 && !self.next_round(private) {
+                empty += 1;
+                budget -= 1;
+                if empty < 2 {
+                    continue;
+                }
+                empty = 0;
+                if steal::try_steal(self) {
+                    continue;
+                }
+                return if self.wait() { Step::Pending } else { Step::Yield };
+            }
+            let Some(mailbox) = self.next_in_round(private) else { continue };
+            if !self.gulp(mailbox, batch) {
+                budget -= 1;
+                continue;
+            }
+            empty = 0;
+            match self.run_batch(batch, &mut budget) {
+                AfterBatch::GoOn => {}
+                AfterBatch::Over(step) => return step,
+            }
+        }
+        // SAFETY: as above.
+        unsafe { self.private() }.round.set(u64::MAX);
+        Step::Yield
+    }
+
+    /// A turn before the executor is complete, or after it was asked to stop.
+    #[cold]
+    fn turn_while_closed(&self) -> Step {
+        // It stays announced as idle until the executor is complete: who then has mail for it wakes it.
+        if self.shared.is_stopping() { self.end() } else { Step::Pending }
+    }
+
+    /// Begins a round with what senders have pointed out; without that, with every mailbox that has mail.
+    /// Whether there is anything to look at.
+    #[inline(always)]
+    fn next_round(&self, private: &Private) -> bool {
+        // Relaxed: only saves the exchange. Acquire: pairs with the release in `hint`.
+        let mut round = match self.hints.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.hints.swap(0, Ordering::Acquire),
+        };
+        if round == 0 {
+            for offset in (0..self.range.slots).filter(|&offset| self.own(offset).is_ripe()) {
+                round |= 1 << (offset % HINTS);
+            }
+        }
+        private.round.set(round);
+        round != 0
+    }
+
+    /// The next mailbox of this round, if it has mail. The round is not over.
+    #[inline(always)]
+    fn next_in_round(&self, private: &Private) -> Option<&'static Mailbox> {
+        let round = private.round.get();
+        let bit = round.trailing_zeros() as usize;
+        if self.range.slots <= HINTS {
+            private.round.set(round & (round - 1));
+            let mailbox = (bit < self.range.slots).then(|| self.own(bit))?;
+            return (mailbox.waiting() > 0).then_some(mailbox);
+        }
+        // Several slots share the bit: it stays until none of them has mail. They take turns.
+        let sharing = (self.range.slots - bit).div_ceil(HINTS);
+        for _ in 0..sharing {
+            private.cursor.set((private.cursor.get() + 1) % sharing);
+            let mailbox = self.own(bit + HINTS * private.cursor.get());
+            if mailbox.waiting() > 0 {
+                // The bit goes to the next round, for the others in this one must have their turn, too.
+                private.round.set(round & (round - 1));
+                self.hint(bit);
+                return Some(mailbox);
+            }
+        }
+        private.round.set(round & (round - 1));
+        None
+    }
+
+    /// Announces that it waits, and looks again. Whether it shall wait.
+    fn wait(&self) -> bool {
+        // Relaxed: the barrier orders it before the look.
+        self.idle.store(true, Ordering::Relaxed);
+        // Pairs with the barrier in `notify`.
+        barrier::full();
+        // What another worker has in hand it will tell of when it puts it down.
+        let none_is_ripe = !(0..self.range.slots).any(|offset| self.at(offset).is_some_and(Mailbox::is_ripe));
+        if none_is_ripe && !self.shared.is_stopping() {
+            return true;
+        }
+        // Relaxed: a waker that was faster has only woken it once more.
+        self.idle.store(false, Ordering::Relaxed);
+        false
+    }
+
+    /// The executor stops: drops what is in hand. Its last turn.
+    fn end(&self) -> Step {
+        let _here = PreemptGuard::new();
+        self.shared.one_ended();
+        Step::Done
+    }
+}
