@@ -7,8 +7,10 @@
 //! - [`OwnerHint`]: who has a thing that thieves move;
 //! - [`WordCell`]: a word that says what is in a place, and hands it over;
 //! - [`detachment`]: a thing held aside, with a side queue for what comes meanwhile;
-//! - [`Quiescence`]: finding out that nothing is left to do.
+//! - [`Quiescence`]: finding out that nothing is left to do;
+//! - [`Census`]: how many live, and finding out that none does.
 
+mod census;
 pub mod detachment;
 mod idle_flag;
 mod in_hand;
@@ -19,6 +21,7 @@ mod seq_lock;
 mod spin_lock;
 mod word_cell;
 
+pub use census::Census;
 pub use idle_flag::{Depth, IdleFlag};
 pub use in_hand::InHand;
 pub use owner_hint::OwnerHint;

@@ -13,6 +13,8 @@
 //! explores random interleavings of sequentially consistent code. `docs/verification.md` has the results.
 
 #[cfg(any(loom, shuttle))]
+mod census;
+#[cfg(any(loom, shuttle))]
 mod deque;
 #[cfg(any(loom, shuttle))]
 mod handshake;
@@ -32,8 +34,16 @@ mod tool;
 #[cfg(any(loom, shuttle))]
 fn main() -> std::process::ExitCode {
     harness::main(
-        &[deque::MODELS, lists::MODELS, swap::MODELS, handshake::MODELS, mailboxes::MODELS, lives::MODELS]
-            .concat(),
+        &[
+            deque::MODELS,
+            lists::MODELS,
+            swap::MODELS,
+            handshake::MODELS,
+            mailboxes::MODELS,
+            lives::MODELS,
+            census::MODELS,
+        ]
+        .concat(),
     )
 }
 
