@@ -114,7 +114,7 @@ unsafe fn turn(core: &'static Core, process: NonNull<Header>) {
         // SAFETY: by contract; the process is suspended on that stack. Does not return.
         unsafe { preempt::resume(core, stack) }
     }
-    header.begin();
+    header.turns().begin();
     let block = StackBlock::current();
     // Relaxed: the block is touched by code on this stack and by interrupts on it.
     block.set_process(process.as_ptr().cast());
@@ -147,18 +147,18 @@ unsafe fn finish_turn(step: Step) {
     let header = unsafe { process.as_ref() };
     match step {
         Step::Pending => {
-            if header.end_pending() {
+            if header.turns().end_pending() {
                 // SAFETY: this is the core's own loop.
                 unsafe { enqueue::requeue(core, process) };
             }
         }
         Step::Yield => {
-            header.requeue();
+            header.turns().requeue();
             // SAFETY: this is the core's own loop.
             unsafe { enqueue::requeue(core, process) };
         }
         Step::Done => {
-            header.finish();
+            header.turns().finish();
             super::spawn::note_end(header);
             core.balancer.note_event();
             // SAFETY: the scheduler's reference, which ends with the process.

@@ -50,7 +50,7 @@ pub unsafe fn end_current(_cause: Cause) {
     let resident = header.vtable().detach.is_some();
     if !resident {
         // Before whoever joins it is told, who may rely on it at once: its mailbox is closed from here on.
-        header.finish_crashed();
+        header.turns().finish_crashed();
     }
     // SAFETY: the turn has ended, by contract.
     unsafe { (header.vtable().crash)(process) };

@@ -51,7 +51,7 @@ impl Reservation {
     /// Memory for one record.
     pub(super) fn new(priority: Priority, home: CoreId) -> Option<Self> {
         let header = Header::new(&VTABLE, priority, u64::MAX, home);
-        header.mark_running();
+        header.turns().mark_running();
         crate::mem::try_box(DetachedProcess { header, token: None }).ok().map(Self)
     }
 

@@ -188,7 +188,7 @@ extern "C" fn fresh_loop(_: usize) -> ! {
         // whose piece was detached takes its next turn from the queue like everyone.
         unsafe {
             if Some(process) == resident {
-                process.as_ref().requeue();
+                process.as_ref().turns().requeue();
                 core.queue.prefer_bound();
             }
             enqueue::requeue(core, process);

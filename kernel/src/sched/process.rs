@@ -1,16 +1,8 @@
 //! What every process has, whatever its body: its header, its life cycle, and references to it.
 //!
-//! ```text
-//!              wake                 picked
-//!   Idle ───────────────▶ Queued ───────────▶ Running ──── Done ───▶ (ended)
-//!    ▲                      ▲                  │   ▲ │
-//!    │    Pending, not      │ Yield, or        │   │ │ wake: Notified, so that
-//!    │    notified          │ notified         │   │ │ Pending queues it again
-//!    └──────────────────────┼──────────────────┤   └─┘
-//!                           └──────────────────┘
-//! ```
+//! Whether it waits, is queued or runs is one word, [`TurnWord`], with the life cycle in its head.
 //!
-//! A process that is suspended on a lent stack stays `Running`: a wake-up only notifies it, for it is in
+//! A process that is suspended on a lent stack stays running there: a wake-up only notifies it, for it is in
 //! a queue already. Whoever takes it from the queue sees the stack and resumes it instead of stepping it.
 //!
 //! A header is kept alive by references: one for the scheduler until the process has ended, one for each
@@ -25,18 +17,8 @@ use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::deque::Linked;
 use crate::mem::stack::StackBlock;
+use crate::sync::TurnWord;
 use alloc::boxed::Box;
-
-/// In a run queue, or on the way into one.
-const QUEUED: u32 = 1;
-/// A core runs it, or it is suspended on a lent stack.
-const RUNNING: u32 = 2;
-/// Woken since it was last picked.
-const NOTIFIED: u32 = 4;
-/// Ended; never runs again.
-const DONE: u32 = 8;
-/// Ended in a panic or fault, so that nothing it owned was dropped.
-const CRASHED: u32 = 16;
 
 /// Hands over the running piece of a resident, as [`super::resident::Resident::detach`].
 pub(super) type Detach = unsafe fn(NonNull<Header>) -> Option<Box<dyn Detached>>;
@@ -56,7 +38,7 @@ pub(super) struct VTable {
 /// The first part of every process.
 #[repr(C)]
 pub struct Header {
-    state: AtomicU32,
+    turns: TurnWord,
     references: AtomicU32,
     vtable: &'static VTable,
     /// Next in an inbox or list; used by whichever holds the process.
@@ -83,20 +65,11 @@ unsafe impl Linked for Header {
     }
 }
 
-/// What the state was when a process was woken.
-#[derive(PartialEq, Eq)]
-enum Woken {
-    /// It was idle: the caller must enqueue it.
-    Enqueue,
-    /// It is queued, running or ended: nothing to do.
-    Nothing,
-}
-
 impl Header {
     /// The header of a process that is not yet queued, with one reference, the scheduler's.
     pub(super) fn new(vtable: &'static VTable, priority: Priority, affinity: u64, home: CoreId) -> Self {
         Self {
-            state: AtomicU32::new(0),
+            turns: TurnWord::new(),
             references: AtomicU32::new(1),
             vtable,
             link: AtomicPtr::new(core::ptr::null_mut()),
@@ -198,86 +171,24 @@ impl Header {
         self.stack.store(stack, Ordering::Relaxed);
     }
 
-    fn notify(&self) -> Woken {
-        // AcqRel: the release publishes what the waker wrote to the next turn's acquire (in `begin`),
-        // also when the process is already queued; the acquire orders our enqueue after the `Pending`
-        // transition that made it idle.
-        let before = self.state.fetch_or(NOTIFIED, Ordering::AcqRel);
-        if before & (QUEUED | RUNNING | NOTIFIED | DONE) != 0 {
-            return Woken::Nothing;
-        }
-        // Relaxed: exactly one waker gets here, and the enqueue publishes it. A read-modify-write, for a
-        // plain store would end the release sequence of another waker's `fetch_or` in between, and
-        // `begin` would miss what that waker wrote.
-        self.state.fetch_or(QUEUED, Ordering::Relaxed);
-        Woken::Enqueue
-    }
-
-    /// A turn begins: forgets notifications, and sees what the wakers wrote.
-    pub(super) fn begin(&self) {
-        // AcqRel: pairs with `notify`.
-        self.state.swap(RUNNING, Ordering::AcqRel);
-    }
-
-    /// A turn ended with nothing to do. Whether it was notified meanwhile and must be queued again.
-    pub(super) fn end_pending(&self) -> bool {
-        // Release: pairs with the acquire in `notify`, so that the core that runs the next turn sees
-        // this one's writes. Acquire on failure: pairs with the notifier's release.
-        match self.state.compare_exchange(RUNNING, 0, Ordering::Release, Ordering::Acquire) {
-            Ok(_) => false,
-            Err(_) => {
-                self.requeue();
-                true
-            }
-        }
-    }
-
-    /// A turn ended with more to do.
-    pub(super) fn requeue(&self) {
-        // AcqRel: the acquire pairs with a notifier's release, whose notification the coming turn answers;
-        // the release hands this turn's writes, and what was acquired, to `begin`.
-        self.state.swap(QUEUED, Ordering::AcqRel);
-    }
-
-    /// It has ended.
-    pub(super) fn finish(&self) {
-        // Release: whoever learns of the end sees the last turn's writes.
-        self.state.store(DONE, Ordering::Release);
-    }
-
-    /// It has crashed.
-    pub(super) fn finish_crashed(&self) {
-        // Release: as in `finish`.
-        self.state.store(DONE | CRASHED, Ordering::Release);
+    /// Its word.
+    pub(super) fn turns(&self) -> &TurnWord {
+        &self.turns
     }
 
     /// Whether it has ended in a panic or fault.
     pub fn has_crashed(&self) -> bool {
-        // Acquire: pairs with `finish_crashed`.
-        self.state.load(Ordering::Acquire) & CRASHED != 0
+        self.turns.has_crashed()
     }
 
     /// Whether it has ended.
     pub fn is_done(&self) -> bool {
-        // Acquire: pairs with `finish`.
-        self.state.load(Ordering::Acquire) & DONE != 0
+        self.turns.is_done()
     }
 
-    /// Whether the state is one that a process in a queue can have; for the debug check at dispatch.
+    /// Whether the state is one that a process in a queue can have.
     pub(super) fn is_dispatchable(&self) -> bool {
-        // Relaxed: the queue has synchronised.
-        let state = self.state.load(Ordering::Relaxed);
-        state & DONE == 0 && (state & QUEUED != 0 || (state & RUNNING != 0 && self.is_suspended()))
-    }
-
-    pub(super) fn mark_queued(&self) {
-        // Relaxed: a new process, not yet visible to anyone.
-        self.state.store(QUEUED, Ordering::Relaxed);
-    }
-
-    pub(super) fn mark_running(&self) {
-        // Relaxed: a new process, not yet visible to anyone.
-        self.state.store(RUNNING, Ordering::Relaxed);
+        self.turns.is_dispatchable(self.is_suspended())
     }
 }
 
@@ -330,7 +241,7 @@ impl ProcessRef {
 
     /// Makes the process runnable, unless it is already or has ended.
     pub fn wake(&self) {
-        if self.notify() == Woken::Enqueue {
+        if self.turns.notify() {
             super::enqueue::woken(self.0);
         }
     }

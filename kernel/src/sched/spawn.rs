@@ -202,7 +202,7 @@ impl Default for Spawn {
 
 fn start(process: NonNull<Header>) {
     // SAFETY: just made, so alive.
-    unsafe { process.as_ref() }.mark_queued();
+    unsafe { process.as_ref() }.turns().mark_queued();
     enqueue::spawned(process);
 }
 

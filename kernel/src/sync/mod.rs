@@ -7,6 +7,7 @@
 //! - [`OwnerHint`]: who has a thing that thieves move;
 //! - [`WordCell`]: a word that says what is in a place, and hands it over;
 //! - [`detachment`]: a thing held aside, with a side queue for what comes meanwhile;
+//! - [`TurnWord`]: whether a process waits, is queued or runs, and how it is woken;
 //! - [`Quiescence`]: finding out that nothing is left to do;
 //! - [`Census`]: how many live, and finding out that none does.
 
@@ -19,6 +20,7 @@ mod preempt;
 mod quiescence;
 mod seq_lock;
 mod spin_lock;
+mod turn_word;
 mod word_cell;
 
 pub use census::Census;
@@ -29,4 +31,5 @@ pub use preempt::{PreemptGuard, PreemptWord, preemption_is_disabled};
 pub use quiescence::{Looked, Quiescence};
 pub use seq_lock::{SeqLock, Words};
 pub use spin_lock::{SpinGuard, SpinLock};
+pub use turn_word::TurnWord;
 pub use word_cell::WordCell;

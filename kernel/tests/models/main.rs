@@ -30,6 +30,8 @@ mod mailboxes;
 mod swap;
 #[cfg(any(loom, shuttle))]
 mod tool;
+#[cfg(any(loom, shuttle))]
+mod turns;
 
 #[cfg(any(loom, shuttle))]
 fn main() -> std::process::ExitCode {
@@ -42,6 +44,7 @@ fn main() -> std::process::ExitCode {
             mailboxes::MODELS,
             lives::MODELS,
             census::MODELS,
+            turns::MODELS,
         ]
         .concat(),
     )

@@ -1,0 +1,100 @@
+//! How a process is woken: no wake-up is lost, none enqueues it twice, and a turn sees what its wakers wrote.
+
+use magpie::arch::atomic::{AtomicU64, Ordering};
+use magpie::sync::TurnWord;
+
+use crate::harness::{Model, ordering, step};
+use crate::tool::{Arc, run, task};
+
+pub const MODELS: &[Model] = &[
+    Model {
+        name: "turns::no_wake_up_is_lost",
+        preemptions: None,
+        body: no_wake_up_is_lost,
+        mutants: &[
+            ordering("notify-relaxed"),
+            ordering("begin-relaxed"),
+            step("end-unasked"),
+            step("notify-in-two"),
+        ],
+    },
+    Model {
+        name: "turns::two_wakers",
+        preemptions: Some(3),
+        body: two_wakers,
+        mutants: &[ordering("notify-queues-by-store")],
+    },
+];
+
+/// A process, what two wakers have for it, and how often it is in a queue.
+struct Process {
+    turns: TurnWord,
+    given: [AtomicU64; 2],
+    queued: AtomicU64,
+}
+
+impl Process {
+    fn new() -> Self {
+        Self {
+            turns: TurnWord::new(),
+            given: [AtomicU64::new(0), AtomicU64::new(0)],
+            queued: AtomicU64::new(0),
+        }
+    }
+
+    /// As a waker does. Relaxed: the word alone hands over what was given.
+    fn give(&self, which: usize) {
+        self.given[which].store(1, Ordering::Relaxed);
+        if self.turns.notify() {
+            self.queued.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// A turn that waits for more at its end. Which of the two it has seen, as bits.
+    fn turn(&self) -> u64 {
+        self.turns.begin();
+        let seen = self.given[0].load(Ordering::Relaxed) | self.given[1].load(Ordering::Relaxed) << 1;
+        if self.turns.end_pending() {
+            self.queued.fetch_add(1, Ordering::AcqRel);
+        }
+        seen
+    }
+}
+
+/// It is given something around one of its turns: either the turn sees that, or the process is in a queue again, once.
+fn no_wake_up_is_lost() {
+    let process = Arc::new(Process::new());
+    // Somebody has taken it from a queue.
+    process.turns.mark_queued();
+    let runs = task(|process: &Process| process.turn());
+    let gives = task(|process: &Process| {
+        process.give(0);
+        0
+    });
+    let [seen, _] = run(&process, [runs, gives]);
+    let queued = process.queued.load(Ordering::Acquire);
+    assert!(queued <= 1, "it is in the queue twice");
+    assert!(seen == 1 || queued == 1, "the wake-up was lost");
+}
+
+/// Two wake it while it waits: it is enqueued once, and the turn sees what both gave, or comes again.
+fn two_wakers() {
+    let process = Arc::new(Process::new());
+    let gives = |which: usize| {
+        task(move |process: &Process| {
+            process.give(which);
+            0
+        })
+    };
+    let runs = task(|process: &Process| {
+        // Only who has taken it from a queue gives it a turn.
+        match process.queued.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => process.turn() | 4,
+            Err(_) => 0,
+        }
+    });
+    let [_, _, seen] = run(&process, [gives(0), gives(1), runs]);
+    let queued = process.queued.load(Ordering::Acquire);
+    assert!(queued <= 1, "it is in the queue twice");
+    assert!(seen == 7 || queued == 1, "a wake-up was lost");
+}
