@@ -25,6 +25,7 @@ use super::process::Header;
 use super::settings::{self, Setting};
 use crate::arch::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::deque::{Batch, Chain, Deque, Inbox, Overflow};
+use crate::sync::ReadyMask;
 
 /// Slots of one deque; more than this goes to the overflow list.
 pub(super) const DEQUE_SLOTS: usize = 256;
@@ -140,9 +141,8 @@ impl PriorityQueue {
 /// One core's queues.
 pub(super) struct RunQueue {
     queues: [PriorityQueue; Priority::COUNT],
-    /// A bit for each priority that may have something. A set bit may be stale; a clear one is right,
-    /// but for what a sender has pushed and not flagged yet.
-    mask: AtomicU32,
+    /// A bit for each priority that may have something.
+    ready: ReadyMask,
     fast: AtomicPtr<Header>,
     // The rest is the owner's alone.
     fast_turns: Cell<u64>,
@@ -154,7 +154,7 @@ impl RunQueue {
     pub(super) fn new() -> Self {
         Self {
             queues: core::array::from_fn(|_| PriorityQueue::new()),
-            mask: AtomicU32::new(0),
+            ready: ReadyMask::new(),
             fast: AtomicPtr::new(core::ptr::null_mut()),
             fast_turns: Cell::new(0),
             normal_turns: Cell::new(0),
@@ -190,9 +190,7 @@ impl RunQueue {
 
     /// The most urgent priority that something of may wait here.
     pub(super) fn most_urgent(&self) -> Option<Priority> {
-        // Acquire: pairs with `flag`.
-        let mask = self.mask.load(Ordering::Acquire)
-            | if self.fast_lane_is_taken() { Priority::Normal.bit() } else { 0 };
+        let mask = self.ready.bits() | if self.fast_lane_is_taken() { Priority::Normal.bit() } else { 0 };
         Priority::ALL.into_iter().find(|priority| mask & priority.bit() != 0)
     }
 
@@ -264,20 +262,11 @@ impl RunQueue {
     }
 
     fn flag(&self, priority: Priority) {
-        // Relaxed: only saves the read-modify-write. A bit that is seen set here but is being cleared by
-        // the owner: the owner looks at the inbox again after clearing; only the owner pushes elsewhere.
-        // For a remote pusher that look could come before its push, so it must not rely on the bit.
-        // AcqRel: the release publishes the push to the owner's acquire in `unflag`.
-        self.mask.fetch_or(priority.bit(), Ordering::AcqRel);
+        self.ready.flag(priority.bit());
     }
 
     fn unflag(&self, priority: Priority) {
-        // AcqRel: if a sender's `flag` came before, this acquires its push, and the look below sees it;
-        // if it comes after, its bit stays.
-        self.mask.fetch_and(!priority.bit(), Ordering::AcqRel);
-        if !self.of(priority).is_empty() {
-            self.flag(priority);
-        }
+        self.ready.unflag(priority.bit(), || self.of(priority).is_empty());
     }
 
     /// Takes the next process to run.
@@ -286,8 +275,7 @@ impl RunQueue {
     /// As for [`Self::push_own`].
     pub(super) unsafe fn take(&self) -> Option<NonNull<Header>> {
         loop {
-            // Acquire: pairs with `flag`.
-            let mask = self.mask.load(Ordering::Acquire);
+            let mask = self.ready.bits();
             let priority = self.next_priority(mask)?;
             if priority == Priority::Normal
                 && self.fast_lane_is_taken()

@@ -7,6 +7,7 @@
 //! - [`OwnerHint`]: who has a thing that thieves move;
 //! - [`WordCell`]: a word that says what is in a place, and hands it over;
 //! - [`detachment`]: a thing held aside, with a side queue for what comes meanwhile;
+//! - [`ReadyMask`]: which queues may have something;
 //! - [`TurnWord`]: whether a process waits, is queued or runs, and how it is woken;
 //! - [`Quiescence`]: finding out that nothing is left to do;
 //! - [`Census`]: how many live, and finding out that none does.
@@ -18,6 +19,7 @@ mod in_hand;
 mod owner_hint;
 mod preempt;
 mod quiescence;
+mod ready_mask;
 mod seq_lock;
 mod spin_lock;
 mod turn_word;
@@ -29,6 +31,7 @@ pub use in_hand::InHand;
 pub use owner_hint::OwnerHint;
 pub use preempt::{PreemptGuard, PreemptWord, preemption_is_disabled};
 pub use quiescence::{Looked, Quiescence};
+pub use ready_mask::ReadyMask;
 pub use seq_lock::{SeqLock, Words};
 pub use spin_lock::{SpinGuard, SpinLock};
 pub use turn_word::TurnWord;

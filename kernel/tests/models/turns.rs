@@ -1,7 +1,8 @@
-//! How a process is woken: no wake-up is lost, none enqueues it twice, and a turn sees what its wakers wrote.
+//! How a process is woken: no wake-up is lost, none enqueues it twice, and a turn sees what its wakers wrote; and that a
+//! queue with something in it stays flagged.
 
 use magpie::arch::atomic::{AtomicU64, Ordering};
-use magpie::sync::TurnWord;
+use magpie::sync::{ReadyMask, TurnWord};
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, run, task};
@@ -23,6 +24,12 @@ pub const MODELS: &[Model] = &[
         preemptions: Some(3),
         body: two_wakers,
         mutants: &[ordering("notify-queues-by-store")],
+    },
+    Model {
+        name: "turns::a_full_queue_is_flagged",
+        preemptions: None,
+        body: a_full_queue_is_flagged,
+        mutants: &[ordering("flag-relaxed"), ordering("unflag-relaxed"), step("unflag-unasked")],
     },
 ];
 
@@ -97,4 +104,22 @@ fn two_wakers() {
     let queued = process.queued.load(Ordering::Acquire);
     assert!(queued <= 1, "it is in the queue twice");
     assert!(seen == 7 || queued == 1, "a wake-up was lost");
+}
+
+/// A sender puts something into a queue that its owner has found empty, and takes out of the mask.
+fn a_full_queue_is_flagged() {
+    let queue = Arc::new((ReadyMask::new(), AtomicU64::new(0)));
+    queue.0.flag(1);
+    let puts = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+        // Relaxed: the mask alone hands it over.
+        items.store(1, Ordering::Relaxed);
+        ready.flag(1);
+    });
+    let finds_nothing = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+        if items.load(Ordering::Relaxed) == 0 {
+            ready.unflag(1, || items.load(Ordering::Relaxed) == 0);
+        }
+    });
+    run(&queue, [puts, finds_nothing]);
+    assert_eq!(queue.0.bits(), 1, "nobody will look at what is in the queue");
 }

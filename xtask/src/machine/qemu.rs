@@ -60,9 +60,10 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
     // A real board has nobody who takes an exit status, so its image asks first.
     let allows = if machine.board == Board::Rpi4 { "semihosting" } else { "" };
     let commands = if guest.commands { "commands" } else { "" };
-    let arguments = [allows, commands, &guest.arguments].map(str::trim).join(" ");
-    if !arguments.trim().is_empty() {
-        command.arg("-append").arg(arguments.trim());
+    let words = [allows, commands, guest.arguments.trim()];
+    let arguments = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
+    if !arguments.is_empty() {
+        command.arg("-append").arg(arguments);
     }
     command
 }

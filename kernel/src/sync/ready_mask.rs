@@ -1,0 +1,50 @@
+//! A bit for each queue that may have something, so that its owner looks at one word instead of all.
+//!
+//! A set bit may be stale; a clear one is right, but for what a sender has put there and not flagged yet. The owner
+//! clears the bit of a queue that it found empty, and then looks once more: who put something there before the clearing
+//! is seen by that look, and who flags after it sets the bit again.
+
+use crate::arch::atomic::{AtomicU32, Ordering};
+use crate::mutant;
+
+/// The mask; written by the owner and by senders.
+pub struct ReadyMask(AtomicU32);
+
+impl ReadyMask {
+    /// Nothing anywhere.
+    pub fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// The bits now.
+    #[inline(always)]
+    pub fn bits(&self) -> u32 {
+        // Acquire: pairs with `flag`.
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Something was put into the queue of this bit.
+    #[inline(always)]
+    pub fn flag(&self, bit: u32) {
+        // AcqRel: the release publishes what was put there to the owner's acquire in `unflag` and `bits`.
+        let order = mutant::choose("flag-relaxed", Ordering::AcqRel, Ordering::Relaxed);
+        self.0.fetch_or(bit, order);
+    }
+
+    /// The owner has found the queue of this bit empty.
+    pub fn unflag(&self, bit: u32, is_empty: impl FnOnce() -> bool) {
+        // AcqRel: if a sender's `flag` came before, this acquires what it has put there, and the look below sees
+        // that; if it comes after, its bit stays.
+        let order = mutant::choose("unflag-relaxed", Ordering::AcqRel, Ordering::Relaxed);
+        self.0.fetch_and(!bit, order);
+        if !mutant::is("unflag-unasked") && !is_empty() {
+            self.flag(bit);
+        }
+    }
+}
+
+impl Default for ReadyMask {
+    fn default() -> Self {
+        Self::new()
+    }
+}
