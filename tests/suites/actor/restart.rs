@@ -1,7 +1,8 @@
 //! Executors are started and stopped without a leak.
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive, VictimRule};
 use magpie::mem::heap::HEAP;
+use magpie::{sched, stats};
 use magpie_tests::{amount, ensure, kernel_test};
 
 struct Echo;
@@ -51,10 +52,37 @@ kernel_test! {
             }
             executors.push(executor);
         }
-        magpie::sched::out_of_work().await;
+        sched::out_of_work().await;
         for executor in executors {
             ensure!(executor.stop().await == 0, "messages were left over");
         }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// One with as many mailboxes as workers, and one whose workers never steal, leave nothing behind that keeps the
+    /// workers of the next from stealing.
+    #[cores(2)]
+    async fn an_executor_that_cannot_steal_leaves_others_alone() -> Outcome {
+        let stolen = || stats::worker_total(|worker| worker.mailboxes_stolen.get());
+        let few = Config { mailboxes: Some(magpie::machine::cores()), ..Config::default() };
+        let never = Config { victim: VictimRule::None, ..Config::default() };
+        for config in [&few, &never] {
+            let executor = Executor::start(config)?;
+            executor.handle().spawn_on(0, Echo)?.send(10_u64)?;
+            sched::out_of_work().await;
+            executor.stop().await;
+        }
+        let before = stolen();
+        let executor = Executor::start(&Config::default())?;
+        while stolen() == before {
+            for _ in 0..20 {
+                executor.handle().spawn_on(0, Echo)?.send(1_000_u64)?;
+            }
+            sched::out_of_work().await;
+        }
+        executor.stop().await;
         Ok(())
     }
 }
