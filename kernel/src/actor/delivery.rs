@@ -45,7 +45,6 @@ pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64, tally: &mut Tally)
     // Of the envelopes taken from the budget, those that took the slow way; it counts for itself.
     let mut slow = 0;
     let outcome = loop {
-        left -= 1;
         // SAFETY: envelopes up to the end of the segment were written by senders and not delivered yet.
         let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
         // SAFETY: cells are never unmapped. The acquire in it pairs with re-attaching on another core.
@@ -57,16 +56,20 @@ pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64, tally: &mut Tally)
             if result & OUTCOME_MASK == 0 {
                 batch.advance(envelope, result)
             } else {
-                after(batch, envelope, cell, expected, result, tally)
+                after(result, batch, envelope, cell, expected, tally)
             }
         } else {
             slow += 1;
             // SAFETY: as above.
             match unsafe { deliver_slowly(batch, envelope, cell, expected, tally) } {
                 Some(bytes) => batch.advance(envelope, bytes),
-                None => break Delivered::Blocked,
+                None => {
+                    left -= 1;
+                    break Delivered::Blocked;
+                }
             }
         };
+        left -= 1;
         if batch.is_done_at(envelope) {
             break Delivered::All;
         }
@@ -125,11 +128,12 @@ unsafe fn deliver_slowly(
 #[cold]
 #[inline(never)]
 fn after(
+    // First, for it comes in the register that it goes in.
+    result: usize,
     batch: &Batch,
     envelope: NonNull<Envelope>,
     cell: NonNull<CellHeader>,
     word: Word,
-    result: usize,
     tally: &mut Tally,
 ) -> NonNull<Envelope> {
     // Preemption stays off until the position is past the envelope: a split must not look at a freed cell.
