@@ -9,6 +9,7 @@ extern crate alloc;
 
 pub mod amount;
 pub mod changed;
+pub mod everywhere;
 pub mod failure;
 pub mod registry;
 pub mod runner;

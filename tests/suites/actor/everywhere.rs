@@ -1,8 +1,8 @@
-//! The checks that also run on the host (`magpie::actor::checks`), one test each.
+//! The checks that also run in the simulation and under miri (`magpie::actor::checks`).
 
 use magpie::actor::checks;
 use magpie::machine;
-use magpie_tests::{Changed, Failure, Outcome, amount, ensure_eq, kernel_test};
+use magpie_tests::{Changed, Outcome, amount, everywhere};
 
 /// About how many messages each check sends, unless the boot argument `work` says otherwise. With many cores fewer: they
 /// share few cores of a host, and hold each other's locks while they do not run.
@@ -11,71 +11,47 @@ fn usual_work() -> u64 {
 }
 
 async fn run(name: &str) -> Outcome {
-    let Some(check) = checks::ALL.iter().find(|check| check.name == name) else {
-        return Err(Failure(alloc::format!("there is no check {name}")));
-    };
-    let work = amount("work", usual_work());
     // Who finds a mailbox full depends on its worker's being busy with the behaviour that fills it.
     let fills_mailboxes = name.contains("full_mailbox");
     let _whole_turns = fills_mailboxes.then(Changed::no_preemption).transpose()?;
-    (check.start)(work).await.map_err(Failure)
+    everywhere::run(checks::ALL, name, amount("work", usual_work())).await
 }
 
-macro_rules! everywhere {
-    ($($module:ident::$name:ident),* $(,)?) => {
-        const NAMES: &[&str] = &[$(concat!(stringify!($module), "::", stringify!($name))),*];
-
-        $(mod $name {
-            use super::{kernel_test, run};
-
-            kernel_test! {
-                async fn check() -> Outcome {
-                    run(concat!(stringify!($module), "::", stringify!($name))).await
-                }
-            }
-        })*
-    };
-}
-
-everywhere![
-    sending::chained_sends_arrive_in_order,
-    sending::one_message_to_many,
-    sending::large_messages_arrive_whole,
-    sending::an_ended_actor_returns_the_message,
-    sending::sends_are_charged,
-    lifetimes::each_outcome_drops_once,
-    lifetimes::stop_messages_end_actors,
-    lifetimes::undelivered_mail_is_dropped_once,
-    lifetimes::the_count_of_the_living_is_never_early,
-    lifetimes::handles_outlive_their_executor,
-    lifetimes::executors_start_while_workers_are_roused,
-    storage::memory_is_used_again_and_old_addresses_are_not,
-    storage::a_destroyed_actor_has_one_successor,
-    storage::a_finished_actor_is_taken_once,
-    storage::a_static_actor_belongs_to_the_user,
-    bounds::full_mailboxes_refuse,
-    bounds::full_mailboxes_forget_the_newest,
-    bounds::full_mailboxes_forget_the_oldest,
-    bounds::a_mailbox_grows_without_loss,
-    placing::pinned_actors_stay,
-    placing::neighbours_share_a_core,
-    placing::wrong_configurations_are_refused,
-    crowd::actors_come_and_go_while_mailboxes_are_stolen,
-    order::exactly_once_in_order,
-    storm::nothing_is_lost_under_constant_stealing,
-    asking::requests_are_answered,
-    asking::an_answer_may_come_later,
-    asking::who_gets_no_answer_is_told,
-    asking::a_full_mailbox_gives_the_question_back,
-    later::messages_come_when_they_are_due,
-    later::each_is_sent_or_taken_back,
-    later::what_cannot_be_sent_is_dropped_once,
-];
-
-kernel_test! {
-    /// No check is left out here.
-    async fn every_check_has_its_test() -> Outcome {
-        ensure_eq!(NAMES.len(), checks::ALL.len(), "tests, for so many checks");
-        Ok(())
-    }
-}
+magpie_tests::everywhere!(
+    checks::ALL,
+    super::run,
+    [
+        sending::chained_sends_arrive_in_order,
+        sending::one_message_to_many,
+        sending::large_messages_arrive_whole,
+        sending::an_ended_actor_returns_the_message,
+        sending::sends_are_charged,
+        lifetimes::each_outcome_drops_once,
+        lifetimes::stop_messages_end_actors,
+        lifetimes::undelivered_mail_is_dropped_once,
+        lifetimes::the_count_of_the_living_is_never_early,
+        lifetimes::handles_outlive_their_executor,
+        lifetimes::executors_start_while_workers_are_roused,
+        storage::memory_is_used_again_and_old_addresses_are_not,
+        storage::a_destroyed_actor_has_one_successor,
+        storage::a_finished_actor_is_taken_once,
+        storage::a_static_actor_belongs_to_the_user,
+        bounds::full_mailboxes_refuse,
+        bounds::full_mailboxes_forget_the_newest,
+        bounds::full_mailboxes_forget_the_oldest,
+        bounds::a_mailbox_grows_without_loss,
+        placing::pinned_actors_stay,
+        placing::neighbours_share_a_core,
+        placing::wrong_configurations_are_refused,
+        crowd::actors_come_and_go_while_mailboxes_are_stolen,
+        order::exactly_once_in_order,
+        storm::nothing_is_lost_under_constant_stealing,
+        asking::requests_are_answered,
+        asking::an_answer_may_come_later,
+        asking::who_gets_no_answer_is_told,
+        asking::a_full_mailbox_gives_the_question_back,
+        later::messages_come_when_they_are_due,
+        later::each_is_sent_or_taken_back,
+        later::what_cannot_be_sent_is_dropped_once,
+    ]
+);
