@@ -23,7 +23,6 @@ const FRACTION_DIVISOR: usize = 0x28;
 const LINE: usize = 0x2c;
 const QUEUES: u32 = 1 << 4;
 /// Eight bits, no parity, one stop bit, with queues.
-#[cfg(feature = "rpi4")]
 const EIGHT_BITS: u32 = 0b11 << 5 | QUEUES;
 const RECEIVE: u32 = 1 << 9;
 
@@ -64,7 +63,7 @@ impl Pl011 {
             // Without queues every byte that arrives is an interrupt. The line is changed only while the port is off.
             self.drain();
             self.write_register(CONTROL, 0);
-            self.write_register(LINE, line | QUEUES);
+            self.write_register(LINE, line | EIGHT_BITS);
         }
         self.write_register(CONTROL, control | ENABLED_FOR_OUTPUT);
     }
