@@ -11,12 +11,14 @@ pub mod amount;
 pub mod changed;
 pub mod everywhere;
 pub mod failure;
+pub mod hoard;
 pub mod registry;
 pub mod runner;
 
 pub use amount::amount;
 pub use changed::Changed;
 pub use failure::{Failure, Outcome};
+pub use hoard::Hoard;
 pub use linkme;
 pub use magpie_boot;
 pub use registry::{TESTS, Test};

@@ -1,47 +1,10 @@
 //! The heap gives what it has, says when it has no more, and takes everything back.
 
-use alloc::alloc::{Layout, alloc, dealloc};
 use alloc::vec::Vec;
-use core::ptr::NonNull;
 
 use magpie::mem::heap::HEAP;
 use magpie::sched::{self, SpawnError};
-use magpie_tests::{Changed, ensure, ensure_eq, kernel_test};
-
-/// Memory taken from the heap until it is dropped.
-struct Hoard {
-    blocks: Vec<(NonNull<u8>, Layout)>,
-}
-
-// SAFETY: the blocks are this value's own; which core frees them makes no difference to the heap.
-unsafe impl Send for Hoard {}
-
-impl Hoard {
-    /// Takes whatever is left, in ever smaller blocks down to `least_bytes`.
-    fn everything(least_bytes: usize) -> Self {
-        // The list itself must not need memory at the end.
-        let mut blocks = Vec::with_capacity(100_000);
-        let mut bytes = 1 << 30;
-        while bytes >= least_bytes && blocks.len() < blocks.capacity() {
-            let Ok(layout) = Layout::from_size_align(bytes, 16) else { break };
-            // SAFETY: the size is not zero.
-            match NonNull::new(unsafe { alloc(layout) }) {
-                Some(block) => blocks.push((block, layout)),
-                None => bytes /= 2,
-            }
-        }
-        Self { blocks }
-    }
-}
-
-impl Drop for Hoard {
-    fn drop(&mut self) {
-        for (block, layout) in self.blocks.drain(..) {
-            // SAFETY: allocated above with this layout.
-            unsafe { dealloc(block.as_ptr(), layout) };
-        }
-    }
-}
+use magpie_tests::{Changed, Hoard, ensure, ensure_eq, kernel_test};
 
 kernel_test! {
     /// With the heap used up, a process that is to be started is refused with an error, what runs goes on, and
@@ -49,8 +12,7 @@ kernel_test! {
     async fn exhausted_memory_is_an_ordinary_error() -> Outcome {
         let _still = Changed::no_preemption()?;
         let (used_before, _) = HEAP.usage();
-        let hoard = Hoard::everything(16);
-        ensure!(hoard.blocks.len() < 100_000, "the heap has more blocks than this test can hold");
+        let hoard = Hoard::everything(16)?;
         let mut started = 0;
         // What is left in the caches may do for a few.
         let refusal = loop {
