@@ -15,14 +15,24 @@ pub const MODELS: &[Model] = &[
         body: owner_one_thief,
         mutants: &[ordering("pop-no-fence"), ordering("push-relaxed"), step("pop-last-unasked")],
     },
-    Model { name: "deque::owner_two_thieves", preemptions: Some(3), body: owner_two_thieves, mutants: &[] },
+    Model {
+        name: "deque::owner_two_thieves",
+        preemptions: Some(3),
+        body: owner_two_thieves,
+        mutants: &[ordering("steal-no-fence"), step("pop-last-unasked")],
+    },
     Model {
         name: "deque::last_item",
         preemptions: None,
         body: last_item,
         mutants: &[step("pop-last-unasked")],
     },
-    Model { name: "deque::owner_oldest", preemptions: None, body: owner_oldest, mutants: &[] },
+    Model {
+        name: "deque::owner_oldest",
+        preemptions: None,
+        body: owner_oldest,
+        mutants: &[ordering("steal-bottom-relaxed"), step("pop-last-unasked")],
+    },
     Model {
         name: "deque::slot_reused",
         preemptions: None,
