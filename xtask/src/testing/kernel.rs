@@ -93,10 +93,15 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
             }
         }
         let features = Features { forced_failure: true, ..tests.features };
-        if tests.suites.contains(&WAKE_UP_SUITE) {
-            let arguments = format!("{} filter={WAKE_UP_TESTS}", tests.arguments);
+        let filter = tests.arguments.split_whitespace().find_map(|word| word.strip_prefix("filter="));
+        // Another filter is about other tests.
+        if tests.suites.contains(&WAKE_UP_SUITE) && filter.is_none_or(|filter| filter.contains("wake_up")) {
+            let arguments = match filter {
+                None => format!("{} filter={WAKE_UP_TESTS}", tests.arguments),
+                Some(_) => tests.arguments.to_owned(),
+            };
             total.add(run_kernel_tests(&KernelTests {
-                arguments: if tests.arguments.contains("filter=") { tests.arguments } else { &arguments },
+                arguments: &arguments,
                 ..again(&[WAKE_UP_SUITE], features)
             })?);
         }
