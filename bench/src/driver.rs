@@ -1,6 +1,8 @@
 //! Drivers: the actor that starts a benchmark, for the first message must come from a worker, too.
 
-use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive, SpawnError};
+use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive};
+
+use crate::failed::Failed;
 
 /// An actor that does one thing when it is told to go, and ends.
 struct Driver<F>(Option<F>);
@@ -21,16 +23,6 @@ impl<F: FnOnce() + Send + 'static> Receive<Go> for Driver<F> {
 /// Runs `body` in an actor on the first worker.
 pub fn drive(handle: &ExecutorHandle, body: impl FnOnce() + Send + 'static) -> Result<(), Failed> {
     let driver = handle.spawn_on(0, Driver(Some(body)))?;
-    driver.send(Go).map_err(|_| Failed)?;
+    driver.send(Go).map_err(|_| Failed::Memory)?;
     Ok(())
-}
-
-/// A benchmark could not be set up: memory is short.
-#[derive(Debug)]
-pub struct Failed;
-
-impl<A> From<SpawnError<A>> for Failed {
-    fn from(_: SpawnError<A>) -> Self {
-        Self
-    }
 }

@@ -1,16 +1,18 @@
 //! Runs benchmarks one after another, each on an executor of its own.
 
+use alloc::format;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use magpie::actor::{Config, Executor, VictimRule};
+use magpie::actor::{Config, Executor, ExecutorHandle, VictimRule};
+use magpie::internals::mem::heap::HEAP;
 use magpie::log::text;
-use magpie::mem::heap::HEAP;
 use magpie::{machine, sched};
 use magpie_boot::ExitCode;
 
-use crate::driver::Failed;
+use crate::failed::Failed;
 use crate::figures::{ALL, Figure};
-use crate::stopwatch;
+use crate::{stopwatch, verdict};
 
 fn number(name: &str) -> Option<u64> {
     machine::argument(name)?.parse().ok()
@@ -34,24 +36,31 @@ pub async fn all() -> ExitCode {
                 text!("there is no benchmark {name}");
                 return ExitCode::Failure;
             };
-            let given: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
-            let parameters: Vec<u64> = figure
-                .defaults
-                .iter()
-                .enumerate()
-                .map(|(index, default)| given.get(index).copied().unwrap_or(*default))
-                .collect();
+            let Some(parameters) = parameters(figure, words) else {
+                text!("{spec} failed: it takes at most {} whole numbers", figure.defaults.len());
+                return ExitCode::Failure;
+            };
             well &= one(figure, &parameters).await;
         }
     }
     if well { ExitCode::Success } else { ExitCode::Failure }
 }
 
+/// The parameters that are given, and the defaults of the others; `None` if there are more than it takes, or one is no
+/// number.
+fn parameters<'a>(figure: &Figure, given: impl Iterator<Item = &'a str>) -> Option<Vec<u64>> {
+    let mut parameters = figure.defaults.to_vec();
+    for (index, word) in given.enumerate() {
+        *parameters.get_mut(index)? = word.parse().ok()?;
+    }
+    Some(parameters)
+}
+
 async fn one(figure: &Figure, parameters: &[u64]) -> bool {
     match measure(figure, parameters).await {
         Ok(()) => true,
-        Err(Failed) => {
-            text!("{} failed: give the machine more memory", figure.name);
+        Err(failed) => {
+            text!("{} failed: {failed}", figure.name);
             false
         }
     }
@@ -61,34 +70,45 @@ async fn measure(figure: &Figure, parameters: &[u64]) -> Result<(), Failed> {
     let steals = number("steal") != Some(0);
     let config = Config {
         workers: number("workers").map(|workers| workers as usize),
+        mailboxes: number("mailboxes").map(|mailboxes| mailboxes as usize),
         victim: if steals { VictimRule::LongestVictim } else { VictimRule::None },
         ..Config::default()
     };
-    let executor = Executor::start(&config).map_err(|_| Failed)?;
+    let executor = Executor::start(&config).map_err(|_| Failed::Memory)?;
     let handle = executor.handle().clone();
-    let workers = handle.workers();
+    let result = timed(figure, parameters, &handle, steals).await;
+    drop(handle);
+    // However it went, nothing of it is left for the next one.
+    executor.stop().await;
+    result
+}
+
+async fn timed(
+    figure: &Figure,
+    parameters: &[u64],
+    handle: &ExecutorHandle,
+    steals: bool,
+) -> Result<(), Failed> {
     let (used, _) = HEAP.usage();
-    let go = (figure.prepare)(&handle, parameters)?;
+    stopwatch::reset();
+    let go = (figure.prepare)(handle, parameters)?;
     // What was prepared is over before time runs.
     sched::out_of_work().await;
     let operations = go()?;
     sched::out_of_work().await;
     let bytes = HEAP.usage().0.saturating_sub(used) as u64;
-    let nanoseconds = stopwatch::nanoseconds().ok_or(Failed)?;
-    let steals = u8::from(steals);
-    match figure.bytes_per_operation {
-        false => {
-            text!("@bench {} ops={operations} ns={nanoseconds} workers={workers} steal={steals}", figure.name)
-        }
-        true => {
-            let each = bytes / operations;
-            text!(
-                "@bench {} ops={operations} ns={nanoseconds} workers={workers} steal={steals} bytes={each}",
-                figure.name
-            )
-        }
+    if let Some(what) = verdict::take() {
+        return Err(Failed::Wrong(what));
     }
-    drop(handle);
-    executor.stop().await;
+    let (nanoseconds, activity) = stopwatch::reading().ok_or(Failed::Unfinished)?;
+    let (name, workers, steals) = (figure.name, handle.workers(), u8::from(steals));
+    let parameters = parameters.iter().map(u64::to_string).collect::<Vec<_>>().join(":");
+    let figures = format!(
+        "ops={operations} ns={nanoseconds} workers={workers} steal={steals} parameters={parameters} {activity}"
+    );
+    match figure.bytes_per_operation {
+        false => text!("@bench {name} {figures}"),
+        true => text!("@bench {name} {figures} bytes={}", bytes / operations.max(1)),
+    }
     Ok(())
 }

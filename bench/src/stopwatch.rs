@@ -1,17 +1,25 @@
-//! The time of one benchmark: from the first message to the moment when the last part of it is done.
+//! The time of one benchmark, and what the kernel did in it: from the first message to the moment when the last part
+//! of it is done.
 
 use core::sync::atomic::{AtomicU64, Ordering};
-use magpie::arch::clock;
+use magpie::internals::arch::clock;
+use magpie::internals::sync::SpinLock;
+
+use crate::activity::Activity;
 
 static BEGIN: AtomicU64 = AtomicU64::new(0);
 static END: AtomicU64 = AtomicU64::new(0);
 static LEFT: AtomicU64 = AtomicU64::new(0);
+/// The counters at the beginning; what they have come to since, once the benchmark has ended.
+static ACTIVITY: SpinLock<Activity> = SpinLock::new(Activity::NONE);
 
 /// The benchmark begins; it ends when [`done`] has been called so many times.
 pub fn begin(parts: u64) {
     // Relaxed: the message that starts the others comes afterwards.
     LEFT.store(parts, Ordering::Relaxed);
     END.store(0, Ordering::Relaxed);
+    // The counters are read outside the time that is taken.
+    *ACTIVITY.lock() = Activity::now();
     BEGIN.store(clock::now(), Ordering::Relaxed);
 }
 
@@ -36,10 +44,18 @@ pub fn done() {
 /// The benchmark ends now.
 pub fn end() {
     END.store(clock::now(), Ordering::Relaxed);
+    let mut activity = ACTIVITY.lock();
+    *activity = Activity::now().since(&activity);
 }
 
-/// Nanoseconds between beginning and end; `None` if it has not ended.
-pub fn nanoseconds() -> Option<u64> {
+/// Nothing has been measured.
+pub fn reset() {
+    END.store(0, Ordering::Relaxed);
+}
+
+/// Nanoseconds between beginning and end, and what was counted; `None` if it has not ended.
+pub fn reading() -> Option<(u64, Activity)> {
     let (begin, end) = (BEGIN.load(Ordering::Relaxed), END.load(Ordering::Relaxed));
-    (end != 0).then(|| ((end - begin) as u128 * 1_000_000_000 / clock::frequency() as u128) as u64)
+    let nanoseconds = || ((end - begin) as u128 * 1_000_000_000 / clock::frequency() as u128) as u64;
+    (end != 0).then(|| (nanoseconds(), *ACTIVITY.lock()))
 }

@@ -2,54 +2,62 @@
 
 use core::panic::PanicInfo;
 
-use magpie::arch::handlers::Fault;
-use magpie::arch::{irq, percpu, switch::Frame};
-use magpie::log::{console, text};
-use magpie::sched::{self, Cause};
+use magpie::internals::arch::handlers::{Fault, Verdict};
+use magpie::internals::arch::{irq, percpu, switch::Frame};
+use magpie::internals::console;
+use magpie::internals::sched;
+use magpie::log::text;
 
 use crate::exit::{self, ExitCode};
 use crate::pl011::CONSOLE;
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    let ends_alone = sched::can_end_current();
-    irq::disable();
-    if !ends_alone {
-        console::enter_panic();
-    }
-    let core = percpu::core_number();
-    match info.location() {
-        Some(at) => text!("panic on core {core} at {}:{}: {}", at.file(), at.line(), info.message()),
-        None => text!("panic on core {core}: {}", info.message()),
-    }
-    if ends_alone {
+    if sched::can_end_current() {
         // SAFETY: the panicking code does not go on.
-        unsafe { sched::end_current(Cause::Panic) };
+        unsafe { sched::end_panicked(|| say(info)) }
     }
+    // SAFETY: nothing goes on: the image ends.
+    unsafe { irq::disable() };
+    console::enter_panic();
+    say(info);
     text!("@panic {}", info.message());
     CONSOLE.drain();
     exit::with(ExitCode::Failure)
 }
 
-/// A synchronous fault. Returns when the whole system has to stop for it; the machine then panics with the
-/// registers.
+fn say(info: &PanicInfo<'_>) {
+    let core = percpu::core_number();
+    match info.location() {
+        Some(at) => text!("panic on core {core} at {}:{}: {}", at.file(), at.line(), info.message()),
+        None => text!("panic on core {core}: {}", info.message()),
+    }
+}
+
+/// A synchronous fault. Returns when the code may go on for now, or when the whole system has to stop for it; the machine
+/// then panics with the registers.
 ///
 /// # Safety
 /// Called by the machine with the frame of the code that faulted.
-pub(crate) unsafe fn on_fault(fault: &Fault, frame: *mut Frame) {
-    if !sched::can_end_current() {
+pub(crate) unsafe fn on_fault(fault: &Fault, frame: *mut Frame) -> Verdict {
+    if !sched::can_end_faulted(fault) {
+        if sched::lend_reserve(fault) {
+            return Verdict::Retry;
+        }
         console::enter_panic();
-        return;
+        return Verdict::Stop;
     }
     // SAFETY: by contract.
     let frame = unsafe { &*frame };
     let core = percpu::core_number();
-    text!(
-        "{:?} on core {core}: address {:#018x}, syndrome {:#010x}\n{frame}",
-        fault.reason,
-        fault.address,
-        fault.syndrome
-    );
+    let report = || {
+        text!(
+            "{:?} on core {core}: address {:#018x}, syndrome {:#010x}\n{frame}",
+            fault.reason,
+            fault.address,
+            fault.syndrome
+        );
+    };
     // SAFETY: the code that faulted does not go on.
-    unsafe { sched::end_current(Cause::Fault) };
+    unsafe { sched::end_current(Some(frame), report) }
 }

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use magpie::log::console::Sink;
+use magpie::internals::console::Sink;
 
 const DATA: usize = 0x00;
 const FLAGS: usize = 0x18;

@@ -7,13 +7,17 @@
 
 use core::future::Future;
 
-use magpie::arch::exceptions;
-use magpie::arch::gic::{self, Controller};
-use magpie::arch::mmu::{self, MapError, Tables, Use};
-use magpie::arch::{CoreId, MAX_CORES, cpu};
-use magpie::log::{console, text};
+use magpie::internals::arch::cpu;
+use magpie::internals::arch::exceptions;
+use magpie::internals::arch::gic::{self, Controller};
+use magpie::internals::arch::mmu::{self, MapError, Tables, Use};
+use magpie::internals::arch::stack_layout::{EXCEPTION_STACK_BYTES, GUARD_BYTES, RESERVE_BYTES, SLOT_BYTES};
+use magpie::internals::arch::{CoreId, MAX_CORES};
+use magpie::internals::console;
+use magpie::internals::mem::{heap, stack};
+use magpie::internals::sched::{enter, on_deadlock, prepare};
+use magpie::log::text;
 use magpie::machine::{self, Machine};
-use magpie::mem::{heap, stack};
 use magpie::sched;
 
 use crate::commands::listen;
@@ -27,17 +31,18 @@ const PAGE_BYTES: usize = 4096;
 const TREE_BLOCK_BYTES: usize = 2 << 20;
 /// Stacks for preempted processes, and one for each core; fewer where memory is short.
 const LENDABLE_STACKS: usize = 64;
-/// The most that can be asked for: every one needs a table for its guard page, or shares one with 31 others.
+/// The most that can be asked for: every one needs a table for its guard, or shares one with 31 others.
 const MOST_STACKS: usize = 1024;
+/// Bytes at the low end of each stack's slot that boot leaves unmapped.
+const UNMAPPED_BYTES: usize = GUARD_BYTES + RESERVE_BYTES;
 /// At most this part of the memory goes to stacks.
 const STACKS_SHARE: usize = 8;
-/// Bytes of the stack on which a core handles a stack overflow.
-pub(crate) const EMERGENCY_BYTES: usize = 8192;
 
 unsafe extern "C" {
     static __image_start: u8;
     static __text_end: u8;
     static __rodata_end: u8;
+    static __bss_start: u8;
     static __boot_stack_start: u8;
     static __image_end: u8;
     static __build_id: u8;
@@ -50,8 +55,10 @@ unsafe extern "Rust" {
 }
 
 #[repr(align(16))]
-struct EmergencyStack(#[expect(dead_code, reason = "used by its address")] [u8; EMERGENCY_BYTES]);
-static mut EMERGENCY: EmergencyStack = EmergencyStack([0; EMERGENCY_BYTES]);
+struct ExceptionStacks(#[expect(dead_code, reason = "used by its address")] [u8; EXCEPTION_STACK_BYTES]);
+/// The boot core's.
+#[unsafe(link_section = ".bss.no_pointers")]
+static mut EXCEPTION_STACKS: ExceptionStacks = ExceptionStacks([0; EXCEPTION_STACK_BYTES]);
 
 /// The address of a symbol of the linker script.
 macro_rules! address_of {
@@ -65,13 +72,14 @@ macro_rules! address_of {
 extern "C" fn magpie_boot_primary(tree_address: usize) -> ! {
     let image = Range { start: address_of!(__image_start), end: address_of!(__image_end) };
     // SAFETY: no other core runs yet, and this is the only call.
-    let mut tables = unsafe { Tables::new() };
+    let mut tables = unsafe { mmu::tables() };
     let early = map_image(&mut tables, image).and_then(|()| map_tree(&mut tables, tree_address, image));
     // SAFETY: the image is mapped onto itself, and nothing else is used before more is mapped. Where mapping
-    // failed there is nobody to tell yet: what is missing faults below, and the vectors say so.
-    unsafe { mmu::enable() };
-    // SAFETY: the emergency stack is used for nothing else, and this is the boot core.
-    unsafe { exceptions::install((&raw mut EMERGENCY).add(1).cast()) };
+    // failed there is nobody to tell yet: what is missing faults below, and the vectors say so. Until now `.bss` and this
+    // stack alone were written; the first instructions have dropped their lines before that.
+    unsafe { mmu::enable(address_of!(__bss_start), image.end) };
+    // SAFETY: these stacks are used for nothing else, and this is the boot core.
+    unsafe { exceptions::install((&raw mut EXCEPTION_STACKS).add(1).cast()) };
     (board::this().prepare)();
     // SAFETY: the board says that its port is there, and it was mapped above.
     unsafe { CONSOLE.set_base(board::this().early_uart) };
@@ -87,26 +95,27 @@ extern "C" fn magpie_boot_primary(tree_address: usize) -> ! {
     set_up(&mut tables, &found, image, Range { start: tree_address, end: tree_address + bytes })
 }
 
-fn map_image(tables: &mut Tables, image: Range) -> Result<(), MapError> {
+fn map_image(tables: &mut Tables<'_>, image: Range) -> Result<(), MapError> {
     let (text_end, rodata_end) = (address_of!(__text_end), address_of!(__rodata_end));
     let guard = address_of!(__boot_stack_start);
     let uart = board::this().early_uart;
     tables.map(image.start, text_end, Use::Text)?;
     tables.map(text_end, rodata_end, Use::ReadOnly)?;
     tables.map(rodata_end, guard, Use::Data)?;
-    tables.map(guard + PAGE_BYTES, image.end, Use::Data)?;
+    tables.map(guard + UNMAPPED_BYTES, image.end, Use::Data)?;
     tables.map(uart, uart + PAGE_BYTES, Use::Device)?;
     board::this().early_devices.iter().try_for_each(|range| tables.map(range.start, range.end, Use::Device))
 }
 
-/// Two blocks, for the tree may lie across a border; the image's own pages stay as they are.
-fn map_tree(tables: &mut Tables, address: usize, image: Range) -> Result<(), MapError> {
+/// Two blocks, for the tree may lie across a border; the image's own pages stay as they are. In pages, for what surrounds
+/// the tree is not known yet and gets permissions, and neighbours that are not mapped, later.
+fn map_tree(tables: &mut Tables<'_>, address: usize, image: Range) -> Result<(), MapError> {
     let mut around = Free::new();
     around.add(Range { start: address, end: address + TREE_BLOCK_BYTES }.outward(TREE_BLOCK_BYTES));
     around.remove(image);
     // Page 0 is never mapped.
     around.remove(Range { start: 0, end: PAGE_BYTES });
-    around.iter().try_for_each(|range| tables.map(range.start, range.end, Use::ReadOnly))
+    around.iter().try_for_each(|range| tables.map_pages(range.start, range.end, Use::ReadOnly))
 }
 
 /// The tree's bytes: as many as its header says, no more than are mapped.
@@ -130,15 +139,15 @@ fn tree_blob(address: usize) -> Result<&'static [u8], TreeError> {
     Ok(unsafe { core::slice::from_raw_parts(header.cast(), bytes) })
 }
 
-fn set_up(tables: &mut Tables, found: &Description<'static>, image: Range, tree: Range) -> ! {
+fn set_up(tables: &mut Tables<'_>, found: &Description<'static>, image: Range, tree: Range) -> ! {
     let mut free = Free::new();
     for range in found.memory {
         free.add(range.inward(PAGE_BYTES));
     }
     free.remove(image);
     free.remove(Range { start: 0, end: PAGE_BYTES });
-    let mut result = free.iter().try_for_each(|range| tables.map(range.start, range.end, Use::Data));
     free.remove(tree.outward(PAGE_BYTES));
+    let mut mapped = free.clone();
     if let Some(input) = found.input {
         free.remove(input.outward(PAGE_BYTES));
     }
@@ -149,15 +158,17 @@ fn set_up(tables: &mut Tables, found: &Description<'static>, image: Range, tree:
             free.largest().unwrap_or_default().bytes() / 1024
         )
     };
-    let slots = (lendable_stacks(found.arguments) + found.cores)
-        .min(largest.bytes() / STACKS_SHARE / stack::SLOT_BYTES);
-    let stacks_start = largest.start.next_multiple_of(stack::SLOT_BYTES);
-    let heap_start = stacks_start + slots * stack::SLOT_BYTES;
-    for slot in 0..slots {
-        let guard = stacks_start + slot * stack::SLOT_BYTES;
-        result = result.and_then(|()| tables.map(guard, guard + PAGE_BYTES, Use::Guard));
-    }
-    result = result.and_then(|()| map_devices(tables, found));
+    // One for each core to run on, and one in reserve.
+    let slots =
+        (lendable_stacks(found.arguments) + 2 * found.cores).min(largest.bytes() / STACKS_SHARE / SLOT_BYTES);
+    let stacks_start = largest.start.next_multiple_of(SLOT_BYTES);
+    let heap_start = stacks_start + slots * SLOT_BYTES;
+    mapped.remove(Range { start: stacks_start, end: heap_start });
+    let mut memory = mapped.iter();
+    let result = memory
+        .try_for_each(|range| tables.map(range.start, range.end, Use::Data))
+        .and_then(|()| map_stacks(tables, stacks_start, slots))
+        .and_then(|()| map_devices(tables, found));
     if let Err(error) = result {
         panic!("the machine's memory does not fit the page tables: {error:?}");
     }
@@ -195,7 +206,16 @@ fn lendable_stacks(arguments: &str) -> usize {
     wanted.unwrap_or(LENDABLE_STACKS).min(MOST_STACKS)
 }
 
-fn map_devices(tables: &mut Tables, found: &Description<'_>) -> Result<(), MapError> {
+/// Maps the stacks, but not what is below each. To cut that out of blocks afterwards would change their size while they
+/// are in use; here what is mapped at all, around the tree, is so in pages.
+fn map_stacks(tables: &mut Tables<'_>, start: usize, slots: usize) -> Result<(), MapError> {
+    (0..slots).map(|slot| start + slot * SLOT_BYTES).try_for_each(|bottom| {
+        tables.map(bottom, bottom + UNMAPPED_BYTES, Use::Guard)?;
+        tables.map(bottom + UNMAPPED_BYTES, bottom + SLOT_BYTES, Use::Data)
+    })
+}
+
+fn map_devices(tables: &mut Tables<'_>, found: &Description<'_>) -> Result<(), MapError> {
     let (InterruptController::V2(first, second) | InterruptController::V3(first, second)) = found.interrupts;
     for range in [Some(first), Some(second), found.uart].into_iter().flatten() {
         let range = range.outward(PAGE_BYTES);
@@ -209,8 +229,10 @@ fn start(found: &Description<'static>, tables: &mut Tables) -> ! {
     let application = unsafe { MAGPIE_APPLICATION };
     cpu::start_event_stream();
     let seed = arguments::number(found.arguments, "seed").unwrap_or(1);
-    let prepared =
-        sched::prepare(found.cores.min(MAX_CORES), seed, listen::on_interrupt, panic::on_fault, exit::now);
+    // SAFETY: this is the boot core's only way; no other core was started. The two handlers rely on nothing that runs.
+    let prepared = unsafe {
+        prepare(found.cores.min(MAX_CORES), seed, listen::on_interrupt, panic::on_fault, exit::now)
+    };
     let started = with_first_page(tables, found, || secondary::start_others(found, prepared));
     machine::describe(Machine {
         board: board::this().name,
@@ -227,20 +249,20 @@ fn start(found: &Description<'static>, tables: &mut Tables) -> ! {
     text!("@magpie build={:016x} app={application} board={} cores={started}", build_id(), board::this().name);
     arguments::apply_all();
     defmt::info!("{=u64} cores, {=u64} KiB of heap", started as u64, heap::HEAP.usage().1 as u64 / 1024);
-    sched::on_deadlock(deadlock);
+    on_deadlock(deadlock);
     statistics::begin();
     listen::begin(board::this().uart_interrupt.or(found.uart_interrupt));
     magpie_main();
     secondary::release_others();
     // SAFETY: this is the boot core, prepared above; its stack block was set by the first instructions with
     // preemption disabled once, and nothing here needs dropping.
-    unsafe { sched::enter(CoreId::BOOT) };
+    unsafe { enter(CoreId::BOOT) };
     exit::now()
 }
 
 /// Does `what` with the first page mapped, if the spin table is there. It faults again afterwards, so that null
 /// pointers do.
-fn with_first_page(tables: &mut Tables, found: &Description<'_>, what: impl FnOnce() -> usize) -> usize {
+fn with_first_page(tables: &mut Tables<'_>, found: &Description<'_>, what: impl FnOnce() -> usize) -> usize {
     let in_first_page =
         |method: &StartMethod| matches!(method, StartMethod::SpinTable(slot) if *slot < PAGE_BYTES);
     if !found.start[..found.cores].iter().any(in_first_page) {

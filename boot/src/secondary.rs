@@ -3,14 +3,17 @@
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use alloc::boxed::Box;
-use magpie::arch::psci::{self, Conduit};
-use magpie::arch::start::{self, SecondaryStart, secondary_entry};
-use magpie::arch::{CoreId, clock, cpu, exceptions, gic, mmu};
+use alloc::vec::Vec;
+use magpie::arch::CoreId;
+use magpie::internals::arch::psci::{self, Conduit};
+use magpie::internals::arch::stack_layout::EXCEPTION_STACK_BYTES;
+use magpie::internals::arch::start::{self, SecondaryStart, secondary_entry};
+use magpie::internals::arch::{clock, cpu, exceptions, gic, mmu};
+use magpie::internals::mem::stack;
+use magpie::internals::sched::enter;
 use magpie::log::text;
-use magpie::mem::{self, stack};
-use magpie::sched;
+use magpie::mem;
 
-use crate::primary::EMERGENCY_BYTES;
 use crate::tree::{Description, FirmwareCall, StartMethod};
 
 /// How long a core may take to come up: generous, for an emulator's host may be busy.
@@ -53,10 +56,9 @@ fn start(found: &Description<'_>, core: usize) -> Result<(), &'static str> {
         core,
     };
     let record = mem::try_box(record).map_err(|_| "no memory is left for it")?;
-    // Kept for good: the core reads it at a time of its own choosing.
+    // Kept for good: the core reads it at a time of its own choosing, with its caches off. Its stack it uses with them on.
     let record = Box::leak(record) as *const SecondaryStart as usize;
     mmu::clean(record, size_of::<SecondaryStart>());
-    mmu::clean(stack.top() as usize, stack::BLOCK_BYTES);
     match found.start[core] {
         StartMethod::Psci => {
             let conduit = match found.firmware {
@@ -64,7 +66,8 @@ fn start(found: &Description<'_>, core: usize) -> Result<(), &'static str> {
                 Some(FirmwareCall::Smc) => Conduit::Smc,
                 None => return Err("the device tree names no firmware that starts cores"),
             };
-            psci::cpu_on(conduit, found.places[core].affinity, secondary_entry(), record)
+            // SAFETY: the entry is the kernel's own for cores that start, which takes the record; that was cleaned above.
+            unsafe { psci::cpu_on(conduit, found.places[core].affinity, secondary_entry(), record) }
                 .map_err(|_| "the firmware refuses")?;
         }
         StartMethod::SpinTable(slot) => {
@@ -97,20 +100,21 @@ pub(crate) fn release_others() {
     cpu::send_event();
 }
 
-/// Called by the first instructions of a core, on its stack, with the MMU off.
+/// Called by the first instructions of a core, on its stack, with the MMU on.
 #[unsafe(no_mangle)]
 extern "C" fn magpie_boot_secondary(core: usize) -> ! {
-    // SAFETY: the boot core has mapped everything, and this stack is among it. No lock or atomic
-    // exchange was used on this core before.
-    unsafe { mmu::enable() };
     let Some(id) = CoreId::new(core) else {
         panic!("core {core} was started, beyond what the kernel supports")
     };
-    let Ok(emergency) = mem::try_box([0u128; EMERGENCY_BYTES / 16]) else {
-        panic!("no memory for core {core}'s emergency stack; give the machine more")
-    };
-    // SAFETY: leaked, for this core alone; the pointer is one past the end, where a stack begins.
-    unsafe { exceptions::install(Box::leak(emergency).as_mut_ptr().add(EMERGENCY_BYTES / 16).cast()) };
+    // Not boxed: an array of this size would be built on the stack first.
+    let mut stacks = Vec::<u128>::new();
+    if stacks.try_reserve_exact(EXCEPTION_STACK_BYTES / size_of::<u128>()).is_err() {
+        panic!("no memory for core {core}'s stacks for exceptions; give the machine more")
+    }
+    let start = stacks.as_mut_ptr();
+    core::mem::forget(stacks);
+    // SAFETY: never freed, for this core alone; the pointer is one past the end, where a stack begins.
+    unsafe { exceptions::install(start.byte_add(EXCEPTION_STACK_BYTES).cast()) };
     if let Err(error) = gic::init_core(id) {
         panic!("the interrupt controller does not know core {core}: {error:?}");
     }
@@ -123,7 +127,7 @@ extern "C" fn magpie_boot_secondary(core: usize) -> ! {
     }
     // SAFETY: prepared by the boot core; the stack block was set by the first instructions with preemption
     // disabled once, and nothing here needs dropping.
-    unsafe { sched::enter(id) };
+    unsafe { enter(id) };
     loop {
         cpu::wait_for_interrupt();
     }

@@ -2,29 +2,43 @@
 //!
 //! The rooms, ground floor first; each uses only rooms above it in this list.
 //! `docs/architecture.md` has the contracts between them.
+//!
+//! An application sees the upper ones, and nothing there, used as the compiler allows, can harm the kernel or another
+//! application. What the boot crate and the kernel's own tests need besides is in `internals`.
 #![cfg_attr(target_os = "none", no_std)]
+#![cfg_attr(
+    any(loom, shuttle),
+    allow(dead_code, unused_imports, reason = "what uses it is not there, or is a simulation")
+)]
 
 extern crate alloc;
 
 pub mod arch;
-pub mod sync;
+mod sync;
 
-pub mod deque;
+mod deque;
 
-#[cfg(feature = "checks")]
+#[cfg(any(all(test, not(any(loom, shuttle))), feature = "checks"))]
 pub mod checks;
 mod mutant;
+
+#[doc(hidden)]
+pub mod internals;
 
 // The rooms below keep atomics in statics, and loom's cannot be made in a constant: its models check what
 // stands above, and what these rooms' protocols have been factored into.
 #[cfg(not(loom))]
 pub mod actor;
+#[cfg(doctest)]
+mod hidden;
 #[cfg(not(loom))]
 pub mod log;
 #[cfg(not(loom))]
 pub mod machine;
 #[cfg(not(loom))]
 pub mod mem;
+#[cfg(not(loom))]
+pub mod mutex;
 #[cfg(not(loom))]
 pub mod process_mailbox;
 #[cfg(not(loom))]
@@ -33,3 +47,5 @@ pub mod sched;
 pub mod stats;
 #[cfg(not(loom))]
 pub mod time;
+#[cfg(doctest)]
+mod variance;

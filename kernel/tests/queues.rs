@@ -18,7 +18,7 @@ fn run(structure: &str) {
     let work = setting("MAGPIE_WORK", if cfg!(miri) { 20 } else { 20_000 }) as usize;
     let seed = setting("MAGPIE_SEED", 1);
     #[cfg(feature = "forced-failure")]
-    magpie::arch::forced_failure::set_period(3);
+    magpie::internals::arch::forced_failure::set_period(3);
     let mut ran = 0;
     for check in checks::all() {
         if check.name.split("::").next() != Some(structure) {
@@ -68,7 +68,7 @@ fn overflow() {
 fn swap() {
     run("swap");
     #[cfg(feature = "forced-failure")]
-    assert!(magpie::arch::forced_failure::forced() > 0, "no failure was forced");
+    assert!(magpie::internals::arch::forced_failure::forced() > 0, "no failure was forced");
 }
 
 #[test]

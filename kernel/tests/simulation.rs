@@ -101,7 +101,7 @@ mod parent_or_child {
             Some(status) if status.success() => Ok(()),
             None => Err(format!("no end within {} s", TIME_LIMIT.as_secs())),
             Some(_) => {
-                let first = said.lines().skip_while(|line| !line.contains("panicked")).nth(1);
+                let first = said.lines().skip_while(|line| !line.contains("panicked at")).nth(1);
                 Err(first.unwrap_or("it ended badly and said nothing").to_owned())
             }
         }

@@ -19,6 +19,10 @@ _start:
     .long   0
 1:  msr     daifset, #0xf
     mov     x20, x0                 // the device tree, for the kernel
+    // Lines that whoever ran before has left in a cache could be written back over what is written here without caches.
+    ldr     x0, =__loader_start
+    ldr     x1, =__stack_top
+    bl      magpie_loader_clean
     // Copies itself from where it is to where it was linked.
     adr     x1, _start
     ldr     x2, =__loader_start
@@ -33,7 +37,10 @@ _start:
     b.hs    4f
     stp     xzr, xzr, [x2], #16
     b       3b
-4:  dsb     sy
+    // And instructions may be fetched through one, from lines that are older than what was written.
+4:  ldr     x0, =__loader_start
+    ldr     x1, =__stack_top
+    bl      magpie_loader_clean
     ic      iallu
     dsb     sy
     isb
@@ -52,14 +59,46 @@ _start:
     mov     x0, x20
     ldr     x4, =magpie_loader_main
     br      x4
+
+    // Writes the cache lines of x0..x1 back to memory and drops them. Changes x0, x2 and x3.
+    .global magpie_loader_clean
+magpie_loader_clean:
+    mrs     x2, ctr_el0
+    ubfx    x2, x2, #16, #4         // the shortest line of any data cache, as a power of two words
+    mov     x3, #4
+    lsl     x2, x3, x2
+    sub     x3, x2, #1
+    bic     x0, x0, x3
+    dsb     sy
+7:  dc      civac, x0
+    add     x0, x0, x2
+    cmp     x0, x1
+    b.lo    7b
+    dsb     sy
+    ret
     .ltorg
     "#
 );
 
+unsafe extern "C" {
+    fn magpie_loader_clean(start: usize, end: usize);
+}
+
+/// Writes the caches' lines of a range back to memory and drops them.
+///
+/// The loader writes to memory itself, past the caches. Before it does, a line that is older may still be written back over
+/// it; afterwards the kernel's instructions may be fetched from one. So it is called before and after, and no line can be
+/// both older than memory and written back.
+pub fn clean(start: usize, bytes: usize) {
+    // SAFETY: changes memory only where a cache holds what is newer.
+    unsafe { magpie_loader_clean(start, start + bytes) };
+}
+
 /// Called by the first instructions, at the place where it was linked.
 #[unsafe(no_mangle)]
 extern "C" fn magpie_loader_main(tree: usize) -> ! {
-    receive::kernel();
+    let bytes = receive::kernel();
+    clean(KERNEL, bytes);
     // SAFETY: a kernel lies there, whole by its checksum; what was written is made visible to the fetching of
     // instructions first. It is entered as the firmware would: same level, MMU off, device tree in x0.
     unsafe {

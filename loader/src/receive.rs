@@ -3,6 +3,7 @@
 use core::arch::asm;
 
 use crate::crc::Crc;
+use crate::entry::clean;
 use crate::serial::{poll, say, send, set_up};
 
 /// Where the kernel goes.
@@ -84,28 +85,30 @@ fn chunk(offset: usize, bytes: usize) -> Option<bool> {
     Some(word()? == sum.value())
 }
 
-/// Receives a kernel into its place, however often that takes.
-pub fn kernel() {
+/// Receives a kernel into its place, however often that takes. Returns its length.
+pub fn kernel() -> usize {
     set_up();
     say("@loader ready\n");
     loop {
         match attempt() {
-            Some(true) => {
+            Some(Some(bytes)) => {
                 say("@loader go\n");
-                return;
+                return bytes;
             }
-            Some(false) => {}
+            Some(None) => {}
             None => say("@loader no more bytes came; once more\n"),
         }
     }
 }
 
-fn attempt() -> Option<bool> {
+/// The length of the kernel that came, if it is whole.
+fn attempt() -> Option<Option<usize>> {
     let (length, whole) = header()?;
     if length == 0 || length > MOST_BYTES {
         say("@loader takes kernels up to 54 MiB\n");
-        return Some(false);
+        return Some(None);
     }
+    clean(KERNEL, length);
     say("@loader take\n");
     let mut done = 0;
     while done < length {
@@ -126,5 +129,5 @@ fn attempt() -> Option<bool> {
     if !good {
         say("@loader has a kernel that differs from what was sent\n");
     }
-    Some(good)
+    Some(good.then_some(length))
 }

@@ -31,7 +31,9 @@ impl Hoard {
             // SAFETY: the size is not zero.
             match NonNull::new(unsafe { alloc(layout) }) {
                 Some(block) => blocks.push((block, layout)),
-                None => bytes /= 2,
+                // Small ones are kept by size, 16 bytes apart: there is memory as long as one size has a block.
+                None if bytes > 2048 => bytes /= 2,
+                None => bytes -= 16,
             }
         }
         let hoard = Self { blocks };

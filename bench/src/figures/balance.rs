@@ -6,7 +6,9 @@ use core::hint::black_box;
 use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive};
 
 use super::Go;
-use crate::driver::{Failed, drive};
+use crate::busy::work;
+use crate::driver::drive;
+use crate::failed::Failed;
 use crate::stopwatch;
 
 struct Step;
@@ -17,14 +19,6 @@ struct Worker {
 }
 
 impl Actor for Worker {}
-
-#[inline(never)]
-fn work(steps: u64, mut x: u32) -> u32 {
-    for _ in 0..steps {
-        x = black_box(x.wrapping_mul(69069).wrapping_add(1));
-    }
-    x
-}
 
 impl Receive<Step> for Worker {
     fn receive(&mut self, _: Step, context: &mut Context<Self>) -> Outcome {

@@ -6,7 +6,9 @@ use alloc::vec::Vec;
 use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
 
 use super::Go;
-use crate::driver::{Failed, drive};
+use crate::driver::drive;
+use crate::failed::Failed;
+use crate::random::Random;
 use crate::stopwatch;
 
 struct Everybody(Arc<Vec<Addr<Player>>>);
@@ -16,7 +18,7 @@ struct Pong;
 
 struct Player {
     all: Arc<Vec<Addr<Player>>>,
-    seed: u32,
+    random: Random,
     left: u64,
 }
 
@@ -24,8 +26,7 @@ impl Actor for Player {}
 
 impl Player {
     fn ping(&mut self, own: Addr<Self>) -> Outcome {
-        self.seed = self.seed.wrapping_mul(69069).wrapping_add(1);
-        let other = (self.seed >> 8) as usize % self.all.len();
+        let other = self.random.below(self.all.len());
         let _ = self.all[other].send(Ping(own));
         Outcome::Continue
     }
@@ -67,12 +68,12 @@ pub fn prepare(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed
     let nobody = Arc::new(Vec::new());
     let mut all = Vec::new();
     for number in 1..=count as u32 {
-        let seed = number.wrapping_mul(7919) + 1;
-        all.push(handle.spawn(Player { all: nobody.clone(), seed, left: pings })?);
+        let random = Random::new(number.wrapping_mul(7919) + 1);
+        all.push(handle.spawn(Player { all: nobody.clone(), random, left: pings })?);
     }
     let all = Arc::new(all);
     for player in all.iter() {
-        player.send(Everybody(all.clone())).map_err(|_| Failed)?;
+        player.send(Everybody(all.clone())).map_err(|_| Failed::Memory)?;
     }
     let handle = handle.clone();
     Ok(Box::new(move || {

@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
 
 use super::Go;
-use crate::driver::{Failed, drive};
+use crate::driver::drive;
+use crate::failed::Failed;
 use crate::stopwatch;
 
 struct Signal;
@@ -56,7 +57,7 @@ pub fn prepare(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed
         all.extend_from_slice(&members);
         let members = Arc::new(members);
         for member in members.iter() {
-            member.send(Group(members.clone())).map_err(|_| Failed)?;
+            member.send(Group(members.clone())).map_err(|_| Failed::Memory)?;
         }
     }
     let handle = handle.clone();

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
 
 use super::{Go, WINDOW};
-use crate::driver::{Failed, drive};
+use crate::driver::drive;
+use crate::failed::Failed;
 use crate::stopwatch;
 
 /// From whom, in the last message of a window.

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive};
 
 use super::Go;
-use crate::driver::{Failed, drive};
+use crate::driver::drive;
+use crate::failed::Failed;
 use crate::stopwatch;
 
 struct Signal;

@@ -1,4 +1,4 @@
-//! The benchmarks, a file each.
+//! The benchmarks, a file each; the programs of the Savina suite in a folder of their own.
 
 mod balance;
 mod big;
@@ -8,6 +8,7 @@ mod fork_join;
 mod ping_pong;
 mod process;
 mod repeat;
+mod savina;
 mod send_dynamic;
 mod send_self;
 mod send_static;
@@ -17,16 +18,16 @@ mod thread_ring;
 use alloc::boxed::Box;
 use magpie::actor::ExecutorHandle;
 
-use crate::driver::Failed;
+use crate::failed::Failed;
 
 /// Starts the clock and the first messages; returns how many operations that will be.
 pub type Go = Box<dyn FnOnce() -> Result<u64, Failed> + Send>;
 
 /// One benchmark.
 pub struct Figure {
-    /// The peers' name for it.
+    /// The peers' name for it, or Savina's.
     pub name: &'static str,
-    /// The parameters that the peers were measured with.
+    /// The parameters that the peers were measured with, where they were.
     pub defaults: &'static [u64],
     /// Makes the actors that there are before time runs.
     pub prepare: fn(&ExecutorHandle, &[u64]) -> Result<Go, Failed>,
@@ -62,4 +63,12 @@ pub const ALL: &[Figure] = &[
     figure("balance-multi", &[4000, 20, 200], balance::prepare_multi),
     figure("process-one", &[1000, 200, 100], process::prepare_one),
     figure("process-each", &[1000, 200, 100], process::prepare_each),
+    figure("bank", &[20, 100, 500], savina::bank::prepare),
+    figure("chameneos", &[100, 20_000], savina::chameneos::prepare),
+    figure("philosophers", &[20, 500], savina::philosophers::prepare),
+    figure("barber", &[1000, 200, 500, 500], savina::barber::prepare),
+    figure("sieve", &[20_000, 200], savina::sieve::prepare),
+    figure("quicksort", &[50_000, 1024], savina::quicksort::prepare),
+    figure("n-queens", &[20, 9, 4], savina::queens::prepare),
+    figure("dictionary", &[20, 1000, 10], savina::dictionary::prepare),
 ];

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
 
 use super::Go;
-use crate::driver::Failed;
+use crate::failed::Failed;
 use crate::stopwatch;
 
 struct Ball(u64);
@@ -48,10 +48,10 @@ pub fn prepare(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed
     let trips = parameters[0];
     let ping = handle.spawn(Player { other: None, left: Some(trips) })?;
     let pong = handle.spawn(Player { other: None, left: None })?;
-    pong.send(Serve(ping)).map_err(|_| Failed)?;
+    pong.send(Serve(ping)).map_err(|_| Failed::Memory)?;
     Ok(Box::new(move || {
         stopwatch::begin(1);
-        ping.send(Serve(pong)).map_err(|_| Failed)?;
+        ping.send(Serve(pong)).map_err(|_| Failed::Memory)?;
         Ok(trips)
     }))
 }

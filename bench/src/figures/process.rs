@@ -10,7 +10,7 @@ use magpie::machine;
 use magpie::sched::{Spawn, yield_now};
 
 use super::Go;
-use crate::driver::Failed;
+use crate::failed::Failed;
 use crate::stopwatch;
 
 async fn turns(turns: u64, steps: u64) {
@@ -51,7 +51,7 @@ fn prepare(parameters: &[u64], parents: usize) -> Result<Go, Failed> {
             })
             .collect();
         // What is short of memory never ends the stopwatch, and so is reported.
-        parents.map_err(|_| Failed)?;
+        parents.map_err(|_| Failed::Memory)?;
         Ok(total * each)
     }))
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
 
 use super::Go;
-use crate::driver::Failed;
+use crate::failed::Failed;
 use crate::stopwatch;
 
 struct Request {
@@ -72,7 +72,7 @@ pub fn prepare(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed
     let client = handle.spawn(Client { servers, missing: 0, rounds })?;
     Ok(Box::new(move || {
         stopwatch::begin(1);
-        client.send(Start).map_err(|_| Failed)?;
+        client.send(Start).map_err(|_| Failed::Memory)?;
         Ok(2 * count * rounds)
     }))
 }

@@ -6,7 +6,7 @@ use core::hint::black_box;
 use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
 
 use super::{Go, WINDOW};
-use crate::driver::Failed;
+use crate::failed::Failed;
 use crate::stopwatch;
 
 struct Pair(i32, i32);
@@ -55,7 +55,7 @@ pub fn prepare(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed
     let driver = handle.spawn(Driver { batches })?;
     Ok(Box::new(move || {
         stopwatch::begin(WINDOW);
-        driver.send(Next).map_err(|_| Failed)?;
+        driver.send(Next).map_err(|_| Failed::Memory)?;
         Ok(batches * WINDOW)
     }))
 }

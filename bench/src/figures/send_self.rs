@@ -5,7 +5,7 @@ use core::hint::black_box;
 use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive};
 
 use super::Go;
-use crate::driver::Failed;
+use crate::failed::Failed;
 use crate::stopwatch;
 
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ pub fn prepare(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed
     let lonely = handle.spawn(Lonely { left: messages })?;
     Ok(Box::new(move || {
         stopwatch::begin(1);
-        lonely.send(Pair(1, 2)).map_err(|_| Failed)?;
+        lonely.send(Pair(1, 2)).map_err(|_| Failed::Memory)?;
         Ok(messages)
     }))
 }

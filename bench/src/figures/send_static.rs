@@ -5,7 +5,7 @@ use core::hint::black_box;
 use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
 
 use super::{Go, WINDOW};
-use crate::driver::Failed;
+use crate::failed::Failed;
 use crate::stopwatch;
 
 #[derive(Clone, Copy)]
@@ -73,7 +73,7 @@ pub fn prepare(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed
     let receiver = handle.spawn(Receiver { sender, left: WINDOW })?;
     Ok(Box::new(move || {
         stopwatch::begin(1);
-        sender.send(Start(receiver)).map_err(|_| Failed)?;
+        sender.send(Start(receiver)).map_err(|_| Failed::Memory)?;
         Ok(windows * WINDOW)
     }))
 }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
 
 use super::Go;
-use crate::driver::Failed;
+use crate::failed::Failed;
 use crate::stopwatch;
 
 struct Token(u64);
@@ -41,10 +41,10 @@ pub fn prepare(handle: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed
     for _ in 1..links {
         next = handle.spawn(Link { next: Some(next) })?;
     }
-    first.send(Next(next)).map_err(|_| Failed)?;
+    first.send(Next(next)).map_err(|_| Failed::Memory)?;
     Ok(Box::new(move || {
         stopwatch::begin(1);
-        first.send(Token(hops)).map_err(|_| Failed)?;
+        first.send(Token(hops)).map_err(|_| Failed::Memory)?;
         Ok(hops)
     }))
 }

@@ -1,6 +1,6 @@
 //! QEMU's `virt` machine. Everything else about it comes from its device tree.
 
-use magpie::arch::cpu;
+use magpie::internals::arch::cpu;
 
 use super::Board;
 

@@ -7,7 +7,8 @@ use core::future::poll_fn;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::{Poll, Waker};
 
-use magpie::arch::{CoreId, gic};
+use magpie::arch::CoreId;
+use magpie::internals::arch::gic;
 use magpie::log::text;
 use magpie::machine;
 use magpie::sched::{LoadMonitor, Priority, Spawn};

@@ -9,13 +9,11 @@ extern crate alloc;
 
 mod count;
 
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use count::Count;
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome, Receive};
 use magpie::log::text;
-use magpie::sync::SpinLock;
 use magpie::{machine, sched};
 use magpie_boot::ExitCode;
 
@@ -53,7 +51,6 @@ impl Receive<Finish> for Counter {
 struct Merger {
     total: Count,
     missing: usize,
-    result: Arc<SpinLock<Option<Count>>>,
 }
 
 impl Actor for Merger {}
@@ -65,8 +62,8 @@ impl Receive<Count> for Merger {
         if self.missing > 0 {
             return Outcome::Continue;
         }
-        *self.result.lock() = Some(core::mem::take(&mut self.total));
-        Outcome::Delete
+        // Its state, with the total, is left to whoever takes it.
+        Outcome::Finished
     }
 }
 
@@ -91,8 +88,7 @@ async fn run(input: &'static [u8]) -> Result<Count, &'static str> {
     let executor =
         Executor::start(&Config::default()).map_err(|_| "the executor does not start: too little memory")?;
     let actors = executor.handle();
-    let result = Arc::new(SpinLock::new(None));
-    let merger = Merger { total: Count::default(), missing: COUNTERS, result: result.clone() };
+    let merger = Merger { total: Count::default(), missing: COUNTERS };
     let merger = actors.spawn(merger).map_err(|_| "no memory for the merger")?;
     let mut counters = Vec::new();
     for _ in 0..COUNTERS {
@@ -105,6 +101,7 @@ async fn run(input: &'static [u8]) -> Result<Count, &'static str> {
         counter.send(Finish(merger)).map_err(|_| "no memory for a message")?;
     }
     sched::out_of_work().await;
+    let merged = merger.take();
     executor.stop().await;
-    result.lock().take().ok_or("a counter crashed, so the count is not complete")
+    merged.map(|merger| merger.total).ok_or("a counter crashed, so the count is not complete")
 }

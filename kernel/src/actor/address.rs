@@ -17,13 +17,40 @@ use super::spawn;
 use super::word::Word;
 
 /// The address of an actor of type `A`.
+///
+/// Of exactly that type: a state is both put in through an address, by [`respawn`](super::ExecutorHandle::respawn), and
+/// taken out, by [`Addr::take`], so one type may stand for another in neither direction.
+///
+/// ```
+/// use magpie::actor::{Actor, Addr};
+/// struct Keeper<F>(F);
+/// impl<F: Send + 'static> Actor for Keeper<F> {}
+/// fn the_same(keeper: Addr<Keeper<fn(&'static u64)>>) -> Addr<Keeper<fn(&'static u64)>> { keeper }
+/// ```
+///
+/// ```compile_fail,E0308
+/// use magpie::actor::{Actor, Addr};
+/// struct Keeper<F>(F);
+/// impl<F: Send + 'static> Actor for Keeper<F> {}
+/// // Taken from the result, the function could be given what lives shortly, and would keep it for ever.
+/// fn narrower(keeper: Addr<Keeper<fn(&'static u64)>>) -> Addr<Keeper<for<'a> fn(&'a u64)>> { keeper }
+/// ```
+///
+/// ```compile_fail,E0308
+/// use magpie::actor::{Actor, Addr};
+/// struct Keeper<F>(F);
+/// impl<F: Send + 'static> Actor for Keeper<F> {}
+/// // Put in through the result, a function that keeps what it is given could be taken as one that does not.
+/// fn wider(keeper: Addr<Keeper<for<'a> fn(&'a u64)>>) -> Addr<Keeper<fn(&'static u64)>> { keeper }
+/// ```
 pub struct Addr<A> {
     cell: NonNull<CellHeader>,
     word: Word,
-    actor: PhantomData<fn(A)>,
+    actor: PhantomData<fn(A) -> A>,
 }
 
-// SAFETY: the cell's header may be read from any core for ever; the state is only touched by the worker.
+// SAFETY: the cell's header may be read from any core for ever. The state is touched by the worker alone, until `take` moves
+// it to its caller: states can change cores, for an actor is `Send`.
 unsafe impl<A> Send for Addr<A> {}
 // SAFETY: as above.
 unsafe impl<A> Sync for Addr<A> {}

@@ -12,6 +12,7 @@ use super::copy_queue::Gulp;
 use super::envelope::Envelope;
 use super::mailbox::Mailbox;
 use super::segment::Segment;
+use super::tally::Tally;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::mem;
 
@@ -31,10 +32,15 @@ pub(super) struct Batch {
     /// The interrupt has handed the rest to another batch: this one ends with the envelope at `split_at`.
     is_split: AtomicBool,
     split_at: AtomicPtr<u8>,
+    /// After a split: the activation holds the actor of that envelope. If not, the envelope is a dead letter, or has ended
+    /// its actor.
+    holds_actor: AtomicBool,
     /// After a split: it delivers what was in the side queue.
     drains: AtomicBool,
     /// The last envelope whose behaviour ended its actor; since the split, if there was one.
     ended_at: AtomicPtr<u8>,
+    /// What its delivery has counted. Here, for it outlives a crash.
+    pub tally: Tally,
 }
 
 impl Batch {
@@ -48,8 +54,10 @@ impl Batch {
             armed: AtomicBool::new(false),
             is_split: AtomicBool::new(false),
             split_at: AtomicPtr::new(ptr::null_mut()),
+            holds_actor: AtomicBool::new(false),
             drains: AtomicBool::new(false),
             ended_at: AtomicPtr::new(ptr::null_mut()),
+            tally: Tally::new(),
         };
         Some(NonNull::from(Box::leak(mem::try_box(batch).ok()?)))
     }
@@ -152,13 +160,14 @@ impl Batch {
         unsafe { NonNull::new_unchecked(self.position.load(Ordering::Relaxed)) }
     }
 
-    /// The interrupt hands everything after `envelope` to another batch.
-    pub(super) fn split(&self, envelope: NonNull<Envelope>) {
+    /// The interrupt hands everything after `envelope` to another batch. `holds_actor`: the activation keeps the actor.
+    pub(super) fn split(&self, envelope: NonNull<Envelope>, holds_actor: bool) {
         self.end.store(envelope.cast().as_ptr(), Ordering::Relaxed);
         self.split_at.store(envelope.cast().as_ptr(), Ordering::Relaxed);
         // The end of an actor is noted with preemption off, so what is noted now was another envelope's. That
         // may have lain at this very address, in a segment that was used again.
         self.ended_at.store(ptr::null_mut(), Ordering::Relaxed);
+        self.holds_actor.store(holds_actor, Ordering::Relaxed);
         self.is_split.store(true, Ordering::Relaxed);
     }
 
@@ -195,14 +204,21 @@ impl Batch {
         self.ended_at.store(envelope.cast().as_ptr(), Ordering::Relaxed);
     }
 
+    /// After a split: whether the activation holds an actor.
+    pub(super) fn holds_actor(&self) -> bool {
+        self.holds_actor.load(Ordering::Relaxed)
+    }
+
     /// After a split: whether the actor that is held has ended.
     pub(super) fn has_ended_actor(&self) -> bool {
         self.ended_at.load(Ordering::Relaxed) == self.split_at.load(Ordering::Relaxed)
     }
 
-    /// Whether this batch was split at `envelope`, whose actor it therefore holds.
+    /// Whether this batch was split at `envelope` and holds its actor.
     pub(super) fn holds(&self, envelope: NonNull<Envelope>) -> bool {
-        self.is_split() && self.split_at.load(Ordering::Relaxed) == envelope.cast().as_ptr()
+        self.is_split()
+            && self.holds_actor()
+            && self.split_at.load(Ordering::Relaxed) == envelope.cast().as_ptr()
     }
 }
 
@@ -218,7 +234,7 @@ mod tests {
         // SAFETY: just made; freed below.
         let this = unsafe { batch.as_ref() };
         this.note_end(envelope);
-        this.split(envelope);
+        this.split(envelope, true);
         assert!(!this.has_ended_actor());
         this.note_end(envelope);
         assert!(this.has_ended_actor());

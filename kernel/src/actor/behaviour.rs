@@ -107,11 +107,22 @@ pub enum Outcome {
     Finished = 3,
 }
 
-/// What a behaviour knows about itself.
+/// What a behaviour knows about itself. It stays with the behaviour:
+///
+/// ```compile_fail,E0277
+/// fn can_change_cores<T: Send>() {}
+/// fn does<A>() { can_change_cores::<magpie::actor::Context<A>>() }
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn can_be_shared<T: Sync>() {}
+/// fn is<A>() { can_be_shared::<magpie::actor::Context<A>>() }
+/// ```
 pub struct Context<A> {
     cell: NonNull<CellHeader>,
     word: Word,
-    actor: core::marker::PhantomData<fn(A)>,
+    // As in `Addr`, which it makes.
+    actor: core::marker::PhantomData<fn(A) -> A>,
 }
 
 impl<A: Actor> Context<A> {

@@ -8,12 +8,12 @@
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
-use core::mem::{MaybeUninit, align_of, size_of};
+use core::mem::{MaybeUninit, align_of, needs_drop, size_of};
 use core::ptr::{self, NonNull};
 
 use super::word::Word;
 use crate::arch::atomic::{AtomicPtr, Ordering};
-use crate::mem::{self, OutOfMemory};
+use crate::mem::{self, OutOfMemory, orphans};
 use crate::sync::WordCell;
 
 /// Bytes of a chunk, and its alignment.
@@ -66,19 +66,29 @@ pub(super) struct Cell<A> {
 }
 
 impl<A> Cell<UnsafeCell<MaybeUninit<A>>> {
-    /// A cell of the user's own.
-    pub(super) const fn unused_static() -> Self {
-        let word = WordCell::new(Word::UNUSED_STATIC.bits());
+    /// A cell of the user's own, as if so many actors had ended in it.
+    pub(super) const fn free_static(generation: u32) -> Self {
+        let word = WordCell::new(Word::free_static(generation).bits());
         Self { header: CellHeader { word }, state: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 }
 
 /// How actors of one type are kept; one static for each type, compared by address.
 pub(super) struct Kind {
-    /// Drops the state in a cell.
-    pub drop_state: unsafe fn(NonNull<CellHeader>),
+    /// Drops the state in a cell; `None` if there is nothing to do for that.
+    pub drop_state: Option<unsafe fn(NonNull<CellHeader>)>,
+    /// Gives back the memory of a state that is not to be dropped, or not again. Returns how many bytes that were, beside the
+    /// cell.
+    pub abandon_state: unsafe fn(NonNull<CellHeader>, Remains) -> usize,
     cell_bytes: usize,
     align: usize,
+}
+
+impl Kind {
+    /// Bytes of a cell of this kind.
+    pub(super) fn cell_bytes(&self) -> usize {
+        self.cell_bytes.max(LEAST_CELL_BYTES).next_multiple_of(self.align.max(8))
+    }
 }
 
 /// The kind of `A`.
@@ -86,7 +96,8 @@ pub(super) const fn kind_of<A: 'static>() -> &'static Kind {
     struct Of<A>(core::marker::PhantomData<A>);
     impl<A: 'static> Of<A> {
         const KIND: Kind = Kind {
-            drop_state: drop_state::<A>,
+            drop_state: if needs_drop::<A>() || is_boxed::<A>() { Some(drop_state::<A>) } else { None },
+            abandon_state: abandon_state::<A>,
             cell_bytes: if is_boxed::<A>() { size_of::<Cell<Box<A>>>() } else { size_of::<Cell<A>>() },
             align: if is_boxed::<A>() { align_of::<Cell<Box<A>>>() } else { align_of::<Cell<A>>() },
         };
@@ -135,6 +146,39 @@ unsafe fn drop_state<A: 'static>(cell: NonNull<CellHeader>) {
             ptr::drop_in_place(&raw mut (*cell.cast::<Cell<A>>().as_ptr()).state);
         }
     }
+}
+
+/// What a crash left of a state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Remains {
+    /// All of it: a behaviour had it.
+    Whole,
+    /// Nobody knows how much: it was being dropped.
+    HalfDropped,
+}
+
+/// The state is that of an actor that has crashed: it is noted, and memory that it had for itself is given back. A box that
+/// was being dropped may have gone already, so that is only noted.
+///
+/// # Safety
+/// The cell is of kind `A` and holds a state, which nobody else uses and which is not used again.
+unsafe fn abandon_state<A: 'static>(cell: NonNull<CellHeader>, remains: Remains) -> usize {
+    // SAFETY: by contract, here and below.
+    unsafe {
+        if !is_boxed::<A>() {
+            orphans::note_and_clear(state::<A>(cell).cast(), size_of::<A>());
+            return 0;
+        }
+        let place = &raw mut (*cell.cast::<Cell<Box<MaybeUninit<A>>>>().as_ptr()).state;
+        if remains == Remains::HalfDropped {
+            orphans::note_and_clear(place.cast(), size_of::<Box<A>>());
+            return 0;
+        }
+        orphans::note_and_clear(state::<A>(cell).cast(), size_of::<A>());
+        // The box is the cell's, and a box of the same layout frees it without dropping the state.
+        drop(place.read());
+    }
+    size_of::<A>()
 }
 
 /// The state in a cell.
@@ -186,7 +230,7 @@ static CHUNKS: AtomicPtr<Chunk> = AtomicPtr::new(ptr::null_mut());
 impl Chunk {
     /// A new chunk of free cells.
     pub(super) fn new(kind: &'static Kind) -> Option<NonNull<Self>> {
-        let bytes = kind.cell_bytes.max(LEAST_CELL_BYTES).next_multiple_of(kind.align.max(8));
+        let bytes = kind.cell_bytes();
         let first = size_of::<Self>().next_multiple_of(kind.align.max(16));
         let layout = Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).ok()?;
         // SAFETY: the size is not zero.
@@ -215,7 +259,7 @@ impl Chunk {
     pub(super) fn cells(this: NonNull<Self>) -> impl Iterator<Item = NonNull<CellHeader>> {
         // SAFETY: chunks are initialised when they are handed out, and never freed.
         let (kind, first, cells) = unsafe { (this.as_ref().kind, this.as_ref().first, this.as_ref().cells) };
-        let bytes = kind.cell_bytes.max(LEAST_CELL_BYTES).next_multiple_of(kind.align.max(8));
+        let bytes = kind.cell_bytes();
         // SAFETY: the offsets are those of `new`, inside the chunk.
         (0..cells as usize).map(move |i| unsafe { this.byte_add(first as usize + i * bytes).cast() })
     }

@@ -60,8 +60,13 @@ impl Config {
         if mailboxes < workers {
             return Err(StartError::TooFewMailboxes { mailboxes, workers });
         }
-        if mailboxes + workers > directory::CAPACITY {
-            return Err(StartError::TooManyMailboxes { mailboxes, most: directory::CAPACITY - workers });
+        // There are fewer cores than mailboxes.
+        let most = directory::CAPACITY - workers;
+        if mailboxes > most {
+            return Err(StartError::TooManyMailboxes { mailboxes, most });
+        }
+        if self.reductions == 0 {
+            return Err(StartError::NoReductions);
         }
         Ok((workers, mailboxes))
     }
@@ -93,8 +98,12 @@ pub enum StartError {
     },
     /// The executors that exist have nearly all mailbox numbers: stop one first.
     MailboxesInUse,
+    /// A worker could handle no message in a turn.
+    NoReductions,
     /// No memory for it.
     OutOfMemory,
+    /// A core that would have a worker is not one of the scheduler's: ask for fewer workers.
+    NoSuchCore,
     /// A core that would have a worker is offline.
     CoreOffline,
     /// The scheduler has as many processes as it is set to have.
@@ -114,7 +123,9 @@ impl fmt::Display for StartError {
                 write!(f, "{mailboxes} mailboxes: ask for at most {most}")
             }
             Self::MailboxesInUse => f.write_str("too many mailboxes are in use: stop another executor first"),
+            Self::NoReductions => f.write_str("no reductions: ask for at least 1"),
             Self::OutOfMemory => f.write_str("out of memory: the executor was not started"),
+            Self::NoSuchCore => f.write_str("a core does not exist: ask for fewer workers"),
             Self::CoreOffline => f.write_str("a core is offline: ask for fewer workers, or bring it back"),
             Self::TooManyProcesses => f.write_str("too many processes: raise sched.processes"),
         }
@@ -128,7 +139,8 @@ impl From<sched::SpawnError> for StartError {
         match error {
             sched::SpawnError::TooManyProcesses => Self::TooManyProcesses,
             sched::SpawnError::CoreOffline => Self::CoreOffline,
-            sched::SpawnError::OutOfMemory | sched::SpawnError::NoSuchCore => Self::OutOfMemory,
+            sched::SpawnError::NoSuchCore => Self::NoSuchCore,
+            sched::SpawnError::OutOfMemory => Self::OutOfMemory,
         }
     }
 }

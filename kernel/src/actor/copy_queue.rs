@@ -117,6 +117,22 @@ impl CopyQueue {
         self.set_careful(self.careful);
     }
 
+    /// Links a chain at the end that is no longer written to. Its envelopes begin where its first segment does.
+    ///
+    /// # Safety
+    /// The chain is the caller's, who gives it up, and nothing in it was delivered.
+    pub(super) unsafe fn append(&mut self, first: NonNull<Segment>) {
+        let mut next = Some(first);
+        while let Some(segment) = next {
+            // SAFETY: by contract.
+            let (following, used) = unsafe { (segment.as_ref().next, segment.as_ref().used_bytes) };
+            self.extend(segment);
+            // SAFETY: within the segment.
+            self.place = unsafe { self.place.add(used) };
+            next = NonNull::new(following);
+        }
+    }
+
     /// Takes everything, and goes on with `spare`, which is empty.
     pub(super) fn gulp(&mut self, spare: NonNull<Segment>) -> Gulp {
         self.seal();

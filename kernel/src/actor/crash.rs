@@ -1,18 +1,30 @@
 //! Actors that crash: a behaviour that panicked or faulted never returns.
 //!
-//! The actor ends. Its state is not dropped, for the behaviour stopped at an unknown point of changing it;
-//! its cell stays claimed and is never used again. What was sent to it and what is sent later is refused or counted as dead
-//! letters. Everyone else goes on.
+//! The actor ends. Its state is not dropped, for the behaviour stopped at an unknown point of changing it; but its memory is
+//! given back, and its cell is free for a successor, whose generation is another. What was sent to it and what is sent later
+//! is refused or counted as dead letters, which the mailbox's worker drops: no destructor runs here. Everyone else goes on.
+//!
+//! That is sound because nobody else can reach the state: its only borrower was the behaviour, whose stack is gone, and
+//! nothing that the kernel links to lies in a state (see `sched::task`).
+//!
+//! The message that was in hand was moved to the behaviour's stack, and the space of its envelope is given back with the
+//! batch. What the message owns (the reference in a `Shared`, say) the behaviour may have passed on or dropped already, so it
+//! is not given up in its name: it is noted, with the state and the stack.
 
 use core::ptr::NonNull;
 
-use super::cell::CellHeader;
-use super::delivery::Tally;
+use super::cell::{self, CellHeader, Remains};
+use super::current::ActorId;
 use super::envelope::{Envelope, Request};
+use super::pool;
 use super::side_queue;
-use super::word::{Life, Word};
+use super::tally::Tally;
+use super::word::Word;
 use super::worker::{self, Worker};
 use crate::arch::atomic::Ordering;
+use crate::mem::orphans;
+use crate::process_mailbox;
+use crate::stats;
 use crate::sync::PreemptGuard;
 
 /// The behaviour that a worker's turn was running has crashed. The turn's activation is gone; the next turn
@@ -30,23 +42,45 @@ pub(super) fn crashed(worker: &Worker) {
     let (cell, word, bytes) = unsafe {
         (envelope.as_ref().cell, envelope.as_ref().word, Envelope::ask(envelope, Request::Measure))
     };
-    let mut tally = Tally::default();
-    end_crashed(cell, word, &mut tally);
+    // SAFETY: the envelope and its message have so many bytes, in a segment that is still the batch's.
+    unsafe { orphans::note(envelope.cast().as_ptr(), bytes) };
+    end_crashed(cell, word, word, &batch.tally);
     batch.advance(envelope, bytes);
-    worker::note(&worker.shared, &tally, &here);
+    // With it what was counted before the crash, by the activation that is gone.
+    worker::note(&worker.shared, &batch.tally, &here);
 }
 
-/// Ends an actor that has crashed, if it has not ended yet.
-pub(super) fn end_crashed(cell: NonNull<CellHeader>, word: Word, tally: &mut Tally) {
+/// Ends an actor that has crashed, if it has not ended yet. `held` is its word while the activation that is gone had it:
+/// with any other the actor is somebody else's, or has ended, and its state is not ours to give back. One whose state was
+/// being dropped has ended, and was counted; a dead letter's has, too.
+pub(super) fn end_crashed(cell: NonNull<CellHeader>, word: Word, held: Word, tally: &Tally) {
     let here = PreemptGuard::new();
     // SAFETY: cells are never unmapped.
     let header = unsafe { cell.as_ref() };
-    if !header.word().is_same_actor(word) {
-        return;
+    let was = header.word();
+    let remains = match was {
+        was if was == held => Some(Remains::Whole),
+        was if was == word.ending() && tally.is_dropping(cell) => Some(Remains::HalfDropped),
+        _ => None,
+    };
+    tally.set_dropping(None);
+    if let Some(remains) = remains {
+        if remains == Remains::Whole {
+            tally.add_end(false);
+        }
+        // From here on nobody delivers to it, and before its cell has a successor its side queue is empty.
+        header.set_word(word.ending());
+        side_queue::give_up(cell, word);
+        let kind = cell::kind(cell, word);
+        // SAFETY: the state was the activation's alone, which is gone; the word says that nobody has it.
+        let boxed = unsafe { (kind.abandon_state)(cell, remains) };
+        pool::give(cell, word, &here);
+        Worker::statistics(&here).actors_crashed.bump();
+        // The user's own storage is not memory of the heap's.
+        let in_cell = if word.is_static() { 0 } else { kind.cell_bytes() };
+        stats::core_here().crash_bytes_returned.add((in_cell + boxed) as u64);
     }
-    tally.ended += 1;
-    tally.dead_letters += side_queue::discard(cell);
-    header.set_word(word.after_end(Life::Starting).unwrap_or(Word::UNUSED));
-    Worker::statistics(&here).actors_crashed.bump();
+    // Whatever it was dropping may have held a reply.
     super::ask::files::crashed(cell, word);
+    process_mailbox::actor_crashed(ActorId::of(cell, word));
 }

@@ -6,6 +6,7 @@ use super::batch::Batch;
 use super::behaviour::Outcome;
 use super::cell::{self, CellHeader};
 use super::envelope::{self, Envelope, OUTCOME_MASK, Request};
+use super::tally::Tally;
 use super::word::{Life, Word};
 use super::{pool, side_queue};
 use crate::sync::PreemptGuard;
@@ -21,22 +22,12 @@ pub(super) enum Delivered {
     Blocked,
 }
 
-/// What happened during a delivery, to be added to the statistics afterwards.
-#[derive(Default)]
-pub(super) struct Tally {
-    pub handled: u64,
-    pub dead_letters: u64,
-    pub ended: u64,
-    /// Whether one of those that ended has left its storage or its state behind.
-    pub kept: bool,
-}
-
 /// Delivers the envelopes of the batch's current segment, at most `budget`. The batch may have been split when
 /// this returns; then the caller is the suspended behaviour's activation, with one envelope to finish.
 ///
 /// # Safety
 /// The caller is the activation that the batch belongs to.
-pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64, tally: &mut Tally) -> Delivered {
+pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64) -> Delivered {
     let Some(mut envelope) = batch.current() else { return Delivered::All };
     let mut left = *budget;
     if left == 0 {
@@ -56,12 +47,12 @@ pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64, tally: &mut Tally)
             if result & OUTCOME_MASK == 0 {
                 batch.advance(envelope, result)
             } else {
-                after(result, batch, envelope, cell, expected, tally)
+                after(result, batch, envelope, cell, expected)
             }
         } else {
             slow += 1;
             // SAFETY: as above.
-            match unsafe { deliver_slowly(batch, envelope, cell, expected, tally) } {
+            match unsafe { deliver_slowly(batch, envelope, cell, expected) } {
                 Some(bytes) => batch.advance(envelope, bytes),
                 None => {
                     left -= 1;
@@ -77,7 +68,7 @@ pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64, tally: &mut Tally)
             break Delivered::OutOfBudget;
         }
     };
-    tally.handled += *budget - left - slow;
+    batch.tally.add_handled(*budget - left - slow);
     *budget = left;
     outcome
 }
@@ -94,34 +85,39 @@ unsafe fn deliver_slowly(
     envelope: NonNull<Envelope>,
     cell: NonNull<CellHeader>,
     expected: Word,
-    tally: &mut Tally,
 ) -> Option<usize> {
     if batch.holds(envelope) {
         // It is this very activation that was suspended, before it had begun: it goes on.
         // SAFETY: the actor is ours alone while it is detached.
         let result = unsafe { Envelope::ask(envelope, Request::Deliver) };
-        tally.handled += 1;
+        batch.tally.add_handled(1);
         if result & OUTCOME_MASK != 0 {
             batch.note_end(envelope);
-            end_actor(cell, expected, envelope::outcome(result), tally);
+            end_actor(cell, expected, envelope::outcome(result), &batch.tally);
         }
         return Some(result & !OUTCOME_MASK);
     }
-    // Not preempted from here on: the envelope is in two places for a moment.
-    let _here = PreemptGuard::new();
     match side_queue::keep(cell, expected, envelope) {
+        // Until the batch is past it the envelope is in two places; its actor is detached, so the interrupt leaves it alone.
         side_queue::Kept::Yes(bytes) => Some(bytes),
         side_queue::Kept::OutOfMemory => None,
         side_queue::Kept::NotDetached(true) => {
             // It was re-attached between the look and now: look again, without moving on.
             Some(0)
         }
-        side_queue::Kept::NotDetached(false) => {
-            tally.dead_letters += 1;
-            // SAFETY: it was not delivered, and is not looked at again.
-            Some(unsafe { Envelope::ask(envelope, Request::Drop) })
-        }
+        // SAFETY: it was not delivered, and is not looked at again.
+        side_queue::Kept::NotDetached(false) => Some(unsafe { drop_letter(envelope, &batch.tally) }),
     }
+}
+
+/// Drops the message of a dead letter, with preemption enabled: that is the application's code. Returns the envelope's size.
+///
+/// # Safety
+/// It was not delivered, and is not looked at again.
+pub(super) unsafe fn drop_letter(envelope: NonNull<Envelope>, tally: &Tally) -> usize {
+    tally.add_dead_letters(1);
+    // SAFETY: by contract.
+    unsafe { Envelope::ask(envelope, Request::Drop) }
 }
 
 /// A behaviour ended its actor.
@@ -134,35 +130,52 @@ fn after(
     envelope: NonNull<Envelope>,
     cell: NonNull<CellHeader>,
     word: Word,
-    tally: &mut Tally,
 ) -> NonNull<Envelope> {
-    // Preemption stays off until the position is past the envelope: a split must not look at a freed cell.
-    let _here = PreemptGuard::new();
     batch.note_end(envelope);
-    end_actor(cell, word, envelope::outcome(result), tally);
+    end_actor(cell, word, envelope::outcome(result), &batch.tally);
     batch.advance(envelope, result & !OUTCOME_MASK)
 }
 
-/// Ends an actor, attached or held by the caller.
-pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, tally: &mut Tally) {
+/// Ends an actor, attached or held by the caller. Its state is dropped with preemption enabled, for that is the application's
+/// code. From before that on the actor's word says that it has ended: whoever meets a message for it meets a dead letter,
+/// the interrupt that splits a batch here leaves no actor to the activation, and a crash loses the state alone.
+pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, tally: &Tally) {
+    // The actor must not be detached between the look at its word and the change.
     let here = PreemptGuard::new();
-    tally.ended += 1;
-    tally.kept |= matches!(outcome, Outcome::Destroy | Outcome::Finished);
+    tally.add_end(matches!(outcome, Outcome::Destroy | Outcome::Finished));
     // SAFETY: cells are never unmapped.
     let header = unsafe { cell.as_ref() };
-    if header.word() != word {
-        // It is detached: what waits in its side queue is dropped with it.
-        tally.dead_letters += side_queue::discard(cell);
+    let was_detached = header.word() != word;
+    let drop_state = match outcome {
+        Outcome::Finished => None,
+        Outcome::Delete | Outcome::Destroy | Outcome::Continue => cell::kind(cell, word).drop_state,
+    };
+    if !was_detached && drop_state.is_none() {
+        return free(cell, word, outcome, &here);
     }
-    if outcome != Outcome::Finished {
-        // SAFETY: the state is there, this core alone runs the actor, and the word says so no more below.
-        unsafe { (cell::kind(cell, word).drop_state)(cell) };
+    // Another activation may meet a message for this actor while the state is dropped, and crash: it is not its to give back.
+    tally.set_dropping(Some(cell));
+    header.set_word(word.ending());
+    drop(here);
+    if was_detached {
+        side_queue::give_up(cell, word);
     }
+    if let Some(drop_state) = drop_state {
+        // SAFETY: the state is there, this activation alone runs the actor, and nobody else touches an ending one.
+        unsafe { drop_state(cell) };
+    }
+    free(cell, word, outcome, &PreemptGuard::new());
+    tally.set_dropping(None);
+}
+
+/// Says what is in the cell of an actor that has ended, and gives it back if that is nothing.
+#[inline(always)]
+fn free(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, here: &PreemptGuard) {
     let life = match outcome {
         Outcome::Destroy => Life::Destroyed,
         Outcome::Finished => Life::Finished,
-        Outcome::Delete | Outcome::Continue => return pool::give(cell, word, &here),
+        Outcome::Delete | Outcome::Continue => return pool::give(cell, word, here),
     };
-    // After the last generation nothing may follow; the storage is lost, and a finished state with it.
-    header.set_word(word.after_end(life).unwrap_or(Word::UNUSED));
+    // SAFETY: cells are never unmapped.
+    unsafe { cell.as_ref() }.set_word(word.after_end(life));
 }

@@ -9,8 +9,11 @@
 //! Where exactly the interrupt hit does not matter. If the envelope's behaviour has begun, it goes on when
 //! the stack is resumed. If the loop had moved its position to this envelope and done nothing yet, the
 //! resumed activation finds the actor detached, by itself, and delivers; or finds the end of its batch first,
-//! and delivers what is left undelivered afterwards. Between the end of a behaviour that ends its actor and
-//! the next position preemption is off, so the interrupt never looks at a cell that is being freed.
+//! and delivers what is left undelivered afterwards.
+//!
+//! What an envelope drops is the application's code, too, and may take long: a dead letter's message, or the state of the
+//! actor that its behaviour has ended. The actor's word then says that it has ended, so there is none to detach: the
+//! activation keeps the envelope alone.
 //!
 //! The order of messages: everything the worker meets for the detached actor comes after the split envelope
 //! in mailbox order and goes to the side queue in that order; the activation delivers the side queue after its
@@ -23,17 +26,20 @@ use core::ptr::NonNull;
 
 use super::batch::Batch;
 use super::cell::CellHeader;
+use super::copy_queue::Gulp;
 use super::crash;
-use super::delivery::{self, Tally};
+use super::current::ActorId;
+use super::delivery;
 use super::envelope::{self, Envelope, OUTCOME_MASK, Request};
-use super::segment::{self, Segment};
+use super::segment::Segment;
 use super::shared::Shared;
 use super::side_queue::{self, Next};
+use super::tally::Tally;
 use super::word::Word;
 use super::worker::{self, Worker};
 use crate::arch::atomic::Ordering;
-use crate::mem;
-use crate::sched::{Detached, Step};
+use crate::mem::{self, orphans};
+use crate::sched::{AtWork, Detached, Step};
 use crate::sync::PreemptGuard;
 
 /// Stands for a suspended behaviour until its activation has ended.
@@ -57,11 +63,20 @@ impl Detached for Piece {
 
     fn crashed(&self) {
         let here = PreemptGuard::new();
-        let mut tally = Tally::default();
-        crash::end_crashed(self.cell, self.word, &mut tally);
-        // SAFETY: the activation is gone.
-        tally.dead_letters += unsafe { abandon(self.batch) };
-        worker::note(&self.shared, &tally, &here);
+        // SAFETY: the activation is gone, so its batch is ours until it is freed below.
+        unsafe {
+            let tally = &self.batch.as_ref().tally;
+            note_in_hand(self.batch.as_ref());
+            crash::end_crashed(self.cell, self.word, self.word.detached(), tally);
+            give_back(self.batch);
+            // With it what was counted before the crash.
+            worker::note(&self.shared, tally, &here);
+            Batch::free(self.batch);
+        }
+    }
+
+    fn at_work(&self) -> Option<AtWork> {
+        Some(ActorId::at_work(self.cell, self.word))
     }
 }
 
@@ -85,8 +100,10 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     // SAFETY: not delivered yet, or being delivered; its head is never changed.
     let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
     // SAFETY: cells are never unmapped.
-    if unsafe { cell.as_ref() }.word() != expected {
-        // It is passing by a dead or a detached actor's message: that does not take long.
+    let word = unsafe { cell.as_ref() }.word();
+    let holds_actor = word == expected;
+    if !holds_actor && word.is_same_actor(expected) {
+        // It is putting a detached actor's message aside: that does not take long.
         return None;
     }
     let affinity = if batch.mailbox().is_pinned() { worker.core().mask() } else { u64::MAX };
@@ -96,7 +113,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     // Counted first: a piece that is dropped says that it has ended.
     worker.shared.piece_began();
     let piece = mem::try_box(piece).ok();
-    let Some(piece) = piece.filter(|_| side_queue::open(cell, expected)) else {
+    let Some(piece) = piece.filter(|_| !holds_actor || side_queue::open(cell, expected)) else {
         // SAFETY: just made.
         unsafe { Batch::free(rest) };
         return None;
@@ -108,7 +125,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
         rest.as_ref().set_mailbox_of(batch);
         rest.as_ref().set_place(segment, envelope.cast::<u8>().add(bytes), batch.end());
     }
-    batch.split(envelope);
+    batch.split(envelope, holds_actor);
     worker.batch.store(rest.as_ptr(), Ordering::Relaxed);
     let here = PreemptGuard::new();
     Worker::statistics(&here).detached_behaviours.bump();
@@ -119,13 +136,18 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
 pub(super) fn finish_detached(batch: NonNull<Batch>) -> Step {
     // SAFETY: a split batch is its activation's alone.
     let split = unsafe { batch.as_ref() };
-    let mut tally = Tally::default();
+    let tally = &split.tally;
     let Some(held) = split.held() else { return Step::Done };
     // SAFETY: the envelope's head stays readable as long as this activation shares the segment.
     let (cell, word) = unsafe { (held.as_ref().cell, held.as_ref().word) };
-    let mut ended = split.has_ended_actor();
+    let mut ended = !split.holds_actor() || split.has_ended_actor();
     if let Some(envelope) = split.undelivered() {
-        ended = deliver_one(envelope, &mut tally);
+        if split.holds_actor() {
+            ended = deliver_one(envelope, tally);
+        } else {
+            // SAFETY: not delivered yet, and the batch is past it when this is done.
+            unsafe { delivery::drop_letter(envelope, tally) };
+        }
     }
     if let Some(segment) = split.segment() {
         split.finish();
@@ -137,13 +159,13 @@ pub(super) fn finish_detached(batch: NonNull<Batch>) -> Step {
             Next::OutOfMemory => crate::arch::cpu::relax(),
             Next::Deliver(gulp) => {
                 split.begin_drain(gulp);
-                ended = drain(split, &mut tally);
+                ended = drain(split);
             }
         }
     }
     let here = PreemptGuard::new();
     // SAFETY: the executor lives until the piece has ended.
-    worker::note(unsafe { split.mailbox().shared() }, &tally, &here);
+    worker::note(unsafe { split.mailbox().shared() }, tally, &here);
     // SAFETY: nobody else knows it any more.
     unsafe { Batch::free(batch) };
     Step::Done
@@ -159,12 +181,12 @@ fn release(segment: NonNull<Segment>) {
 }
 
 /// Delivers one envelope to an actor that this activation holds. Whether the actor has ended.
-fn deliver_one(envelope: NonNull<Envelope>, tally: &mut Tally) -> bool {
+fn deliver_one(envelope: NonNull<Envelope>, tally: &Tally) -> bool {
     // SAFETY: not delivered yet, and the actor is held by this activation.
     let (cell, word, result) = unsafe {
         (envelope.as_ref().cell, envelope.as_ref().word, Envelope::ask(envelope, Request::Deliver))
     };
-    tally.handled += 1;
+    tally.add_handled(1);
     if result & OUTCOME_MASK == 0 {
         return false;
     }
@@ -173,15 +195,15 @@ fn deliver_one(envelope: NonNull<Envelope>, tally: &mut Tally) -> bool {
 }
 
 /// Delivers what was in the side queue. Whether the actor has ended; what came after that was dropped.
-fn drain(batch: &Batch, tally: &mut Tally) -> bool {
+fn drain(batch: &Batch) -> bool {
     while let Some(segment) = batch.segment() {
         while let Some(envelope) = batch.current() {
             // SAFETY: measuring changes nothing; the chain was taken from the side queue.
             let bytes = unsafe { Envelope::ask(envelope, Request::Measure) };
-            let ended = deliver_one(envelope, tally);
+            let ended = deliver_one(envelope, &batch.tally);
             batch.advance(envelope, bytes);
             if ended {
-                tally.dead_letters += drop_rest(batch, segment);
+                give_rest_back(batch, segment);
                 return true;
             }
         }
@@ -200,22 +222,30 @@ fn drain(batch: &Batch, tally: &mut Tally) -> bool {
     false
 }
 
-/// Drops what is left of a side queue's chain. Returns how many messages that were.
-fn drop_rest(batch: &Batch, segment: NonNull<Segment>) -> u64 {
+/// Gives back what is left of a side queue's chain, for its actor has ended: the mailbox drops it.
+fn give_rest_back(batch: &Batch, first: NonNull<Segment>) {
     batch.finish();
-    // SAFETY: the chain is the activation's, and what begins at its position was not delivered.
-    unsafe { segment::drop_chain(segment, batch.position()) }
+    // SAFETY: the chain is the activation's, what begins at its position was not delivered, and the piece has not ended.
+    unsafe { batch.mailbox().take_back(Gulp { first, head: batch.position() }) };
 }
 
-/// Gives back what an activation had in hand whose behaviour has crashed. Returns how many messages were
-/// dropped.
+/// Notes the message that the crashed behaviour was handling.
+fn note_in_hand(split: &Batch) {
+    // Not drained yet, it is the one that it was split at, wherever the position is by now.
+    let in_hand = if split.drains() { split.current() } else { split.held() };
+    if let Some(envelope) = in_hand.filter(|_| split.segment().is_some()) {
+        // SAFETY: measuring changes nothing; the segment is the activation's still, and holds as many bytes.
+        unsafe { orphans::note(envelope.cast().as_ptr(), Envelope::ask(envelope, Request::Measure)) };
+    }
+}
+
+/// Gives back what an activation had in hand whose behaviour has crashed.
 ///
 /// # Safety
 /// The activation is gone, and the batch was split.
-unsafe fn abandon(batch: NonNull<Batch>) -> u64 {
+unsafe fn give_back(batch: NonNull<Batch>) {
     // SAFETY: by contract nobody else uses it.
     let split = unsafe { batch.as_ref() };
-    let mut dropped = 0;
     if let Some(segment) = split.segment() {
         if split.drains() {
             if let Some(envelope) = split.current() {
@@ -223,12 +253,9 @@ unsafe fn abandon(batch: NonNull<Batch>) -> u64 {
                 // SAFETY: measuring changes nothing.
                 split.advance(envelope, unsafe { Envelope::ask(envelope, Request::Measure) });
             }
-            dropped = drop_rest(split, segment);
+            give_rest_back(split, segment);
         } else {
             release(segment);
         }
     }
-    // SAFETY: as above.
-    unsafe { Batch::free(batch) };
-    dropped
 }

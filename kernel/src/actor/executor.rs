@@ -79,7 +79,7 @@ impl Executor {
         }
         shared.all_ended().await;
         // SAFETY: all workers and behaviours have ended and all mailboxes are closed.
-        unsafe { shutdown::clear(shared) }
+        unsafe { shutdown::clear(self.handle.shared_arc()) }.await
     }
 }
 

@@ -47,6 +47,10 @@ impl ExecutorHandle {
         &self.0
     }
 
+    pub(super) fn shared_arc(&self) -> Arc<Shared> {
+        self.0.clone()
+    }
+
     /// How many workers it has.
     pub fn workers(&self) -> usize {
         self.0.worker_count

@@ -1,22 +1,20 @@
 //! Which actors of an executor live: a [`Census`] of them, and those who wait until none does.
 
-use alloc::vec::Vec;
 use core::future::poll_fn;
-use core::task::{Poll, Waker};
 
 use crate::arch::percpu;
-use crate::sync::{Census, PreemptGuard, SpinLock};
+use crate::sync::{Census, PreemptGuard, Waiters};
 
 /// The actors of one executor.
 pub(super) struct Live {
     census: Census,
-    waiting: SpinLock<Vec<Waker>>,
+    waiting: Waiters,
 }
 
 impl Live {
     /// For a machine with so many cores; `None` without memory.
     pub(super) fn new(cores: usize) -> Option<Self> {
-        Some(Self { census: Census::new(cores)?, waiting: SpinLock::new(Vec::new()) })
+        Some(Self { census: Census::new(cores)?, waiting: Waiters::new() })
     }
 
     /// An actor is about to live.
@@ -34,12 +32,7 @@ impl Live {
 
     #[cold]
     fn wake_all(&self) {
-        let waiting = {
-            let mut waiting = self.waiting.lock();
-            self.census.forget_waiters();
-            core::mem::take(&mut *waiting)
-        };
-        waiting.into_iter().for_each(Waker::wake);
+        self.waiting.tell_all(|| self.census.forget_waiters());
     }
 
     /// How many live; exact while none is created or ends.
@@ -47,18 +40,9 @@ impl Live {
         self.census.count()
     }
 
-    /// Waits until none lives.
+    /// Waits until none lives. Actors may be created between the wake-up and the look, so it is looked again.
     pub(super) async fn none(&self) {
-        poll_fn(|context| {
-            let mut waiting = self.waiting.lock();
-            if self.census.wait() {
-                return Poll::Ready(());
-            }
-            if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-                waiting.push(context.waker().clone());
-            }
-            Poll::Pending
-        })
-        .await;
+        let mut seat = self.waiting.seat();
+        poll_fn(|context| seat.poll(context.waker(), |_told| self.census.wait())).await;
     }
 }

@@ -172,10 +172,10 @@ fn give_away(kind: &'static Kind, mut cells: List) {
 pub(super) fn give(cell: NonNull<CellHeader>, word: Word, here: &PreemptGuard) {
     // SAFETY: cells are never unmapped.
     let header = unsafe { cell.as_ref() };
-    let Some(free) = word.after_end(Life::Free) else { return header.set_word(Word::UNUSED) };
+    let free = word.after_end(Life::Free);
     header.set_word(free);
-    if word.is_static() {
-        // It is the user's.
+    if free.is_static() || free.is_used_up() {
+        // It is the user's, or nobody's any more.
         return;
     }
     // SAFETY: cells live in chunks, whose headers never change.

@@ -40,6 +40,11 @@ impl<M: Message> Recipient<M> {
         Ok(self)
     }
 
+    /// As `send::send_at_once`.
+    pub(super) fn send_at_once(&self, message: M) -> Result<(), M> {
+        send::send_at_once(self.target, message)
+    }
+
     /// Sends a copy of a message to each of several recipients; at the first that cannot be reached it
     /// stops, and says how many were.
     ///

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 
 use super::worker::Worker;
 use super::{crash, detach};
-use crate::sched::{self, Detached, Priority, ProcessRef, Resident, SpawnError, Step};
+use crate::sched::{self, AtWork, Detached, Priority, ProcessRef, Resident, SpawnError, Step};
 
 impl Resident for Worker {
     fn step(&self) -> Step {
@@ -20,8 +20,20 @@ impl Resident for Worker {
         crash::crashed(self);
     }
 
+    fn at_work(&self) -> Option<AtWork> {
+        Worker::at_work(self)
+    }
+
     fn backlog(&self) -> u32 {
         Worker::backlog(self)
+    }
+
+    fn has_waiting(&self, now: u64) -> bool {
+        Worker::has_waiting(self, now)
+    }
+
+    fn has_surplus(&self, now: u64) -> bool {
+        Worker::has_surplus(self, now)
     }
 }
 

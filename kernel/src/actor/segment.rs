@@ -106,35 +106,52 @@ impl Segment {
     }
 }
 
-/// Drops every message of a chain, from `head` in its first segment on, and frees the chain. Returns how
-/// many there were.
+/// Frees a chain.
 ///
 /// # Safety
-/// The chain is the caller's, and nothing in it was delivered.
-pub(super) unsafe fn drop_chain(first: NonNull<Segment>, head: NonNull<u8>) -> u64 {
-    let mut dropped = 0;
-    let mut next = Some((first, head));
-    while let Some((segment, begin)) = next {
+/// The chain is the caller's, and everything in it was delivered, dropped or moved away.
+pub(super) unsafe fn free_chain(first: NonNull<Segment>) {
+    let mut next = Some(first);
+    while let Some(segment) = next {
         // SAFETY: by contract.
         unsafe {
-            dropped += drop_envelopes(begin, Segment::used_end(segment));
-            next = NonNull::new(segment.as_ref().next).map(|next| (next, Segment::begin(next)));
+            next = NonNull::new(segment.as_ref().next);
             Segment::free(segment);
         }
     }
-    dropped
 }
 
-/// Drops the messages from `position` to `end`. Returns how many there were.
+/// How many envelopes there are in a chain, from `head` in its first segment on.
 ///
 /// # Safety
-/// They are envelopes that were not delivered, and are not looked at again.
-pub(super) unsafe fn drop_envelopes(mut position: NonNull<u8>, end: NonNull<u8>) -> u64 {
-    let mut dropped = 0;
-    while position < end {
-        // SAFETY: by contract.
-        unsafe { position = position.add(Envelope::ask(position.cast(), Request::Drop)) };
-        dropped += 1;
+/// The chain is the caller's, and nothing in it was delivered.
+pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> u32 {
+    let mut count = 0;
+    let mut next = Some((first, head));
+    while let Some((segment, mut position)) = next {
+        // SAFETY: by contract; measuring changes nothing.
+        unsafe {
+            let end = Segment::used_end(segment);
+            while position < end {
+                position = position.add(Envelope::ask(position.cast(), Request::Measure));
+                count += 1;
+            }
+            next = NonNull::new(segment.as_ref().next).map(|next| (next, Segment::begin(next)));
+        }
     }
-    dropped
+    count
+}
+
+/// Moves the envelopes from `head` on to the beginning of their segment.
+///
+/// # Safety
+/// The segment is the caller's, no longer written to, and nothing from `head` on was delivered.
+pub(super) unsafe fn compact(mut segment: NonNull<Segment>, head: NonNull<u8>) {
+    let begin = Segment::begin(segment);
+    // SAFETY: by contract; envelopes may be moved, for who has them has their messages.
+    unsafe {
+        let bytes = Segment::used_end(segment).as_ptr() as usize - head.as_ptr() as usize;
+        ptr::copy(head.as_ptr(), begin.as_ptr(), bytes);
+        segment.as_mut().used_bytes = bytes;
+    }
 }

@@ -17,8 +17,8 @@ use super::mailbox::bound::{self, WhenFull};
 use super::mailbox::{Inside, Mailbox, directory};
 use super::segment::Segment;
 use super::word::Word;
+use crate::sched;
 use crate::sync::SpinGuard;
-use crate::{sched, stats};
 
 /// Why a message was not sent; it comes back.
 #[derive(PartialEq, Eq)]
@@ -92,18 +92,42 @@ pub(super) fn send<M: Message>(target: Target<M>, message: M) -> Result<(), Send
     }
 }
 
+/// Sends a message if there is nothing else to do for it: for a core's loop, which must run nothing of the application's, such
+/// as the destructor of a message that a bound gives up. The message comes back.
+pub(super) fn send_at_once<M: Message>(target: Target<M>, message: M) -> Result<(), M> {
+    // SAFETY: cells are never unmapped, and their words may be read by anyone.
+    let word = unsafe { target.cell.as_ref() }.word_relaxed();
+    if !word.is_same_actor(target.word) {
+        return Err(message);
+    }
+    sched::charge(1);
+    let packed = envelope::pack(message)?;
+    let mailbox = directory::get(target.word.mailbox());
+    let mut inside = mailbox.inside.lock();
+    match inside.queue.reserve_fast(const { envelope::size_of_envelope::<M>() }) {
+        Some(place) => {
+            // SAFETY: the queue reserved that many bytes, aligned.
+            unsafe { envelope::write(place, target, packed) };
+            count(mailbox, inside);
+            Ok(())
+        }
+        None => {
+            drop(inside);
+            Err(packed.unpack())
+        }
+    }
+}
+
 /// Counts the envelope that was written, and wakes the mailbox's worker if it was the first one.
 #[inline(always)]
 fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
     let before = mailbox.waiting();
     mailbox.set_waiting(before + 1);
     if before == 0 {
-        if stats::timing() {
-            mailbox.note_first();
-        }
+        mailbox.note_first();
         // While the lock is held the mailbox stays open, and so the executor alive.
         // SAFETY: the mailbox is open, for the queue had room; it cannot be closed while the lock is held.
-        unsafe { mailbox.shared() }.notify(mailbox);
+        unsafe { mailbox.shared() }.notify(mailbox, inside.preempt());
     }
     drop(inside);
 }

@@ -1,8 +1,8 @@
 //! Messages that are sent later: timers as messages.
 //!
 //! The message waits in an alarm of the timer wheel, not in the mailbox, and counts as work there. When its
-//! time has come the core whose wheel it is in sends it like any other. It is then handled, or dropped where a
-//! message that cannot be sent is dropped; or it was taken back before: one of these, once.
+//! time has come the core whose wheel it is in sends it like any other. It is then handled, or dropped in a
+//! process of its own; or it was taken back before: one of these, once.
 
 use core::fmt;
 use core::time::Duration;
@@ -12,11 +12,11 @@ use super::behaviour::{Message, Receive};
 use super::recipient::Recipient;
 use super::send::SendError;
 use super::worker::Worker;
+use crate::sched::Later;
 use crate::sync::PreemptGuard;
-use crate::time::Alarm;
 
 /// A message that waits for its moment. Dropping this lets it go on.
-pub struct SendAfter<M>(Alarm<(Recipient<M>, M)>);
+pub struct SendAfter<M>(Later<(Recipient<M>, M)>);
 
 impl<M: Message> SendAfter<M> {
     /// Takes the message back; `None` if it was sent already.
@@ -36,8 +36,13 @@ impl<M: Message> fmt::Debug for SendAfter<M> {
     }
 }
 
-/// The moment has come. Called by a core loop.
-fn send_now<M: Message>((to, message): (Recipient<M>, M)) {
+/// The moment has come. In the core's loop: gives the message back unless there is nothing to do but to send it.
+fn send_now<M: Message>((to, message): (Recipient<M>, M)) -> Result<(), (Recipient<M>, M)> {
+    to.send_at_once(message).map_err(|message| (to, message))
+}
+
+/// The rest, in a process.
+fn send_late<M: Message>((to, message): (Recipient<M>, M)) {
     if let Err(error) = to.send(message) {
         // Nobody waits for the outcome: counted as what arrives at an ended actor is.
         let here = PreemptGuard::new();
@@ -49,12 +54,12 @@ fn send_now<M: Message>((to, message): (Recipient<M>, M)) {
 
 impl<M: Message> Recipient<M> {
     /// Sends a message after `delay`, at least. Should it be impossible then, the message is dropped and
-    /// counted as a dead letter; its destructor runs in the core's own loop, so it must not panic.
+    /// counted as a dead letter, in a process of its own.
     ///
     /// # Errors
     /// [`SendError::OutOfMemory`], with the message.
     pub fn send_after(&self, delay: Duration, message: M) -> Result<SendAfter<M>, SendError<M>> {
-        Alarm::set(delay, (*self, message), send_now)
+        Later::set(delay, (*self, message), send_now, send_late)
             .map(SendAfter)
             .map_err(|(_, (_, message))| SendError::OutOfMemory(message))
     }

@@ -5,18 +5,18 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::poll_fn;
 use core::ptr;
-use core::task::{Poll, Waker};
 
 use super::config::Config;
 use super::live::Live;
 use super::mailbox::Mailbox;
 use super::owner;
+use super::shutdown::Clearing;
 use super::steal::VictimRule;
-use super::table::Table;
+use super::table::{Place, Table};
 use super::worker::Worker;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sched;
-use crate::sync::SpinLock;
+use crate::sync::{PreemptGuard, Waiters};
 
 /// The workers may be given turns already, for anybody may rouse a resident, but must not look at each other yet.
 const STARTING: u8 = 0;
@@ -44,7 +44,9 @@ pub(super) struct Shared {
     phase: AtomicU8,
     /// Workers that have not ended, and suspended behaviours.
     running: AtomicU32,
-    waiting_for_end: SpinLock<Option<Waker>>,
+    waiting_for_end: Waiters,
+    /// How far its end has come, after all have ended.
+    pub clearing: Clearing,
 }
 
 impl Shared {
@@ -66,12 +68,13 @@ impl Shared {
             segment_bytes: config.segment_bytes.max(64),
             victim_rule: config.victim,
             thieves: config.thieves,
-            reductions: config.reductions.max(1),
+            reductions: config.reductions,
             next: AtomicUsize::new(0),
             searching: AtomicU32::new(0),
             phase: AtomicU8::new(STARTING),
             running: AtomicU32::new(worker_count as u32),
-            waiting_for_end: SpinLock::new(None),
+            waiting_for_end: Waiters::new(),
+            clearing: Clearing::new(),
         }
     }
 
@@ -125,27 +128,61 @@ impl Shared {
     /// Mail has come for an empty mailbox, and was counted; or a worker has put it down, and there is mail. While a
     /// worker has it in hand nobody is told: that worker looks when it puts it down.
     #[inline(always)]
-    pub(super) fn notify(&self, mailbox: &Mailbox) {
+    pub(super) fn notify(&self, mailbox: &Mailbox, here: &PreemptGuard) {
         // A full barrier is in here.
         let place = owner::after_first_message(mailbox);
         if mailbox.is_left_to_holder() {
             return;
         }
-        if let Some(worker) = self.workers().get(usize::from(place.worker)) {
+        let Some(worker) = self.workers().get(usize::from(place.worker)) else { return };
+        if worker.is_idle() {
+            self.notify_idle(mailbox, worker, place, here);
+        } else {
+            // It looks through its whole range before it becomes idle, after a barrier that pairs with the one above.
             worker.hint(usize::from(place.offset));
-            worker.wake_if_idle();
         }
     }
 
-    /// A worker begins a batch: if it has more than that and a core is idle, that core comes to steal.
-    #[inline(always)]
-    pub(super) fn call_thief(&self, worker: &Worker) {
-        if sched::some_core_is_idle()
-            && self.victim_rule != VictimRule::None
-            && worker.mailboxes_with_mail() > 0
-        {
-            sched::wake_thief();
+    /// The owner is idle. Its mail stays on this core if a worker here will reach it soon; else the owner is woken.
+    #[inline(never)]
+    fn notify_idle(&self, mailbox: &Mailbox, owner: &Worker, place: Place, here: &PreemptGuard) {
+        if self.is_kept_here(mailbox, owner, here) {
+            return;
         }
+        owner.hint(usize::from(place.offset));
+        owner.wake_if_idle();
+    }
+
+    /// A guest has waited too long for its host: its owner is woken, and finds it in its range.
+    pub(super) fn send_home(&self, mailbox: &Mailbox, host: &Worker) {
+        mailbox.hand_over();
+        let place = owner::after_first_message(mailbox);
+        if let Some(owner) = self.workers().get(usize::from(place.worker)) {
+            owner.note_robbed(host.index);
+            owner.hint(usize::from(place.offset));
+            owner.wake_if_idle();
+        }
+    }
+
+    /// Lets the worker on this core handle the mail of an idle one. Whether it will.
+    #[inline(always)]
+    fn is_kept_here(&self, mailbox: &Mailbox, owner: &Worker, here: &PreemptGuard) -> bool {
+        if mailbox.is_pinned() || self.victim_rule == VictimRule::None {
+            return false;
+        }
+        // A core with a worker is in service, for the worker could run nowhere else.
+        let local = sched::core_here(here).and_then(|core| self.workers().get(core.index()));
+        let Some(local) = local.filter(|local| local.index != owner.index) else { return false };
+        if mailbox.pays() && local.has_other_work() {
+            mailbox.hand_over();
+            return false;
+        }
+        // Else it is in somebody's list already, who will look.
+        if mailbox.guest.claim() {
+            local.invite(mailbox, here);
+            local.wake_if_idle();
+        }
+        true
     }
 
     /// The next movable mailbox, round robin.
@@ -215,24 +252,15 @@ impl Shared {
     pub(super) fn one_ended(&self) {
         // AcqRel: who sees zero sees everything that workers and behaviours did.
         if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let waker = self.waiting_for_end.lock().take();
-            if let Some(waker) = waker {
-                waker.wake();
-            }
+            self.waiting_for_end.tell_all(|| ());
         }
     }
 
     /// Waits until all workers have ended, and all behaviours that were suspended.
     pub(super) async fn all_ended(&self) {
-        poll_fn(|context| {
-            let mut waiting = self.waiting_for_end.lock();
-            // Acquire: pairs with the release in `one_ended`.
-            if self.running.load(Ordering::Acquire) == 0 {
-                return Poll::Ready(());
-            }
-            *waiting = Some(context.waker().clone());
-            Poll::Pending
-        })
-        .await;
+        let mut seat = self.waiting_for_end.seat();
+        // Acquire: pairs with the release in `one_ended`.
+        poll_fn(|context| seat.poll(context.waker(), |_told| self.running.load(Ordering::Acquire) == 0))
+            .await;
     }
 }

@@ -39,6 +39,12 @@ impl<M> Shared<M> {
         }
     }
 
+    /// Where the message lies; for all of it, for it is not made from a reference.
+    pub(crate) fn pointer(&self) -> NonNull<M> {
+        // SAFETY: alive as long as a reference exists.
+        unsafe { NonNull::new_unchecked(&raw mut (*self.counted.as_ptr()).message) }
+    }
+
     fn counted(&self) -> &Counted<M> {
         // SAFETY: alive as long as a reference exists.
         unsafe { self.counted.as_ref() }

@@ -14,6 +14,7 @@ use core::ptr::{self, NonNull};
 use super::cell::CellHeader;
 use super::copy_queue::{CopyQueue, Gulp};
 use super::envelope::{Envelope, Request};
+use super::mailbox::directory;
 use super::segment::{self, Segment};
 use super::word::Word;
 use crate::sync::SpinLock;
@@ -109,21 +110,21 @@ pub(super) fn take_or_reattach(cell: NonNull<CellHeader>, word: Word) -> Next {
     }
     let mut side = sides.swap_remove(index);
     let gulp = side.queue.take_all();
-    // SAFETY: the queue is empty, so this only frees.
-    unsafe { segment::drop_chain(gulp.first, gulp.head) };
+    // SAFETY: the queue is ours now, and empty.
+    unsafe { segment::free_chain(gulp.first) };
     Next::Reattached
 }
 
-/// Removes a detached actor's side queue and drops what is in it. Returns how many messages that were.
-pub(super) fn discard(cell: NonNull<CellHeader>) -> u64 {
+/// Removes the side queue of an actor that has ended, if it was detached: what is in it comes back to the mailbox, and is
+/// dropped there as any other dead letter. Its word says that it has ended, so that nothing is kept here any more.
+pub(super) fn give_up(cell: NonNull<CellHeader>, word: Word) {
     let side = {
         let mut sides = SIDES.lock();
-        let Some(index) = sides.iter().position(|side| side.cell == cell) else { return 0 };
+        let Some(index) = sides.iter().position(|side| side.cell == cell) else { return };
         sides.swap_remove(index)
     };
     let mut queue = side.queue;
     let gulp = queue.take_all();
-    // SAFETY: the queue is ours now, and nothing in it was delivered. Outside the lock, for dropping a message
-    // runs the user's code.
-    unsafe { segment::drop_chain(gulp.first, gulp.head) }
+    // SAFETY: the queue is ours now, and nothing in it was delivered.
+    unsafe { directory::get(word.mailbox()).take_back(gulp) };
 }

@@ -25,8 +25,10 @@ pub enum SpawnError<A> {
     Stopped(A),
     /// The executor has no worker with that number.
     NoSuchWorker(A),
-    /// The storage is not free for a successor: its actor lives, or its storage was freed or taken.
+    /// The storage is not free for a successor: its actor lives, or its storage was freed (as a crash does) or taken.
     NotFree(A),
+    /// As many actors have lived in the storage as can be told apart, which is more than 4000 million: use another.
+    UsedUp(A),
 }
 
 impl<A> SpawnError<A> {
@@ -36,7 +38,8 @@ impl<A> SpawnError<A> {
             Self::OutOfMemory(actor)
             | Self::Stopped(actor)
             | Self::NoSuchWorker(actor)
-            | Self::NotFree(actor) => actor,
+            | Self::NotFree(actor)
+            | Self::UsedUp(actor) => actor,
         }
     }
 }
@@ -54,6 +57,7 @@ impl<A> fmt::Display for SpawnError<A> {
             Self::Stopped(_) => "the executor has stopped: the actor was not spawned",
             Self::NoSuchWorker(_) => "the executor has no worker with that number",
             Self::NotFree(_) => "the storage is not free: its actor lives, or it was given back",
+            Self::UsedUp(_) => "too many actors have lived in the storage: use another",
         })
     }
 }
@@ -120,17 +124,20 @@ pub(super) fn respawn<A: Actor>(
 ) -> Result<Addr<A>, SpawnError<A>> {
     let here = PreemptGuard::new();
     let (cell, word) = (old.cell(), old.word());
-    let Some(destroyed) = word.after_end(Life::Destroyed) else { return Err(SpawnError::NotFree(actor)) };
+    let destroyed = word.after_end(Life::Destroyed);
     let claimed = destroyed.starting();
     // SAFETY: cells are never unmapped.
-    if !unsafe { cell.as_ref() }.claim(destroyed, claimed) {
+    let header = unsafe { cell.as_ref() };
+    if destroyed.is_used_up() && header.word() == destroyed {
+        return Err(SpawnError::UsedUp(actor));
+    }
+    if !header.claim(destroyed, claimed) {
         return Err(SpawnError::NotFree(actor));
     }
     // SAFETY: the cell is of kind `A`, for an address of that type leads here; without a state since it was
     // destroyed, and ours since we claimed it.
     if let Err((OutOfMemory, actor)) = unsafe { cell::fill(cell, actor) } {
-        // SAFETY: cells are never unmapped.
-        unsafe { cell.as_ref() }.set_word(destroyed);
+        header.set_word(destroyed);
         return Err(SpawnError::OutOfMemory(actor));
     }
     match attach(shared, mailbox, cell, claimed, &here) {
@@ -147,7 +154,7 @@ pub(super) fn respawn<A: Actor>(
 /// Moves the state of an actor out of its storage, which ended with [`Outcome::Finished`](super::Outcome).
 pub(super) fn take<A: Actor>(addr: Addr<A>) -> Option<A> {
     let here = PreemptGuard::new();
-    let finished = addr.word().after_end(Life::Finished)?;
+    let finished = addr.word().after_end(Life::Finished);
     let claimed = finished.starting();
     let cell = addr.cell();
     // SAFETY: cells are never unmapped.

@@ -1,7 +1,7 @@
 //! Actors whose storage belongs to the user: a `static`.
 //!
 //! When such an actor ends with [`Outcome::Finished`](super::Outcome) its state stays where it is, until the
-//! user takes it. Ended in any other way the storage is free for the next start.
+//! user takes it. Ended in any other way, also by a crash, the storage is free for the next start.
 
 use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, align_of};
@@ -52,9 +52,20 @@ impl<A: Actor> StaticActor<A> {
     /// Storage without an actor.
     #[expect(clippy::new_without_default, reason = "it is of use in a static only, which needs a constant")]
     pub const fn new() -> Self {
+        Self::at_generation(0)
+    }
+
+    /// As [`Self::new`], as if so many actors had ended here: for a test, which cannot wait for them.
+    #[cfg(feature = "checks")]
+    #[doc(hidden)]
+    pub const fn after_generations(generations: u32) -> Self {
+        Self::at_generation(generations)
+    }
+
+    const fn at_generation(generation: u32) -> Self {
         let () = Self::FITS;
         let link = Link { next: AtomicPtr::new(ptr::null_mut()), listed: AtomicPtr::new(ptr::null_mut()) };
-        Self { link, kind: cell::kind_of::<A>(), cell: Cell::unused_static() }
+        Self { link, kind: cell::kind_of::<A>(), cell: Cell::free_static(generation) }
     }
 
     fn cell(&'static self) -> NonNull<CellHeader> {
@@ -66,7 +77,8 @@ impl<A: Actor> StaticActor<A> {
     /// Starts an actor here, on one of `executor`'s mailboxes.
     ///
     /// # Errors
-    /// [`SpawnError::NotFree`] if one lives here, or the state of one that has finished is still here.
+    /// [`SpawnError::NotFree`] if one lives here, or the state of one that has finished is still here;
+    /// [`SpawnError::UsedUp`] after 2^32 - 1 actors.
     pub fn start(&'static self, executor: &ExecutorHandle, actor: A) -> Result<Addr<A>, SpawnError<A>> {
         let here = PreemptGuard::new();
         let cell = self.cell();
@@ -74,7 +86,13 @@ impl<A: Actor> StaticActor<A> {
         let header = unsafe { cell.as_ref() };
         let free = header.word();
         let claimed = free.starting();
-        if !matches!(free.life(), Some(Life::Free | Life::Destroyed)) || !header.claim(free, claimed) {
+        if !matches!(free.life(), Some(Life::Free | Life::Destroyed)) {
+            return Err(SpawnError::NotFree(actor));
+        }
+        if free.is_used_up() {
+            return Err(SpawnError::UsedUp(actor));
+        }
+        if !header.claim(free, claimed) {
             return Err(SpawnError::NotFree(actor));
         }
         self.list();

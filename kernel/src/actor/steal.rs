@@ -1,7 +1,11 @@
-//! Stealing mailboxes: one victim, one scan, one swap, then back to normal work.
+//! Stealing mailboxes: one search, one swap, then back to normal work.
+//!
+//! A thief goes through the other workers, the best victim by its rule first, scans each one's range once, and takes the
+//! first mailbox that may leave.
 //!
 //! The thief exchanges the pointer in one of its own slots, whose mailbox is empty, for one in the victim's
-//! range whose mailbox has mail and is not being processed. Senders do not notice: they write to mailboxes,
+//! range whose mailbox has mail, is not being processed, and may leave: a fresh lone message is not stolen
+//! (see `worker/surplus.rs`). Senders do not notice: they write to mailboxes,
 //! not to slots. The victim does not notice either, unless it had just read the pointer: then both try to
 //! gulp, and one of them misses.
 //!
@@ -59,17 +63,16 @@ fn search(thief: &Worker) -> bool {
     let here = PreemptGuard::new();
     let statistics = Worker::statistics(&here);
     statistics.mailbox_steal_attempts.bump();
-    let Some(victim) = choose(thief) else {
-        statistics.steal_failures_no_candidate.bump();
-        return false;
-    };
-    let (Some(mine), Some(his)) = (empty_slot(thief), full_slot(thief, victim)) else {
+    let (Some(mine), Some(his)) = (empty_slot(thief), find(thief, clock::now())) else {
         statistics.steal_failures_no_candidate.bump();
         return false;
     };
     let table = &thief.shared.table;
     match double_swap(table.slot(mine), table.slot(his)) {
         SwapOutcome::Swapped { gained, given } => {
+            // SAFETY: mailboxes are never freed.
+            unsafe { gained.as_ref() }.hand_over();
+            thief.note_robbed(usize::from(table.place_of(his).worker));
             hand_over(thief, (gained, mine), (given, his));
             statistics.mailboxes_stolen.bump();
             // SAFETY: mailboxes are never freed.
@@ -119,34 +122,48 @@ fn empty_slot(thief: &Worker) -> Option<usize> {
         .map(|offset| thief.range.first + offset)
 }
 
-/// A slot of the victim's whose mailbox has mail that nobody is handling; one sweep from a random start.
-fn full_slot(thief: &Worker, victim: &Worker) -> Option<usize> {
+/// A slot of the victim's whose mailbox may leave; one sweep from a random start.
+fn full_slot(thief: &Worker, victim: &Worker, now: u64) -> Option<usize> {
     let range = victim.range;
-    let start = thief.random_below(range.slots);
+    let (start, wait) = (thief.random_below(range.slots), victim.mail_wait());
     (0..range.slots).map(|offset| range.first + (start + offset) % range.slots).find(|&slot| {
         // SAFETY: mailboxes are never freed; null while a thief has the slot.
-        unsafe { thief.shared.table.at(slot).as_ref() }.is_some_and(|mailbox| {
-            mailbox.waiting() > 0 && !mailbox.is_being_processed() && !mailbox.is_pinned()
-        })
+        unsafe { thief.shared.table.at(slot).as_ref() }
+            .is_some_and(|mailbox| mailbox.may_be_stolen(now, wait))
     })
 }
 
-fn choose(thief: &Worker) -> Option<&Worker> {
+/// A slot whose mailbox may leave, of the first victim by the rule that has one.
+fn find(thief: &Worker, now: u64) -> Option<usize> {
     let rule = match thief.shared.victim_rule {
         VictimRule::Hybrid if thief.random_below(10) < 7 => VictimRule::Load,
         VictimRule::Hybrid => VictimRule::Random,
         rule => rule,
     };
+    let mut tried = thief.core().mask();
+    while let Some(victim) = choose(thief, rule, tried) {
+        tried |= victim.core().mask();
+        let slot = full_slot(thief, victim, now);
+        if slot.is_some() {
+            return slot;
+        }
+    }
+    None
+}
+
+/// The best victim of those that were not tried, as a mask of their cores.
+fn choose(thief: &Worker, rule: VictimRule, tried: u64) -> Option<&Worker> {
     let workers = thief.shared.workers();
-    let others = || workers.iter().filter(|worker| worker.index != thief.index).map(|worker| &**worker);
+    let left = || workers.iter().map(|worker| &**worker).filter(|worker| tried & worker.core().mask() == 0);
     match rule {
         VictimRule::None => None,
         // Relaxed: a hint.
-        VictimRule::LongestVictim => others().min_by_key(|worker| worker.dry_since.load(Ordering::Relaxed)),
-        VictimRule::Random | VictimRule::Hybrid => others().nth(thief.random_below(workers.len() - 1)),
-        VictimRule::Load => others().max_by_key(|worker| worker.mailboxes_with_mail()),
-        VictimRule::Locality => others()
-            .filter(|worker| worker.mailboxes_with_mail() > 0)
-            .min_by_key(|worker| machine::distance(thief.core(), worker.core())),
+        VictimRule::LongestVictim => left().min_by_key(|worker| worker.dry_since.load(Ordering::Relaxed)),
+        VictimRule::Random | VictimRule::Hybrid => {
+            let count = workers.len() - tried.count_ones() as usize;
+            left().nth(thief.random_below(count))
+        }
+        VictimRule::Load => left().max_by_key(|worker| worker.mailboxes_with_mail()),
+        VictimRule::Locality => left().min_by_key(|worker| machine::distance(thief.core(), worker.core())),
     }
 }

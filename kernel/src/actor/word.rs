@@ -9,20 +9,23 @@
 //!            spawn             detach
 //!      free ──────▶ attached ──────────▶ detached
 //!       ▲            │  │  ▲                │ │
-//!       │ delete,    │  │  └── re-attach ───┘ │ delete, crash, destroy, finish: as from attached
-//!       ├─ crash ────┘  │
-//!       │               ├── destroy ──▶ destroyed ── respawn ──▶ starting ──▶ attached
+//!       │            │  │  └── re-attach ───┘ │ delete, crash, destroy, finish: as from attached
+//!       ├─ delete, ──┘  │
+//!       │  crash        ├── destroy ──▶ destroyed ── respawn ──▶ starting ──▶ attached
 //!       │               └── finish ───▶ finished ─── take ─────▶ starting ──▶ free
-//!       └── the executor stops ── from anywhere but starting
+//!       └── the executor stops ── from anywhere but starting and ending
 //! ```
+//!
+//! Between the end of an actor and *free* or *destroyed* its cell is *ending*, while its state is dropped: that is the
+//! application's code, which may take long, and may crash.
 //!
 //! An address carries the word of its actor as it is while the actor is attached. So one load and one
 //! compare on delivery say that the actor lives, that it is the same actor, and that no suspended behaviour
 //! holds it; everything else is the slow path.
 //!
-//! A cell's generation grows each time its actor ends, and a cell whose generation would wrap is never used
-//! again, so an address never means a later actor. Who finds a cell destroyed or finished claims it by
-//! exchanging the word for *starting*; only one can.
+//! A cell's generation grows each time its actor ends, and stays at the last one: in a cell that has reached it nothing is
+//! started any more, so an address never means a later actor. Who finds a cell destroyed or finished claims it by exchanging the word
+//! for *starting*; only one can.
 
 use crate::actor::mailbox::MailboxIndex;
 
@@ -30,6 +33,8 @@ const LIFE_MASK: u64 = 0x7fff;
 const STATIC: u64 = 0x8000;
 const MAILBOX_SHIFT: u32 = 16;
 const GENERATION_SHIFT: u32 = 32;
+/// No actor is of this generation: a cell that has reached it has had its last.
+const LAST_GENERATION: u64 = u32::MAX as u64;
 
 /// What is in a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +52,8 @@ pub(super) enum Life {
     Finished = 4,
     /// Somebody has claimed the cell.
     Starting = 5,
+    /// The state of an actor that has ended, while it is dropped.
+    Ending = 6,
 }
 
 /// The value of a cell's word.
@@ -55,10 +62,12 @@ pub(super) enum Life {
 pub struct Word(u64);
 
 impl Word {
-    /// A cell of a chunk that was never used, or will never be used again.
+    /// A cell of a chunk that was never used.
     pub(super) const UNUSED: Self = Self(Life::Free as u64);
-    /// A cell that belongs to the user, and was never used.
-    pub(super) const UNUSED_STATIC: Self = Self(Life::Free as u64 | STATIC);
+    /// A cell that belongs to the user, as if so many actors had ended in it; at most the last generation.
+    pub(super) const fn free_static(generation: u32) -> Self {
+        Self((generation as u64) << GENERATION_SHIFT | STATIC | Life::Free as u64)
+    }
 
     pub(super) const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -88,15 +97,22 @@ impl Word {
         self.with_life(Life::Starting)
     }
 
-    /// The cell after the actor has ended; `None` if it must not be used again.
-    pub(super) const fn after_end(self, life: Life) -> Option<Self> {
-        match (self.0 >> GENERATION_SHIFT) + 1 {
-            generation if generation > u32::MAX as u64 => None,
-            generation => {
-                let low = self.0 & (u32::MAX as u64);
-                Some(Self(generation << GENERATION_SHIFT | low).with_life(life))
-            }
-        }
+    /// The cell after the actor has ended, or after the state that it left was taken.
+    pub(super) const fn after_end(self, life: Life) -> Self {
+        let generation = self.0 >> GENERATION_SHIFT;
+        let next = if generation < LAST_GENERATION { generation + 1 } else { LAST_GENERATION };
+        let low = self.0 & (u32::MAX as u64);
+        Self(next << GENERATION_SHIFT | low).with_life(life)
+    }
+
+    /// The cell while the state of its actor is dropped, which has ended.
+    pub(super) const fn ending(self) -> Self {
+        self.with_life(Life::Ending)
+    }
+
+    /// Whether the cell has had its last actor: nothing may be started in it.
+    pub(super) const fn is_used_up(self) -> bool {
+        self.0 >> GENERATION_SHIFT == LAST_GENERATION
     }
 
     /// What is in the cell; `None` if the word was overwritten.
@@ -108,6 +124,7 @@ impl Word {
             3 => Some(Life::Destroyed),
             4 => Some(Life::Finished),
             5 => Some(Life::Starting),
+            6 => Some(Life::Ending),
             _ => None,
         }
     }
@@ -141,7 +158,7 @@ mod tests {
     #[test]
     fn a_later_actor_in_the_same_cell_is_another() {
         let first = Word::UNUSED.spawned(MailboxIndex::from_bits(3));
-        let free = first.after_end(Life::Free).expect("not the last generation");
+        let free = first.after_end(Life::Free);
         let second = free.spawned(MailboxIndex::from_bits(3));
         assert!(first.is_alive() && second.is_alive() && !free.is_alive());
         assert!(!first.is_same_actor(second) && !second.is_same_actor(first));
@@ -151,9 +168,9 @@ mod tests {
 
     #[test]
     fn what_is_left_of_an_actor_is_not_alive() {
-        let actor = Word::UNUSED_STATIC.spawned(MailboxIndex::from_bits(7));
+        let actor = Word::free_static(0).spawned(MailboxIndex::from_bits(7));
         for life in [Life::Free, Life::Destroyed, Life::Finished] {
-            let left = actor.after_end(life).expect("not the last generation");
+            let left = actor.after_end(life);
             assert!(!left.is_alive() && !left.is_same_actor(actor) && left.is_static());
             assert_eq!((left.life(), left.mailbox()), (Some(life), actor.mailbox()));
         }
@@ -161,7 +178,14 @@ mod tests {
 
     #[test]
     fn the_last_generation_is_not_followed_by_the_first() {
-        let last = Word::from_bits(0xffff_ffff << 32).spawned(MailboxIndex::from_bits(0));
-        assert!(last.after_end(Life::Free).is_none());
+        let last = Word::free_static(u32::MAX - 1).spawned(MailboxIndex::from_bits(7));
+        assert!(!last.is_used_up());
+        for life in [Life::Free, Life::Destroyed, Life::Finished] {
+            let left = last.after_end(life);
+            assert!(left.is_used_up() && left.is_static() && !left.is_same_actor(last));
+            assert_eq!((left.life(), left.mailbox()), (Some(life), last.mailbox()));
+            // What a finished actor has left may be taken, and the cell is used up as before.
+            assert_eq!(left.starting().after_end(Life::Free), last.after_end(Life::Free));
+        }
     }
 }

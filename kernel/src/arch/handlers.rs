@@ -6,7 +6,12 @@ use spin::Once;
 
 use super::switch::Frame;
 
-/// What the machine calls. All run with interrupts masked, on the stack of the interrupted code.
+/// What the machine calls. All run with interrupts masked, on the core's own stack for interrupts or for faults, and in
+/// the name of the interrupted stack: its block is the current one.
+#[cfg_attr(
+    not(target_os = "none"),
+    expect(dead_code, reason = "a host core has no interrupts but its timer's")
+)]
 pub struct Handlers {
     /// The core's timer reached its deadline. The timer is already disarmed.
     pub timer: fn(),
@@ -14,14 +19,23 @@ pub struct Handlers {
     pub wake_up: fn(),
     /// A device interrupt, by its interrupt number (SPIs; already acknowledged, ended on return).
     pub device: fn(u32),
-    /// Called last, after the interrupt was ended, with the complete frame of the interrupted code.
+    /// Called last, after the interrupt was ended, with the complete frame of the interrupted code, in its block.
     /// May leave that code suspended by switching to another stack, and then does not return.
     pub interrupt_exit: unsafe fn(*mut Frame),
-    /// [`super::switch::preempt_trap`] was called. Same contract as `interrupt_exit`.
+    /// [`super::switch::preempt_trap`] was called. As `interrupt_exit`, but the frame is on the fault stack.
     pub preempt_trap: unsafe fn(*mut Frame),
-    /// A synchronous fault. Returns when it is not the fault of anything that can be ended alone; the
-    /// machine then prints the registers and stops.
-    pub fault: unsafe fn(&Fault, *mut Frame),
+    /// A synchronous fault. Returns when the code may try again, or when it is not the fault of anything that can be ended
+    /// alone; the machine then prints the registers and stops.
+    pub fault: unsafe fn(&Fault, *mut Frame) -> Verdict,
+}
+
+/// What becomes of the code that faulted, if it did not end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It goes on with the same instruction.
+    Retry,
+    /// The system stops.
+    Stop,
 }
 
 /// What kind of fault stopped the running code, and where.
@@ -35,12 +49,16 @@ pub struct Fault {
     pub address: u64,
     /// The raw syndrome register.
     pub syndrome: u64,
+    /// A stack overflow that did not get beyond the reserve.
+    pub in_reserve: bool,
+    /// The code that faulted ran on its own stack, and was not a handler.
+    pub on_own_stack: bool,
 }
 
 /// Causes of a fault, as far as the kernel tells them apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultReason {
-    /// The stack ran into its guard page.
+    /// The stack ran into its reserve or guard.
     StackOverflow,
     /// A load or store to an address that is not mapped or not permitted.
     DataAbort,

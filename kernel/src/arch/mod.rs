@@ -8,22 +8,27 @@
 //!
 //! Nothing here decides policy. The machine calls upwards only through [`handlers`].
 
-pub mod atomic;
+pub(crate) mod atomic;
 mod core_id;
 #[cfg(feature = "forced-failure")]
-pub mod forced_failure;
-pub mod handlers;
-mod outcomes;
+pub(crate) mod forced_failure;
+pub(crate) mod handlers;
+pub(crate) mod outcomes;
+#[cfg(any(target_os = "none", test))]
+mod page_tables;
+pub(crate) mod stack_layout;
 
 #[cfg(target_os = "none")]
 mod aarch64;
 #[cfg(target_os = "none")]
-pub use aarch64::{barrier, clock, cpu, exceptions, gic, ipi, irq, mmu, percpu, psci, start, switch, timer};
+pub(crate) use aarch64::{
+    barrier, clock, cpu, exceptions, gic, image, ipi, irq, mmu, percpu, psci, start, switch, timer,
+};
 
 #[cfg(not(target_os = "none"))]
 mod host;
 #[cfg(not(target_os = "none"))]
-pub use host::{barrier, clock, cpu, ipi, irq, percpu, switch, timer};
+pub(crate) use host::{barrier, clock, cpu, ipi, irq, percpu, switch, timer};
 
 // The lock-free primitives: the assembly wherever the machine is an Arm one, unless the feature `portable`
 // asks otherwise or a checker runs, which cannot see into assembly.
@@ -37,7 +42,7 @@ mod portable;
     shuttle,
     miri
 ))]
-pub use portable::{deque_ops, swap};
+pub(crate) use portable::{deque_ops, swap};
 
 #[cfg(not(any(
     not(target_arch = "aarch64"),
@@ -48,7 +53,7 @@ pub use portable::{deque_ops, swap};
     miri
 )))]
 #[path = "aarch64/deque_ops.rs"]
-pub mod deque_ops;
+pub(crate) mod deque_ops;
 #[cfg(not(any(
     not(target_arch = "aarch64"),
     feature = "portable",
@@ -58,7 +63,7 @@ pub mod deque_ops;
     miri
 )))]
 #[path = "aarch64/swap.rs"]
-pub mod swap;
+pub(crate) mod swap;
 
 pub use core_id::{CoreId, MAX_CORES};
-pub use outcomes::{Full, Steal, SwapOutcome};
+pub(crate) use outcomes::{Full, Steal, SwapOutcome};

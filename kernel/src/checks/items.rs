@@ -21,7 +21,7 @@ unsafe impl Sync for Item {}
 
 // SAFETY: always the same field, which only the lists write.
 unsafe impl Linked for Item {
-    fn link(&self) -> &AtomicPtr<Self> {
+    unsafe fn link(&self) -> &AtomicPtr<Self> {
         &self.link
     }
 }

@@ -48,11 +48,11 @@ pub fn all() -> Vec<&'static Check> {
 }
 
 /// A small pseudo-random generator (xorshift64*, Vigna 2016): checks must not depend on a library.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// A sequence of its own for each core.
-    fn new(seed: u64, core: usize) -> Self {
+    pub(crate) fn new(seed: u64, core: usize) -> Self {
         let mixed =
             (seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_add((core as u64).wrapping_mul(0xd134_2543_de82_ef95));
         Self(mixed | 1)
@@ -65,7 +65,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 }

@@ -14,7 +14,10 @@ use crate::arch::atomic::{AtomicPtr, Ordering};
 /// it while the item is in one of them.
 pub unsafe trait Linked: Sized {
     /// The link. What it holds outside a list has no meaning.
-    fn link(&self) -> &AtomicPtr<Self>;
+    ///
+    /// # Safety
+    /// The caller is one of the lists of this module, and the item is the list's.
+    unsafe fn link(&self) -> &AtomicPtr<Self>;
 }
 
 /// The item after `item`, in whatever list it is in.
@@ -24,7 +27,7 @@ pub unsafe trait Linked: Sized {
 #[inline(always)]
 pub(super) unsafe fn next<T: Linked>(item: NonNull<T>) -> *mut T {
     // SAFETY: the caller's promise. Relaxed: the list was handed over with acquire, or under a lock.
-    unsafe { item.as_ref() }.link().load(Ordering::Relaxed)
+    unsafe { item.as_ref().link() }.load(Ordering::Relaxed)
 }
 
 /// Makes `next` the item after `item`.
@@ -34,7 +37,7 @@ pub(super) unsafe fn next<T: Linked>(item: NonNull<T>) -> *mut T {
 #[inline(always)]
 pub(super) unsafe fn set_next<T: Linked>(item: NonNull<T>, next: *mut T) {
     // SAFETY: the caller's promise. Relaxed: whoever hands the list over releases it.
-    unsafe { item.as_ref() }.link().store(next, Ordering::Relaxed);
+    unsafe { item.as_ref().link() }.store(next, Ordering::Relaxed);
 }
 
 /// Items in order, oldest first, that belong to whoever holds the chain.

@@ -12,7 +12,6 @@ mod linked;
 mod overflow;
 mod work_stealing;
 
-pub use crate::arch::{Full, Steal};
 pub use inbox::Inbox;
 pub use linked::{Chain, Linked};
 pub use overflow::Overflow;

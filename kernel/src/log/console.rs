@@ -22,11 +22,38 @@ pub fn register(sink: &'static dyn Sink) {
     SINK.call_once(|| sink);
 }
 
-struct Raw;
+/// Bytes of the longest piece of text that is never mixed with what another core writes.
+const PIECE_BYTES: usize = 1024;
 
-impl Write for Raw {
+/// Text that is being formatted. The line is held only while a full buffer is written, never while the application's own
+/// `Display` runs: that may write lines itself, and may fail.
+struct Piece {
+    bytes: [u8; PIECE_BYTES],
+    used: usize,
+}
+
+impl Piece {
+    fn flush(&mut self) {
+        bytes(&[&self.bytes[..self.used]]);
+        self.used = 0;
+    }
+
+    fn push(&mut self, mut text: &[u8]) {
+        while !text.is_empty() {
+            if self.used == PIECE_BYTES {
+                self.flush();
+            }
+            let count = text.len().min(PIECE_BYTES - self.used);
+            self.bytes[self.used..self.used + count].copy_from_slice(&text[..count]);
+            self.used += count;
+            text = &text[count..];
+        }
+    }
+}
+
+impl Write for Piece {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        write_now(text.as_bytes());
+        self.push(text.as_bytes());
         Ok(())
     }
 }
@@ -45,12 +72,14 @@ fn write_now(bytes: &[u8]) {
     }
 }
 
-/// Writes one line of text; lines of several cores do not mix.
+/// Writes one line of text. Lines of several cores do not mix, up to [`PIECE_BYTES`]; a longer one is written in pieces of
+/// that length.
 pub fn line(arguments: fmt::Arguments<'_>) {
-    let _line = hold();
-    // The sink does not fail.
-    let _ = Raw.write_fmt(arguments);
-    write_now(b"\n");
+    let mut piece = Piece { bytes: [0; PIECE_BYTES], used: 0 };
+    // A `Display` that gives up has said what it had to say.
+    let _ = piece.write_fmt(arguments);
+    piece.push(b"\n");
+    piece.flush();
 }
 
 /// Writes bytes as they are, in one piece.
@@ -76,6 +105,6 @@ pub fn enter_panic() {
 #[macro_export]
 macro_rules! text {
     ($($arguments:tt)*) => {
-        $crate::log::console::line(format_args!($($arguments)*))
+        $crate::log::line(format_args!($($arguments)*))
     };
 }

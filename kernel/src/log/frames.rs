@@ -1,47 +1,146 @@
-//! The defmt transport: log frames, each encoded into its core's buffer and written in one piece.
+//! The defmt transport: log frames, each encoded into a buffer and written in one piece.
 //!
-//! Preemption is off and interrupts are masked from a frame's first byte to its last, so a core has one
-//! frame at a time and its buffer needs no lock. A frame that is longer than the buffer is dropped whole
-//! and said to be: half a frame would be decoded as nonsense.
+//! Between a frame's first byte and its last the application's `Format` runs, which may take long, and may crash: nothing is
+//! masked or locked meanwhile. A frame belongs to the stack that it is made on, wherever that goes: it has one of a few
+//! buffers for that time, and a crash gives that back. With all of them in use, by frames that were preempted, a frame is
+//! dropped; so is one that is begun within another, and one that is longer than the buffer: half a frame would be decoded as
+//! nonsense. How many were dropped is said with the next one.
 
 use core::cell::UnsafeCell;
 
 use defmt::Encoder;
 
 use super::console;
-use crate::arch::{MAX_CORES, clock, irq, percpu};
+use crate::arch::atomic::{AtomicU32, AtomicUsize, Ordering};
+use crate::arch::{MAX_CORES, clock, percpu};
+use crate::sync::PreemptGuard;
 
 /// Bytes of the longest frame.
 const FRAME_BYTES: usize = 512;
+/// Frames that can be made at a time: one on each core, and as many that were preempted.
+const SLOTS: usize = 2 * MAX_CORES;
+/// No stack's.
+const FREE: usize = 0;
 
 struct Buffer {
     bytes: [u8; FRAME_BYTES],
     length: usize,
     encoder: Encoder,
     too_long: bool,
-    /// The interrupt mask to restore when the frame is complete.
-    mask: u64,
+    /// Frames that were begun within this one, and are dropped.
+    within: u32,
 }
 
-struct Slot(UnsafeCell<Buffer>);
+struct Slot {
+    /// Whose frame is made here: the address of a stack's block.
+    owner: AtomicUsize,
+    buffer: UnsafeCell<Buffer>,
+}
 
-// SAFETY: a slot is used by its core alone, with preemption off and interrupts masked.
+// SAFETY: a buffer is used by the code on the stack that owns the slot, which is one piece of code at a time.
 unsafe impl Sync for Slot {}
 
-static SLOTS: [Slot; MAX_CORES] = [const {
-    Slot(UnsafeCell::new(Buffer {
-        bytes: [0; FRAME_BYTES],
-        length: 0,
-        encoder: Encoder::new(),
-        too_long: false,
-        mask: 0,
-    }))
-}; MAX_CORES];
+static FRAMES: [Slot; SLOTS] = [const {
+    Slot {
+        owner: AtomicUsize::new(FREE),
+        buffer: UnsafeCell::new(Buffer {
+            bytes: [0; FRAME_BYTES],
+            length: 0,
+            encoder: Encoder::new(),
+            too_long: false,
+            within: 0,
+        }),
+    }
+}; SLOTS];
 
-fn with_own<R>(body: impl FnOnce(&mut Buffer) -> R) -> R {
-    // SAFETY: the caller has interrupts masked (see `acquire`), so this code stays on its core and is not
-    // re-entered.
-    body(unsafe { &mut *SLOTS[percpu::core_number()].0.get() })
+/// Frames that were dropped and not said to be.
+static DROPPED: AtomicU32 = AtomicU32::new(0);
+
+/// The stack that the caller runs on.
+fn this_stack() -> usize {
+    percpu::stack_block() as usize
+}
+
+/// All slots, first the one that the stack would take.
+fn slots_for(stack: usize) -> impl Iterator<Item = &'static Slot> {
+    // Stacks lie so far apart.
+    let first = stack / crate::arch::stack_layout::SLOT_BYTES;
+    (0..SLOTS).map(move |offset| &FRAMES[(first + offset) % SLOTS])
+}
+
+/// What the stack has, if it makes a frame.
+fn own(stack: usize) -> Option<&'static Slot> {
+    // Relaxed: written by this stack's own code.
+    slots_for(stack).find(|slot| slot.owner.load(Ordering::Relaxed) == stack)
+}
+
+/// Uses the buffer of the frame that is made on this stack; nothing if that was dropped, or is one within another.
+fn with_own<R>(body: impl FnOnce(&mut Buffer) -> R) -> Option<R> {
+    let slot = own(this_stack())?;
+    // SAFETY: the slot is this stack's, whose code is here, and in no other use of it: what `body` calls makes no frame.
+    Some(body(unsafe { &mut *slot.buffer.get() }))
+}
+
+/// The code on the stack with this block has crashed: the frame that it was making, if any, is dropped.
+pub(crate) fn dropped_with(stack: *const ()) {
+    if let Some(slot) = own(stack as usize) {
+        // Release: pairs with the acquire in `begin`.
+        slot.owner.store(FREE, Ordering::Release);
+    }
+}
+
+/// Begins a frame on this stack.
+fn begin() {
+    let stack = this_stack();
+    if with_own(|buffer| buffer.within += 1).is_some() {
+        return;
+    }
+    // Acquire: pairs with the release of the last owner.
+    let take =
+        |slot: &&Slot| slot.owner.compare_exchange(FREE, stack, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    if slots_for(stack).find(take).is_none() {
+        // Relaxed: a count.
+        DROPPED.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    with_own(|buffer| {
+        buffer.length = 0;
+        buffer.too_long = false;
+        buffer.within = 0;
+        buffer.encode(|encoder, push| encoder.start_frame(push));
+    });
+}
+
+/// Ends the frame on this stack, and writes it.
+fn end() {
+    let Some(slot) = own(this_stack()) else { return };
+    let ended = with_own(|buffer| {
+        if buffer.within > 0 {
+            buffer.within -= 1;
+            // Relaxed: a count.
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        buffer.encode(|encoder, push| encoder.end_frame(push));
+        if buffer.too_long {
+            console::bytes(&[b"a log frame was too long and was dropped\n"]);
+        } else {
+            let frame = &buffer.bytes[..buffer.length];
+            // The encoder puts delimiters around the frame; the line's format has its own.
+            let frame = frame.strip_prefix(&[0]).unwrap_or(frame);
+            let frame = frame.strip_suffix(&[0]).unwrap_or(frame);
+            console::bytes(&[&[0, 1], frame, &[0]]);
+        }
+        true
+    });
+    if ended == Some(true) {
+        // Release: pairs with the acquire in `begin`.
+        slot.owner.store(FREE, Ordering::Release);
+        match DROPPED.swap(0, Ordering::Relaxed) {
+            0 => {}
+            dropped => console::line(format_args!("{dropped} log frames were dropped")),
+        }
+    }
 }
 
 impl Buffer {
@@ -54,57 +153,44 @@ impl Buffer {
             None => self.too_long = true,
         }
     }
+
+    /// Lets the encoder write into the buffer.
+    fn encode(&mut self, what: impl FnOnce(&mut Encoder, &mut dyn FnMut(&[u8]))) {
+        let mut encoder = core::mem::replace(&mut self.encoder, Encoder::new());
+        what(&mut encoder, &mut |bytes| self.push(bytes));
+        self.encoder = encoder;
+    }
 }
 
 #[defmt::global_logger]
 struct Logger;
 
-// SAFETY: `acquire` masks interrupts until `release`, so calls nest properly and stay on one core; the
-// buffer between them is that core's own.
+// SAFETY: what is written between `acquire` and `release` goes to a buffer that belongs to the stack on which both are called;
+// a frame that is begun before the last one on that stack has ended is dropped.
 unsafe impl defmt::Logger for Logger {
     fn acquire() {
-        let mask = irq::mask();
-        with_own(|buffer| {
-            buffer.mask = mask;
-            buffer.length = 0;
-            buffer.too_long = false;
-            let mut encoder = core::mem::replace(&mut buffer.encoder, Encoder::new());
-            encoder.start_frame(|bytes| buffer.push(bytes));
-            buffer.encoder = encoder;
-        });
+        begin();
     }
 
     unsafe fn flush() {}
 
     unsafe fn release() {
-        let mask = with_own(|buffer| {
-            let mut encoder = core::mem::replace(&mut buffer.encoder, Encoder::new());
-            encoder.end_frame(|bytes| buffer.push(bytes));
-            if buffer.too_long {
-                console::bytes(&[b"a log frame was too long and was dropped\n"]);
-            } else {
-                let frame = &buffer.bytes[..buffer.length];
-                // The encoder puts delimiters around the frame; the line's format has its own.
-                let frame = frame.strip_prefix(&[0]).unwrap_or(frame);
-                let frame = frame.strip_suffix(&[0]).unwrap_or(frame);
-                console::bytes(&[&[0, 1], frame, &[0]]);
-            }
-            buffer.mask
-        });
-        irq::restore(mask);
+        end();
     }
 
     unsafe fn write(bytes: &[u8]) {
         with_own(|buffer| {
-            let mut encoder = core::mem::replace(&mut buffer.encoder, Encoder::new());
-            encoder.write(bytes, |bytes| buffer.push(bytes));
-            buffer.encoder = encoder;
+            if buffer.within == 0 {
+                buffer.encode(|encoder, push| encoder.write(bytes, push));
+            }
         });
     }
 }
 
-defmt::timestamp!(
-    "{=u64:us} c{=u8}",
-    clock::now() / (clock::frequency() / 1_000_000).max(1),
+/// The core that the caller is on; a moment later it may be another.
+fn core_number() -> u8 {
+    let _here = PreemptGuard::new();
     percpu::core_number() as u8
-);
+}
+
+defmt::timestamp!("{=u64:us} c{=u8}", clock::now() / (clock::frequency() / 1_000_000).max(1), core_number());

@@ -2,7 +2,10 @@
 //!
 //! Both go over one line; `docs/architecture.md`, "What a kernel prints", has the format.
 
-pub mod console;
-mod frames;
+pub(crate) mod console;
+pub(crate) mod frames;
+
+#[doc(hidden)]
+pub use console::line;
 
 pub use crate::text;

@@ -3,6 +3,7 @@
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
 use core::fmt;
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 /// The heap has no room for it.
@@ -16,6 +17,17 @@ impl fmt::Display for OutOfMemory {
 }
 
 impl core::error::Error for OutOfMemory {}
+
+/// Boxes what `make` makes, which has memory by then. For what is too large to be moved about on a stack.
+///
+/// # Errors
+/// When memory is used up; `make` was not called.
+pub fn try_box_with<T>(make: impl FnOnce() -> T) -> Result<Box<T>, OutOfMemory> {
+    let mut place = try_box(MaybeUninit::<T>::uninit()).map_err(|(error, _)| error)?;
+    place.write(make());
+    // SAFETY: written by the line above.
+    Ok(unsafe { place.assume_init() })
+}
 
 /// Boxes a value, or gives it back.
 pub fn try_box<T>(value: T) -> Result<Box<T>, (OutOfMemory, T)> {

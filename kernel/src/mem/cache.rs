@@ -6,84 +6,20 @@
 //! from the depot. Freeing goes the other way. So a core that allocates and frees around any point visits the
 //! depot, which has a lock, at most once in a batch, and every step takes constant time.
 //!
-//! What was cut into small blocks stays small blocks. Blocks in one core's cache are not to be had by another;
-//! those are at most two batches for each class.
+//! Blocks in one core's cache are not to be had by another; those are at most two batches for each class. When memory
+//! is short, a core gives its own back, and those of the cores that sleep ([`Keeper`]). It notes that memory was short, and
+//! every other core gives its own back, a class at a time, as often as it goes to the depot and between turns.
 
 use core::cell::{Cell, UnsafeCell};
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 
+use super::block::List;
+use super::depot::{Depot, Source};
+use super::keeper::Keeper;
 use super::size_class::SizeClass;
 use crate::arch::MAX_CORES;
-use crate::arch::atomic::{AtomicU64, Ordering};
-use crate::sync::{PreemptGuard, SpinLock};
-
-/// A free block: it holds the links. The smallest class has room for two.
-struct Block {
-    next: *mut Block,
-    /// In the first block of a batch that is in the depot: the next batch.
-    next_batch: *mut Block,
-}
-
-/// A list of free blocks of one class.
-#[derive(Clone, Copy)]
-struct List {
-    head: *mut Block,
-    count: usize,
-}
-
-impl List {
-    const EMPTY: Self = Self { head: ptr::null_mut(), count: 0 };
-
-    #[inline(always)]
-    fn pop(&mut self) -> Option<NonNull<u8>> {
-        let block = NonNull::new(self.head)?;
-        // SAFETY: blocks on a list are free, so their first words are the list's.
-        self.head = unsafe { block.as_ref() }.next;
-        self.count -= 1;
-        Some(block.cast())
-    }
-
-    /// # Safety
-    /// `block` is a free block of the list's class, aligned to 16 bytes, and nobody else's.
-    #[inline(always)]
-    unsafe fn push(&mut self, block: NonNull<u8>) {
-        let block = block.cast::<Block>();
-        // SAFETY: by contract; the smallest block has room for the links.
-        unsafe { block.write(Block { next: self.head, next_batch: ptr::null_mut() }) };
-        self.head = block.as_ptr();
-        self.count += 1;
-    }
-}
-
-/// What all cores share of one class.
-struct Depot {
-    /// Batches, linked through their first blocks.
-    batches: *mut Block,
-    /// Single blocks: what was allocated or freed where no core's cache could be used.
-    loose: List,
-}
-
-// SAFETY: free blocks may be used from any core.
-unsafe impl Send for Depot {}
-
-impl Depot {
-    const EMPTY: Self = Self { batches: ptr::null_mut(), loose: List::EMPTY };
-
-    /// # Safety
-    /// `list` is a batch of the depot's class.
-    unsafe fn put(&mut self, list: List) {
-        // SAFETY: a batch is not empty, and its blocks are free.
-        unsafe { (*list.head).next_batch = self.batches };
-        self.batches = list.head;
-    }
-
-    fn take(&mut self, class: SizeClass) -> Option<List> {
-        let head = NonNull::new(self.batches)?;
-        // SAFETY: batches in the depot are free blocks.
-        self.batches = unsafe { head.as_ref() }.next_batch;
-        Some(List { head: head.as_ptr(), count: class.batch() })
-    }
-}
+use crate::arch::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::PreemptGuard;
 
 /// One core's lists of one class.
 struct Magazines {
@@ -96,14 +32,25 @@ struct Magazines {
 #[repr(align(128))]
 struct CoreCache {
     classes: UnsafeCell<[Magazines; SizeClass::COUNT]>,
+    /// Whose `classes` and `answer` are.
+    keeper: Keeper,
+    answer: UnsafeCell<Answer>,
     /// Bytes handed out here less bytes taken back here, modulo 2^64: what is handed out on one core may be
     /// given back on another.
     in_use: AtomicU64,
     allocations: AtomicU64,
 }
 
-// SAFETY: `classes` is used by its core only, with preemption disabled and never from an interrupt handler
-// that did not interrupt preemptible code.
+/// How far a core has come in giving back what it keeps.
+struct Answer {
+    /// The shortage that it has answered, or does.
+    shortage: u32,
+    /// The classes before this are done.
+    next: usize,
+}
+
+// SAFETY: `classes` and `answer` are used by whoever has the keeper's lock: by its core, with preemption disabled and never
+// from an interrupt handler that did not interrupt preemptible code, or while that sleeps by one other.
 unsafe impl Sync for CoreCache {}
 
 impl CoreCache {
@@ -113,6 +60,8 @@ impl CoreCache {
                 [const { Magazines { current: Cell::new(List::EMPTY), spare: Cell::new(List::EMPTY) } };
                     SizeClass::COUNT],
             ),
+            keeper: Keeper::new(),
+            answer: UnsafeCell::new(Answer { shortage: 0, next: SizeClass::COUNT }),
             in_use: AtomicU64::new(0),
             allocations: AtomicU64::new(0),
         }
@@ -129,7 +78,9 @@ impl CoreCache {
 /// The caches of all cores.
 pub(super) struct Caches {
     cores: [CoreCache; MAX_CORES],
-    depots: [SpinLock<Depot>; SizeClass::COUNT],
+    depots: [Depot; SizeClass::COUNT],
+    /// How often memory was short.
+    shortages: AtomicU32,
     /// As in [`CoreCache`], for callers that are on no core yet.
     elsewhere_in_use: AtomicU64,
     elsewhere_allocations: AtomicU64,
@@ -139,13 +90,22 @@ impl Caches {
     pub(super) const fn new() -> Self {
         Self {
             cores: [const { CoreCache::empty() }; MAX_CORES],
-            depots: [const { SpinLock::new(Depot::EMPTY) }; SizeClass::COUNT],
+            depots: {
+                let mut depots = [const { Depot::new(SizeClass::ALL[0]) }; SizeClass::COUNT];
+                let mut index = 0;
+                while index < SizeClass::COUNT {
+                    depots[index] = Depot::new(SizeClass::ALL[index]);
+                    index += 1;
+                }
+                depots
+            },
+            shortages: AtomicU32::new(0),
             elsewhere_in_use: AtomicU64::new(0),
             elsewhere_allocations: AtomicU64::new(0),
         }
     }
 
-    /// A block of the class, or `None` without memory. `more` gives memory of a layout; it may take a lock.
+    /// A block of the class, or `None` without memory.
     /// `core` is the number of the core that runs this, or `None` if its scheduler does not run yet.
     #[inline(always)]
     pub(super) fn allocate(
@@ -153,10 +113,10 @@ impl Caches {
         class: SizeClass,
         core: Option<usize>,
         _here: &PreemptGuard,
-        more: impl FnMut(core::alloc::Layout) -> Option<NonNull<u8>>,
+        source: &impl Source,
     ) -> Option<NonNull<u8>> {
         let Some(cache) = core.and_then(|core| self.cores.get(core)) else {
-            return self.allocate_elsewhere(class, more);
+            return self.allocate_elsewhere(class, source);
         };
         // SAFETY: the caller is on this core, and preemption is disabled.
         let magazines = unsafe { &(*cache.classes.get())[class.index()] };
@@ -164,7 +124,7 @@ impl Caches {
         let block = match list.pop() {
             Some(block) => block,
             None => {
-                list = self.refill(class, magazines, more)?;
+                list = self.refill(class, cache, magazines, source)?;
                 list.pop()?
             }
         };
@@ -184,13 +144,12 @@ impl Caches {
         class: SizeClass,
         core: Option<usize>,
         _here: &PreemptGuard,
+        source: &impl Source,
     ) {
         let bytes = (class.block_bytes() as u64).wrapping_neg();
         let Some(cache) = core.and_then(|core| self.cores.get(core)) else {
             // SAFETY: by contract.
-            unsafe { self.depots[class.index()].lock().loose.push(block) };
-            // Relaxed: a statistic.
-            self.elsewhere_in_use.fetch_add(bytes, Ordering::Relaxed);
+            unsafe { self.free_elsewhere(block, class, source) };
             return;
         };
         // SAFETY: as in `allocate`.
@@ -198,11 +157,12 @@ impl Caches {
         let mut list = magazines.current.get();
         if list.count == class.batch() {
             let spare = magazines.spare.replace(list);
-            if spare.count != 0 {
-                // SAFETY: a spare list that is not empty is a batch of the class.
-                unsafe { self.depots[class.index()].lock().put(spare) };
-            }
             list = List::EMPTY;
+            magazines.current.set(list);
+            if spare.count != 0 {
+                // SAFETY: a spare list that is not empty is a batch of the class; the caller is the cache's core.
+                unsafe { self.spill(class, cache, spare, source) };
+            }
         }
         // SAFETY: by contract.
         unsafe { list.push(block) };
@@ -215,57 +175,189 @@ impl Caches {
     fn refill(
         &self,
         class: SizeClass,
+        cache: &CoreCache,
         magazines: &Magazines,
-        mut more: impl FnMut(core::alloc::Layout) -> Option<NonNull<u8>>,
+        source: &impl Source,
     ) -> Option<List> {
         let spare = magazines.spare.replace(List::EMPTY);
         if spare.count != 0 {
             return Some(spare);
         }
-        let mut depot = self.depots[class.index()].lock();
-        if let Some(batch) = depot.take(class) {
-            return Some(batch);
+        // SAFETY: the caller is the cache's core; both lists of this class are empty.
+        unsafe { self.answer(cache, source) };
+        let list = self.depots[class.index()].take(class.batch(), source);
+        (list.count != 0).then_some(list)
+    }
+
+    /// # Safety
+    /// `list` is a batch of free blocks of the class, and nobody else's; the caller is the cache's core.
+    #[cold]
+    #[inline(never)]
+    unsafe fn spill(&self, class: SizeClass, cache: &CoreCache, list: List, source: &impl Source) {
+        // SAFETY: by contract.
+        unsafe {
+            self.depots[class.index()].put(list, source);
+            self.answer(cache, source);
         }
-        if depot.loose.count != 0 {
-            let block = depot.loose.pop();
-            drop(depot);
-            let mut list = List::EMPTY;
-            if let Some(block) = block {
-                // SAFETY: it was on a list of the class, and is nobody else's now.
-                unsafe { list.push(block) };
-            }
-            return Some(list);
-        }
-        drop(depot);
-        let mut list = List::EMPTY;
-        if let Some(memory) = more(class.batch_layout()) {
-            for index in (0..class.batch()).rev() {
-                // SAFETY: the layout has room for so many blocks one behind the other, and its alignment
-                // makes every block aligned.
-                unsafe { list.push(memory.add(index * class.block_bytes())) };
-            }
-        } else {
-            // Memory is short: what there is.
-            let block = more(class.block_layout())?;
-            // SAFETY: as above, for one.
-            unsafe { list.push(block) };
-        }
-        Some(list)
     }
 
     #[cold]
     #[inline(never)]
-    fn allocate_elsewhere(
-        &self,
-        class: SizeClass,
-        mut more: impl FnMut(core::alloc::Layout) -> Option<NonNull<u8>>,
-    ) -> Option<NonNull<u8>> {
-        let loose = self.depots[class.index()].lock().loose.pop();
-        let block = loose.or_else(|| more(class.block_layout()))?;
+    fn allocate_elsewhere(&self, class: SizeClass, source: &impl Source) -> Option<NonNull<u8>> {
+        let block = self.depots[class.index()].take(1, source).pop()?;
+        self.count_elsewhere(class);
+        Some(block)
+    }
+
+    /// A block that is not cut from a span, for when there is no room for a span.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn allocate_alone(&self, class: SizeClass, source: &impl Source) -> Option<NonNull<u8>> {
+        let block = source.take_alone(class)?;
+        self.count_elsewhere(class);
+        Some(block)
+    }
+
+    fn count_elsewhere(&self, class: SizeClass) {
         // Relaxed: statistics.
         self.elsewhere_in_use.fetch_add(class.block_bytes() as u64, Ordering::Relaxed);
         self.elsewhere_allocations.fetch_add(1, Ordering::Relaxed);
-        Some(block)
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn free_elsewhere(&self, block: NonNull<u8>, class: SizeClass, source: &impl Source) {
+        let mut list = List::EMPTY;
+        // SAFETY: by the contract of `free`.
+        unsafe {
+            list.push(block);
+            self.depots[class.index()].put_apart(list, source);
+        }
+        // Relaxed: a statistic.
+        self.elsewhere_in_use.fetch_add((class.block_bytes() as u64).wrapping_neg(), Ordering::Relaxed);
+    }
+
+    /// Gives what this core keeps of a class back to the spans.
+    pub(super) fn empty_core(
+        &self,
+        class: SizeClass,
+        core: Option<usize>,
+        _here: &PreemptGuard,
+        source: &impl Source,
+    ) {
+        let Some(cache) = core.and_then(|core| self.cores.get(core)) else { return };
+        // SAFETY: the caller is on this core, and preemption is disabled.
+        unsafe { self.empty(class, cache, source) };
+    }
+
+    /// Gives what a sleeping core keeps of a class back to the spans. Nothing if it is awake.
+    pub(super) fn empty_sleeper(
+        &self,
+        class: SizeClass,
+        core: usize,
+        here: &PreemptGuard,
+        source: &impl Source,
+    ) {
+        if let Some(cache) = self.cores.get(core)
+            && cache.keeper.try_take(here)
+        {
+            // SAFETY: the keeper's lock is ours until the second call.
+            unsafe {
+                self.empty(class, cache, source);
+                cache.keeper.let_go();
+            }
+        }
+    }
+
+    /// # Safety
+    /// The caller has the cache.
+    unsafe fn empty(&self, class: SizeClass, cache: &CoreCache, source: &impl Source) {
+        // SAFETY: by contract.
+        let magazines = unsafe { &(*cache.classes.get())[class.index()] };
+        for list in [&magazines.current, &magazines.spare] {
+            // SAFETY: a core's lists hold free blocks of the class.
+            unsafe { self.depots[class.index()].put_apart(list.replace(List::EMPTY), source) };
+        }
+    }
+
+    /// Memory is short: who is awake gives back what it keeps.
+    pub(super) fn note_shortage(&self) {
+        // Relaxed: it asks, and orders nothing.
+        self.shortages.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Gives one class back if memory was short since this core has given back all. Whether there is more to give.
+    ///
+    /// # Safety
+    /// The caller has the cache.
+    unsafe fn answer(&self, cache: &CoreCache, source: &impl Source) -> bool {
+        // Relaxed: as in `note_shortage`.
+        let shortage = self.shortages.load(Ordering::Relaxed);
+        // SAFETY: by contract; nothing below comes here again.
+        let answer = unsafe { &mut *cache.answer.get() };
+        if answer.next >= SizeClass::COUNT {
+            if answer.shortage == shortage {
+                return false;
+            }
+            *answer = Answer { shortage, next: 0 };
+        }
+        let class = SizeClass::ALL[answer.next];
+        answer.next += 1;
+        // SAFETY: by contract.
+        unsafe { self.empty(class, cache, source) };
+        answer.next < SizeClass::COUNT
+    }
+
+    /// For a core between two turns: as for [`Self::note_shortage`]. Whether there is more to give.
+    pub(super) fn answer_shortage(
+        &self,
+        core: Option<usize>,
+        _here: &PreemptGuard,
+        source: &impl Source,
+    ) -> bool {
+        // SAFETY: the caller is on this core, and preemption is disabled.
+        core.and_then(|core| self.cores.get(core)).is_some_and(|cache| unsafe { self.answer(cache, source) })
+    }
+
+    /// This core does without its cache until [`Self::take_back`].
+    ///
+    /// # Safety
+    /// The caller is the core and neither allocates nor frees meanwhile, nor does an interrupt handler.
+    pub(super) unsafe fn let_go(&self, core: Option<usize>) {
+        if let Some(cache) = core.and_then(|core| self.cores.get(core)) {
+            // SAFETY: by contract; a core has its cache whenever it does not sleep.
+            unsafe { cache.keeper.let_go() };
+        }
+    }
+
+    /// This core has its cache again.
+    pub(super) fn take_back(&self, core: Option<usize>, here: &PreemptGuard) {
+        if let Some(cache) = core.and_then(|core| self.cores.get(core)) {
+            cache.keeper.take_back(here);
+        }
+    }
+
+    /// Gives what waits in a class's depot back to the spans.
+    pub(super) fn empty_depot(&self, class: SizeClass, source: &impl Source) {
+        self.depots[class.index()].take_batches_apart(source);
+    }
+
+    /// Calls for each free block that waits in a core's cache or in a depot.
+    ///
+    /// # Safety
+    /// No other core uses the heap.
+    pub(super) unsafe fn for_each_waiting(&self, mut tell: impl FnMut(usize, SizeClass)) {
+        for class in SizeClass::ALL {
+            for cache in &self.cores {
+                // SAFETY: by contract.
+                unsafe {
+                    let magazines = &(*cache.classes.get())[class.index()];
+                    magazines.current.get().for_each(|start| tell(start, class));
+                    magazines.spare.get().for_each(|start| tell(start, class));
+                }
+            }
+            self.depots[class.index()].for_each_waiting(|start| tell(start, class));
+        }
     }
 
     /// Bytes of small blocks that are handed out; roughly, while cores allocate.
@@ -286,93 +378,241 @@ impl Caches {
 #[cfg(test)]
 mod tests {
     use super::Caches;
+    use crate::checks::Random;
+    use crate::mem::heap::{Heap, Region};
     use crate::mem::size_class::SizeClass;
     use crate::sync::PreemptGuard;
     use alloc::boxed::Box;
-    use alloc::collections::BTreeSet;
+    use alloc::collections::BTreeMap;
     use alloc::vec::Vec;
     use core::alloc::Layout;
-    use core::ptr::NonNull;
 
-    fn more(layout: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: the size is not zero.
-        NonNull::new(unsafe { std::alloc::alloc(layout) })
-    }
+    const MEGABYTE: usize = 1 << 20;
+    const CORES: usize = 4;
 
     fn class(bytes: usize) -> SizeClass {
         SizeClass::of(Layout::from_size_align(bytes, 8).expect("valid")).expect("small")
     }
 
-    #[test]
-    fn blocks_are_distinct_and_come_back_on_any_core() {
-        let caches = Box::new(Caches::new());
+    /// Gives back what all cores and depots keep.
+    fn empty(caches: &Caches, source: &Heap) {
         let here = PreemptGuard::new();
-        for bytes in [1, 16, 100, 500, 2048] {
-            let class = class(bytes);
-            for round in 0..3 {
-                let blocks: Vec<_> = (0..300)
-                    .map(|n| {
-                        let core = if n % 5 == 4 { None } else { Some(n % 5) };
-                        caches.allocate(class, core, &here, more).expect("memory")
-                    })
-                    .collect();
-                let distinct: BTreeSet<_> = blocks.iter().map(|block| block.as_ptr() as usize).collect();
-                assert_eq!(distinct.len(), 300);
-                let mut sorted: Vec<_> = distinct.into_iter().collect();
-                sorted.windows(2).for_each(|pair| assert!(pair[1] - pair[0] >= class.block_bytes()));
-                sorted.clear();
-                assert_eq!(caches.in_use_bytes(), 300 * class.block_bytes() as u64);
-                for (n, block) in blocks.into_iter().enumerate() {
-                    let core = if (n + round) % 3 == 2 { None } else { Some((n + round) % 3) };
-                    // SAFETY: allocated above, with this class.
-                    unsafe { caches.free(block, class, core, &here) };
-                }
-                assert_eq!(caches.in_use_bytes(), 0);
-            }
+        for class in SizeClass::ALL {
+            (0..CORES).for_each(|core| caches.empty_core(class, Some(core), &here, source));
+            caches.empty_depot(class, source);
         }
     }
 
+    /// Blocks of random classes, taken and given back on random cores and on none, against a map of what is in use.
     #[test]
-    fn what_was_freed_is_used_again() {
+    fn blocks_do_not_overlap_and_every_span_comes_back() {
+        let region = Region::new(16 * MEGABYTE);
+        let heap = region.heap();
+        let source: &Heap = &heap;
         let caches = Box::new(Caches::new());
         let here = PreemptGuard::new();
-        let class = class(64);
-        let mut taken = 0;
-        for round in 0..100 {
-            let blocks: Vec<_> = (0..1000)
-                .map(|_| {
-                    let counted = |layout: Layout| {
-                        taken += layout.size();
-                        more(layout)
-                    };
-                    caches.allocate(class, Some(round % 4), &here, counted).expect("memory")
-                })
+        let before = source.usage();
+        for seed in 0..4 {
+            let mut random = Random::new(seed, 0);
+            let mut model: BTreeMap<usize, (SizeClass, _)> = BTreeMap::new();
+            let mut in_use = Vec::new();
+            for step in 0..20_000 {
+                let core = Some(random.below(CORES + 1)).filter(|core| *core < CORES);
+                // It grows for a while, then it shrinks, with few left in between.
+                if random.below(10) < if step % 8000 < 4000 { 8 } else { 2 } {
+                    let class = SizeClass::ALL[random.below(SizeClass::COUNT)];
+                    let block = caches.allocate(class, core, &here, source).expect("memory");
+                    let start = block.as_ptr().addr();
+                    assert!(start.is_multiple_of(class.block_layout().align()));
+                    let below = model.range(..start).next_back();
+                    assert!(below.is_none_or(|(at, (class, _))| at + class.block_bytes() <= start));
+                    let above = model.range(start..).next();
+                    assert!(above.is_none_or(|(at, _)| start + class.block_bytes() <= *at));
+                    // SAFETY: the block is that long. Whatever the allocator kept there it needs no more.
+                    unsafe { block.write_bytes(0xa5, class.block_bytes()) };
+                    model.insert(start, (class, block));
+                    in_use.push(start);
+                } else if !in_use.is_empty() {
+                    let start = in_use.swap_remove(random.below(in_use.len()));
+                    let (class, block) = model.remove(&start).expect("in use");
+                    // SAFETY: allocated with this class.
+                    unsafe { caches.free(block, class, core, &here, source) };
+                }
+                if step % 1000 == 0 {
+                    let bytes: usize = model.values().map(|(class, _)| class.block_bytes()).sum();
+                    assert_eq!(caches.in_use_bytes(), bytes as u64);
+                }
+            }
+            for (class, block) in model.into_values() {
+                // SAFETY: allocated with this class.
+                unsafe { caches.free(block, class, Some(1), &here, source) };
+            }
+            assert_eq!(caches.in_use_bytes(), 0);
+            empty(&caches, source);
+            assert_eq!(source.usage(), before, "spans are missing, or pieces of the central heap");
+        }
+    }
+
+    /// Freeing alone, with nobody short of memory, gives nearly all back.
+    #[test]
+    fn what_is_freed_beyond_what_waits_goes_back() {
+        let region = Region::new(24 * MEGABYTE);
+        let heap = region.heap();
+        let source: &Heap = &heap;
+        let caches = Box::new(Caches::new());
+        let here = PreemptGuard::new();
+        let class = class(1000);
+        let before = source.usage().1;
+        let mut blocks = Vec::new();
+        while let Some(block) = caches.allocate(class, Some(0), &here, source) {
+            blocks.push(block);
+        }
+        assert!(blocks.len() > 20 * MEGABYTE / 1024);
+        // SAFETY: allocated above, with this class.
+        blocks.into_iter().for_each(|block| unsafe { caches.free(block, class, Some(1), &here, source) });
+        let free = source.usage().1;
+        assert!(free > before - 8 * MEGABYTE, "{free} of {before} bytes are free");
+    }
+
+    /// Blocks of every class in a core's cache.
+    fn keep_some(caches: &Caches, core: usize, here: &PreemptGuard, source: &Heap) {
+        for class in SizeClass::ALL {
+            let blocks: Vec<_> = (0..class.batch() * 2)
+                .map(|_| caches.allocate(class, Some(core), here, source).expect("memory"))
                 .collect();
             // SAFETY: allocated above, with this class.
             blocks
                 .into_iter()
-                .for_each(|block| unsafe { caches.free(block, class, Some((round + 1) % 4), &here) });
+                .for_each(|block| unsafe { caches.free(block, class, Some(core), here, source) });
         }
-        // A thousand, and what four caches may keep.
-        assert!(taken <= (1000 + 4 * 2 * class.batch() + class.batch()) * 64, "{taken} bytes were taken");
+    }
+
+    /// A core that works gives its own back on its way to the depot, whatever class it is there for, and between turns;
+    /// once for each shortage.
+    #[test]
+    fn a_core_that_is_awake_answers_a_shortage() {
+        let region = Region::new(4 * MEGABYTE);
+        let heap = region.heap();
+        let source: &Heap = &heap;
+        let caches = Box::new(Caches::new());
+        let here = PreemptGuard::new();
+        let before = source.usage();
+        keep_some(&caches, 0, &here, source);
+        let kept = source.usage();
+        assert!(kept.1 < before.1);
+        assert!(!caches.answer_shortage(Some(0), &here, source), "an answer to nothing");
+        caches.note_shortage();
+        let class = class(1500);
+        let mut blocks = Vec::new();
+        for _ in 0..class.batch() * (SizeClass::COUNT + 1) {
+            blocks.push(caches.allocate(class, Some(0), &here, source).expect("memory"));
+        }
+        // SAFETY: allocated above, with this class.
+        blocks.into_iter().for_each(|block| unsafe { caches.free(block, class, Some(1), &here, source) });
+        caches.empty_core(class, Some(0), &here, source);
+        caches.empty_core(class, Some(1), &here, source);
+        caches.empty_depot(class, source);
+        assert_eq!(source.usage(), before, "after so many visits to the depot");
+        keep_some(&caches, 0, &here, source);
+        assert!(source.usage().1 < before.1, "given back, though memory is not short again");
+        caches.note_shortage();
+        let visits = (1..=100).find(|_| !caches.answer_shortage(Some(0), &here, source));
+        assert_eq!(visits, Some(SizeClass::COUNT));
+        assert_eq!(source.usage(), before, "after so many turns");
+    }
+
+    /// What a core keeps can be had while it sleeps, and only then.
+    #[test]
+    fn who_sleeps_lends_what_it_keeps() {
+        let region = Region::new(4 * MEGABYTE);
+        let heap = region.heap();
+        let source: &Heap = &heap;
+        let caches = Box::new(Caches::new());
+        let here = PreemptGuard::new();
+        let before = source.usage();
+        keep_some(&caches, 2, &here, source);
+        let kept = source.usage();
+        let empty = || SizeClass::ALL.iter().for_each(|class| caches.empty_sleeper(*class, 2, &here, source));
+        empty();
+        assert_eq!(source.usage(), kept, "taken from a core that is awake");
+        // SAFETY: nobody uses the cache until it is taken back.
+        unsafe { caches.let_go(Some(2)) };
+        empty();
+        assert_eq!(source.usage(), before);
+        caches.take_back(Some(2), &here);
+        keep_some(&caches, 2, &here, source);
+        empty();
+        assert_eq!(source.usage(), kept, "taken from a core that is awake again");
+    }
+
+    /// Cores fall asleep and wake while another takes what they keep: no block is lost or had twice.
+    #[test]
+    fn a_cache_is_one_users_at_a_time() {
+        const ROUNDS: usize = if cfg!(miri) { 20 } else { 3000 };
+        let region = Region::new(4 * MEGABYTE);
+        let heap = region.heap();
+        let source: &Heap = &heap;
+        let caches = Box::new(Caches::new());
+        let before = source.usage();
+        let class = class(300);
+        std::thread::scope(|scope| {
+            let caches = &caches;
+            for core in 0..2 {
+                scope.spawn(move || {
+                    let here = PreemptGuard::new();
+                    for round in 0..ROUNDS {
+                        let blocks: Vec<_> = (0..1 + (round * 7) % 40)
+                            .map(|_| caches.allocate(class, Some(core), &here, source).expect("memory"))
+                            .collect();
+                        for block in &blocks {
+                            // SAFETY: the block is that long, and ours.
+                            unsafe { block.cast::<usize>().write(core * ROUNDS + round) };
+                        }
+                        for block in blocks {
+                            // SAFETY: as above; allocated with this class.
+                            unsafe {
+                                let found = block.cast::<usize>().read();
+                                assert_eq!(found, core * ROUNDS + round, "a block that two have");
+                                caches.free(block, class, Some(core), &here, source);
+                            }
+                        }
+                        // SAFETY: this thread is the core, and does nothing meanwhile.
+                        unsafe { caches.let_go(Some(core)) };
+                        std::thread::yield_now();
+                        caches.take_back(Some(core), &here);
+                    }
+                });
+            }
+            scope.spawn(move || {
+                let here = PreemptGuard::new();
+                (0..ROUNDS).for_each(|round| caches.empty_sleeper(class, round % 2, &here, source));
+            });
+        });
+        empty(&caches, source);
+        assert_eq!(source.usage(), before);
     }
 
     #[test]
-    fn the_last_block_is_found_when_no_batch_is_left() {
+    fn what_was_freed_is_used_again() {
+        let region = Region::new(4 * MEGABYTE);
+        let heap = region.heap();
+        let source: &Heap = &heap;
         let caches = Box::new(Caches::new());
         let here = PreemptGuard::new();
         let class = class(64);
-        let mut left = 3;
-        let mut scarce = |layout: Layout| {
-            if layout.size() > 64 || left == 0 {
-                return None;
-            }
-            left -= 1;
-            more(layout)
-        };
-        for _ in 0..3 {
-            assert!(caches.allocate(class, Some(0), &here, &mut scarce).is_some());
+        let before = source.usage().1;
+        for round in 0..100 {
+            let blocks: Vec<_> = (0..1000)
+                .map(|_| caches.allocate(class, Some(round % CORES), &here, source).expect("memory"))
+                .collect();
+            // SAFETY: allocated above, with this class.
+            blocks.into_iter().for_each(|block| unsafe {
+                caches.free(block, class, Some((round + 1) % CORES), &here, source);
+            });
         }
-        assert!(caches.allocate(class, Some(0), &here, &mut scarce).is_none());
+        let taken = before - source.usage().1;
+        // A thousand, what four caches may keep, and the rest of a span.
+        let most = (1000 + 4 * 2 * class.batch() + class.batch()) * 64 + 33 * 1024;
+        assert!(taken <= most, "{taken} bytes were taken");
     }
 }

@@ -1,9 +1,19 @@
 //! Memory: the heap, and the stacks that core loops run on.
 
+mod block;
 mod boxes;
 mod cache;
-pub mod heap;
+pub(crate) mod central;
+mod depot;
+pub(crate) mod heap;
+mod keeper;
+mod large_table;
+pub(crate) mod orphans;
 mod size_class;
-pub mod stack;
+mod span;
+mod span_table;
+pub(crate) mod stack;
+pub(crate) mod walk;
 
+pub(crate) use boxes::try_box_with;
 pub use boxes::{OutOfMemory, try_box};

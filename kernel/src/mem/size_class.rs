@@ -26,6 +26,17 @@ impl SizeClass {
     /// How many there are.
     pub(super) const COUNT: usize = FINE_CLASSES + 4 * DOUBLINGS;
 
+    /// All of them, the smallest first.
+    pub(super) const ALL: [Self; Self::COUNT] = {
+        let mut all = [Self(0); Self::COUNT];
+        let mut index = 0;
+        while index < Self::COUNT {
+            all[index] = Self(index as u8);
+            index += 1;
+        }
+        all
+    };
+
     /// The class whose blocks fit the layout, if it is small enough.
     #[inline(always)]
     pub(super) fn of(layout: Layout) -> Option<Self> {
@@ -67,21 +78,12 @@ impl SizeClass {
         (BATCH_BYTES / self.block_bytes()).clamp(4, 64)
     }
 
-    /// The layout of the memory that a batch is cut from.
-    pub(super) fn batch_layout(self) -> Layout {
-        self.layout_of(self.batch())
-    }
-
     /// The layout of one block.
     pub(super) fn block_layout(self) -> Layout {
-        self.layout_of(1)
-    }
-
-    fn layout_of(self, blocks: usize) -> Layout {
         let bytes = self.block_bytes();
         let alignment = if bytes.is_power_of_two() { bytes } else { LEAST_ALIGNMENT };
         // SAFETY: the alignment is a power of two, and a few KiB do not overflow when rounded up.
-        unsafe { Layout::from_size_align_unchecked(blocks * bytes, alignment) }
+        unsafe { Layout::from_size_align_unchecked(bytes, alignment) }
     }
 }
 

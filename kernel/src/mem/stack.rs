@@ -1,23 +1,24 @@
 //! The pool of kernel stacks, and the block at the end of each.
 //!
-//! A stack occupies a slot of 64 KiB, aligned to its size. The lowest 4 KiB are not mapped (the guard page),
-//! the highest [`BLOCK_BYTES`] are its [`StackBlock`], the rest is stack. The vectors rely on this shape.
+//! A stack occupies a slot: guard, stack, and [`StackBlock`], see [`stack_layout`](crate::arch::stack_layout).
 //!
 //! [`take`] and [`give`] run with interrupts masked in the middle of a preemption. That is safe with a
 //! lock: only code with preemption disabled holds it, and such code is never preempted, so the core that
 //! waits for it waits for another core.
 
+use core::cell::UnsafeCell;
 use core::ptr;
 
 use crate::arch::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
 use crate::arch::percpu;
+use crate::arch::stack_layout::{BLOCK_BYTES, SLOT_BYTES};
+#[cfg(target_os = "none")]
+use crate::arch::stack_layout::{RESERVE_BYTES, reserve_start};
 use crate::arch::switch::Frame;
 use crate::sync::{PreemptWord, SpinLock};
 
-/// Bytes of a slot, and its alignment.
-pub const SLOT_BYTES: usize = 64 * 1024;
-/// Bytes at the end of a slot that are the block.
-pub const BLOCK_BYTES: usize = 512;
+#[cfg(target_os = "none")]
+const PAGE_BYTES: usize = 4096;
 
 /// What travels with a stack: the preemption count, and what runs on it.
 ///
@@ -30,13 +31,39 @@ pub struct StackBlock {
     index: u32,
     reductions: AtomicI64,
     process: AtomicPtr<()>,
-    frame: AtomicPtr<Frame>,
     next_free: AtomicPtr<StackBlock>,
+    crashes: AtomicU32,
+    in_reserve: AtomicU32,
+    /// How often code on this stack has crashed; read from any core.
+    lives: AtomicU32,
+    saved: Saved,
 }
 
-const _: () = assert!(size_of::<StackBlock>() <= BLOCK_BYTES);
+/// The registers of the code on a stack while it is interrupted or suspended.
+#[repr(C, align(64))]
+struct Saved(UnsafeCell<Frame>);
+
+// SAFETY: written and read by the vectors of the core that runs the stack, and by the core that suspends or resumes it,
+// one after the other.
+unsafe impl Sync for Saved {}
+
+// A checker's atomics are larger than the machine's, and no vectors are there.
+#[cfg(target_os = "none")]
+const _: () = {
+    use core::mem::offset_of;
+
+    use crate::arch::stack_layout::FRAME_IN_BLOCK;
+
+    assert!(size_of::<StackBlock>() <= BLOCK_BYTES);
+    assert!(offset_of!(StackBlock, saved) == FRAME_IN_BLOCK, "the vectors write there");
+};
+
+/// How many bits of a stack's number of crashes are kept: two lives are taken for one if they are exactly 2^20 apart.
+const LIVES_BITS: u32 = 20;
 
 impl StackBlock {
+    const ALIGN: u64 = align_of::<Self>() as u64;
+
     /// The block of a stack that is not in use, with preemption disabled once.
     pub const fn new(index: u32) -> Self {
         Self {
@@ -44,14 +71,17 @@ impl StackBlock {
             index,
             reductions: AtomicI64::new(0),
             process: AtomicPtr::new(ptr::null_mut()),
-            frame: AtomicPtr::new(ptr::null_mut()),
             next_free: AtomicPtr::new(ptr::null_mut()),
+            crashes: AtomicU32::new(0),
+            in_reserve: AtomicU32::new(0),
+            lives: AtomicU32::new(0),
+            saved: Saved(UnsafeCell::new(Frame::EMPTY)),
         }
     }
 
     /// The block of the stack that the caller runs on: a core loop's.
     #[inline(always)]
-    pub fn current() -> &'static Self {
+    pub(crate) fn current() -> &'static Self {
         // SAFETY: on a core, boot and every switch of stacks set the pointer to a block that is never
         // unmapped.
         unsafe { &*percpu::stack_block().cast::<Self>() }
@@ -59,13 +89,13 @@ impl StackBlock {
 
     /// The process whose turn the caller is part of, by its number; 0 for none.
     #[inline(always)]
-    pub fn running_process() -> usize {
+    pub(crate) fn running_process() -> usize {
         Self::current().process() as usize
     }
 
     /// Its preemption count.
     #[inline(always)]
-    pub fn preempt(&self) -> &PreemptWord {
+    pub(crate) fn preempt(&self) -> &PreemptWord {
         &self.preempt
     }
 
@@ -76,43 +106,130 @@ impl StackBlock {
 
     /// The process whose turn runs on this stack, or null.
     #[inline(always)]
-    pub fn process(&self) -> *mut () {
+    pub(crate) fn process(&self) -> *mut () {
         self.process.load(Ordering::Relaxed)
     }
 
     /// Says whose turn runs on this stack.
     #[inline(always)]
-    pub fn set_process(&self, process: *mut ()) {
+    pub(crate) fn set_process(&self, process: *mut ()) {
         self.process.store(process, Ordering::Relaxed);
     }
 
     /// Says that no turn runs on this stack, and returns whose did.
     #[inline(always)]
-    pub fn take_process(&self) -> *mut () {
+    pub(crate) fn take_process(&self) -> *mut () {
         let process = self.process();
         self.set_process(ptr::null_mut());
         process
     }
 
-    /// The registers of the code that is suspended on this stack.
-    pub fn frame(&self) -> *mut Frame {
-        self.frame.load(Ordering::Relaxed)
+    /// The registers of the code that is interrupted or suspended on this stack.
+    pub(crate) fn saved(&self) -> *mut Frame {
+        self.saved.0.get()
     }
 
-    /// Remembers the registers of the code that is suspended on this stack.
-    pub fn set_frame(&self, frame: *mut Frame) {
-        self.frame.store(frame, Ordering::Relaxed);
+    /// Maps the reserve, or unmaps it. On a host there is none.
+    ///
+    /// # Safety
+    /// The caller is on the core that runs this stack, and nothing is in the reserve that is used after it is unmapped.
+    pub(crate) unsafe fn map_reserve(&self, is_mapped: bool) {
+        self.in_reserve.store(is_mapped.into(), Ordering::Relaxed);
+        #[cfg(target_os = "none")]
+        for page in 0..RESERVE_BYTES / PAGE_BYTES {
+            let start = reserve_start(ptr::from_ref(self) as usize);
+            // SAFETY: by contract; boot unmapped the page as one of a stack's reserve.
+            unsafe { crate::arch::mmu::map_page(start + page * PAGE_BYTES, is_mapped) };
+        }
+    }
+
+    /// What code with its stack pointer at `sp` has in use of this stack, as far as it is mapped: where it begins, and bytes.
+    #[cfg(target_os = "none")]
+    pub(crate) fn in_use(&self, sp: usize) -> (*const u8, usize) {
+        let top = ptr::from_ref(self) as usize;
+        let reserve = reserve_start(top);
+        let lowest = if self.is_in_reserve() { reserve } else { reserve + RESERVE_BYTES };
+        let from = sp.clamp(lowest, top);
+        (ptr::with_exposed_provenance(from), top - from)
+    }
+
+    /// Overwrites what is left below `sp`, so that it does not seem to be in use when later code has its frames there.
+    ///
+    /// # Safety
+    /// Called by code on this stack, with nothing below `sp` that is used again.
+    #[cfg(target_os = "none")]
+    pub(crate) unsafe fn clear_below(&self, sp: usize) {
+        let lowest = reserve_start(ptr::from_ref(self) as usize) + RESERVE_BYTES;
+        if let Some(bytes) = sp.checked_sub(lowest) {
+            // SAFETY: by contract; that part of the stack is mapped.
+            unsafe { ptr::with_exposed_provenance_mut::<u8>(lowest).write_bytes(0, bytes) };
+        }
+    }
+
+    /// As on a machine; a host has no stacks of its own.
+    #[cfg(not(target_os = "none"))]
+    pub(crate) fn in_use(&self, _sp: usize) -> (*const u8, usize) {
+        (ptr::null(), 0)
+    }
+
+    /// Whether the code on this stack ran out of it in a section of the kernel's, after which it must end.
+    pub(crate) fn is_in_reserve(&self) -> bool {
+        self.in_reserve.load(Ordering::Relaxed) != 0
+    }
+
+    /// How often the code on this stack has failed in the turn that ends by it: more than once, if saying why failed.
+    pub(crate) fn crashes(&self) -> u32 {
+        self.crashes.load(Ordering::Relaxed)
+    }
+
+    /// Sets how often.
+    pub(crate) fn set_crashes(&self, crashes: u32) {
+        self.crashes.store(crashes, Ordering::Relaxed);
+    }
+
+    /// How often code on this stack has crashed, in whatever turn.
+    fn lives(&self) -> u32 {
+        self.lives.load(Ordering::Relaxed)
+    }
+
+    /// A number for the code that runs on this stack, which is no other code's, and below 2^62: where the block is, and how
+    /// often code there has crashed, as far as there is room.
+    pub(crate) fn life(&self) -> u64 {
+        let place = ptr::from_ref(self).expose_provenance() as u64 / Self::ALIGN;
+        (place << LIVES_BITS) | (u64::from(self.lives()) % (1 << LIVES_BITS))
+    }
+
+    /// Whether the code with this number has crashed since.
+    ///
+    /// # Safety
+    /// `life` came from [`Self::life`].
+    pub(crate) unsafe fn life_has_ended(life: u64) -> bool {
+        if cfg!(not(target_os = "none")) {
+            // A host's stacks come and go, and a crash there ends the program.
+            return false;
+        }
+        let place = (life >> LIVES_BITS) * Self::ALIGN;
+        // SAFETY: the place of a block, by contract; blocks are never unmapped.
+        let block = unsafe { &*ptr::with_exposed_provenance::<Self>(place as usize) };
+        block.life() != life
+    }
+
+    /// The code on this stack has crashed.
+    pub(crate) fn end_life(&self) {
+        // Relaxed load and store: only who ends the code on the stack does this. Who must not miss it takes a lock that the
+        // caller takes afterwards.
+        self.lives.store(self.lives().wrapping_add(1), Ordering::Relaxed);
     }
 
     /// Reductions left in the turn that runs on this stack; below zero when more were charged.
     #[inline(always)]
-    pub fn reductions(&self) -> i64 {
+    pub(crate) fn reductions(&self) -> i64 {
         self.reductions.load(Ordering::Relaxed)
     }
 
     /// Sets the reductions left.
     #[inline(always)]
-    pub fn set_reductions(&self, reductions: i64) {
+    pub(crate) fn set_reductions(&self, reductions: i64) {
         self.reductions.store(reductions, Ordering::Relaxed);
     }
 }
@@ -162,13 +279,31 @@ pub fn block_address(region_start: usize, index: usize) -> usize {
     region_start + (index + 1) * SLOT_BYTES - BLOCK_BYTES
 }
 
+/// The first slot's block.
+static FIRST_BLOCK: AtomicPtr<StackBlock> = AtomicPtr::new(ptr::null_mut());
+
+/// The blocks of all stacks, in use or not.
+#[cfg(target_os = "none")]
+pub(crate) fn all() -> impl Iterator<Item = &'static StackBlock> {
+    // Relaxed: as `TOTAL`, written once, before there is another core.
+    let first = FIRST_BLOCK.load(Ordering::Relaxed);
+    // SAFETY: boot has set it up, and it stays.
+    let boot = unsafe { crate::arch::image::boot_stack_block().cast::<StackBlock>().as_ref() };
+    let pool = (0..TOTAL.load(Ordering::Relaxed) as usize).filter_map(move |index| {
+        // SAFETY: the pool's slots lie one behind the other, and each block is alive for ever.
+        unsafe { first.wrapping_byte_add(index * SLOT_BYTES).as_ref() }
+    });
+    boot.into_iter().chain(pool)
+}
+
 /// Makes the pool from `slots` slots at `region_start`. The first `in_use` are running already.
 ///
 /// # Safety
-/// The region is aligned to [`SLOT_BYTES`], mapped but for its guard pages, and used for nothing else. The
+/// The region is aligned to [`SLOT_BYTES`], mapped but for its guards and reserves, and used for nothing else. The
 /// blocks of the slots in use were set up by boot. Called once.
 pub unsafe fn init(region_start: usize, slots: usize, in_use: usize) {
     TOTAL.store(slots as u32, Ordering::Relaxed);
+    FIRST_BLOCK.store(ptr::with_exposed_provenance_mut(block_address(region_start, 0)), Ordering::Relaxed);
     for index in in_use..slots {
         let block = ptr::with_exposed_provenance_mut::<StackBlock>(block_address(region_start, index));
         // SAFETY: by contract, memory of a slot that nobody uses.

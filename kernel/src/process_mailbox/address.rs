@@ -1,6 +1,7 @@
 //! Addresses of process mailboxes.
 
 use core::fmt;
+use core::mem::ManuallyDrop;
 
 use super::block::{Block, Urgency};
 use crate::actor::{Message, SendError, Shared};
@@ -34,6 +35,23 @@ impl<M: Message> ProcessAddr<M> {
         Ok(self)
     }
 
+    /// As [`Self::send`], for a core's loop: drops nothing of the application's.
+    pub(super) fn send_dropping_nothing(&self, message: M) -> Result<(), SendError<M>> {
+        self.0.send_dropping_nothing(message)
+    }
+
+    /// Drops it, unless it is the last: that may close the mailbox of who has crashed, and drop what is in it.
+    pub(super) fn drop_unless_last(self) -> Result<(), Self> {
+        if !self.0.uncount_unless_last() {
+            return Err(self);
+        }
+        let this = ManuallyDrop::new(self);
+        // SAFETY: read once, and `this`, which was uncounted above, is not dropped. What is freed with the block, if it is
+        // the last reference, is empty: its mailbox was dropped, for who crashes keeps its reference.
+        drop(unsafe { core::ptr::read(&raw const this.0) });
+        Ok(())
+    }
+
     /// How many messages wait.
     pub fn waiting(&self) -> usize {
         self.0.waiting().0
@@ -49,7 +67,7 @@ impl<M> Clone for ProcessAddr<M> {
 
 impl<M> Drop for ProcessAddr<M> {
     fn drop(&mut self) {
-        self.0.uncount_address();
+        Block::uncount_address(&self.0);
     }
 }
 

@@ -3,7 +3,7 @@
 //! Any number of senders on any core and one receiver: a lock that disables preemption suffices, for what is
 //! done while it is held takes constant time. A sender takes an empty node, moves its message in and links it;
 //! the receiver links all that has come to the end of its own lists. Memory for nodes is allocated, and
-//! messages and wakers are dropped, outside the lock. Patterns, which are the user's code, run outside it, too.
+//! messages are dropped, and wakers cloned and dropped, outside the lock. Patterns, which are the user's code, run outside it, too.
 //!
 //! **Memory** is bounded: a node is allocated only when none is free and fewer messages wait than the bound,
 //! so there are never more nodes than that, and in steady state a send allocates nothing.
@@ -14,13 +14,17 @@
 //! then takes the lock for the waker, while the receiver reads the count in its hold.
 
 use alloc::boxed::Box;
+use core::mem::size_of;
+use core::ptr::NonNull;
 use core::task::Waker;
 
+use super::files::{self, Filed, Remains, process_in};
 use super::node::{List, Node};
-use crate::actor::SendError;
+use super::owner::Owner;
+use crate::actor::{SendError, Shared};
 use crate::arch::atomic::{AtomicUsize, Ordering};
-use crate::sched::{self, ProcessRef};
-use crate::sync::{SpinGuard, SpinLock};
+use crate::sched;
+use crate::sync::{SpinGuard, SpinLock, is_kept_for, keep_waker};
 
 /// Whether a message overtakes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,13 +70,16 @@ pub(super) struct Inside<M> {
     high_water: usize,
     /// The receiver's, while it waits.
     waker: Option<Waker>,
-    /// The process that received last.
-    owner: Option<ProcessRef>,
+    /// Who received last.
+    owner: Option<Owner>,
     /// The mailbox is gone.
     closed: bool,
 }
 
+/// The first field is what is filed.
+#[repr(C)]
 pub(super) struct Block<M> {
+    filed: Filed,
     inside: SpinLock<Inside<M>>,
     /// How many messages may wait.
     most: usize,
@@ -84,7 +91,7 @@ pub(super) struct Left<M> {
     _lists: Lists<M>,
     _free: List<M>,
     _waker: Option<Waker>,
-    _owner: Option<ProcessRef>,
+    _owner: Option<Owner>,
 }
 
 impl<M> Block<M> {
@@ -99,7 +106,17 @@ impl<M> Block<M> {
             owner: None,
             closed: false,
         };
-        Self { inside: SpinLock::new(inside), most, addresses: AtomicUsize::new(0) }
+        Self {
+            filed: Filed::new(close_after_crash::<M>),
+            inside: SpinLock::new(inside),
+            most,
+            addresses: AtomicUsize::new(0),
+        }
+    }
+
+    /// What is filed of it.
+    pub(super) fn filed(this: &Shared<Self>) -> NonNull<Filed> {
+        this.pointer().cast()
     }
 
     pub(super) fn lock(&self) -> SpinGuard<'_, Inside<M>> {
@@ -113,20 +130,28 @@ impl<M> Block<M> {
     }
 
     /// One address less; after the last the receiver is woken.
-    pub(super) fn uncount_address(&self) {
+    pub(super) fn uncount_address(this: &Shared<Self>) {
         // Release: see `has_addresses`; the lock that follows orders it for a receiver that waits.
-        if self.addresses.fetch_sub(1, Ordering::Release) == 1 {
-            let mut inside = self.lock();
-            // Nobody is left to ask whether the owner has crashed. Kept, it would keep this for ever should it
-            // crash later, for the owner's memory keeps the mailbox.
-            let (waker, owner) = (inside.waker.take(), inside.owner.take());
-            let left = owner.as_ref().is_some_and(|owner| owner.has_crashed()).then(|| inside.close());
-            drop(inside);
+        if this.addresses.fetch_sub(1, Ordering::Release) == 1 {
+            let (waker, owner, left) = files::change(|files| {
+                // Nobody is left to be told should the owner crash. Kept, it would keep this for as long as it lives.
+                files.take_out(Self::filed(this));
+                let mut inside = this.lock();
+                let left = inside.closed.then(|| inside.close());
+                (inside.waker.take(), inside.owner.take(), left)
+            });
             if let Some(waker) = waker {
                 waker.wake();
             }
             drop((owner, left));
         }
+    }
+
+    /// One address less, unless it is the last. Whether it is not.
+    pub(super) fn uncount_unless_last(&self) -> bool {
+        // Release: as in `uncount_address`.
+        let one_less = |count: usize| (count > 1).then(|| count - 1);
+        self.addresses.fetch_update(Ordering::Release, Ordering::Relaxed, one_less).is_ok()
     }
 
     /// Whether anybody can still send. Read under the lock when the receiver wants to wait.
@@ -137,18 +162,25 @@ impl<M> Block<M> {
 
     /// Sends a message.
     pub(super) fn send(&self, message: M, urgency: Urgency) -> Result<(), SendError<M>> {
+        self.send_and(message, urgency, true)
+    }
+
+    /// As [`Self::send`], for a core's loop: drops nothing of the application's.
+    pub(super) fn send_dropping_nothing(&self, message: M) -> Result<(), SendError<M>> {
+        self.send_and(message, Urgency::Ordinary, false)
+    }
+
+    /// `may_close`: whether the mailbox of who has crashed is closed, and what is in it dropped.
+    fn send_and(&self, message: M, urgency: Urgency, may_close: bool) -> Result<(), SendError<M>> {
         sched::charge(1);
         let mut spare: Option<Box<Node<M>>> = None;
         loop {
             let mut inside = self.lock();
-            if inside.owner.as_ref().is_some_and(|owner| owner.has_crashed()) {
-                // Nothing that it owned was dropped, so its mailbox could not say that it is gone.
-                let left = inside.close();
+            if inside.closed {
+                // After a crash of the owner nobody has dropped what waited.
+                let left = may_close.then(|| inside.close());
                 drop(inside);
                 drop(left);
-                return Err(SendError::Ended(message));
-            }
-            if inside.closed {
                 return Err(SendError::Ended(message));
             }
             if inside.waiting >= self.most {
@@ -183,6 +215,62 @@ impl<M> Block<M> {
         let inside = self.lock();
         (inside.waiting, inside.high_water)
     }
+
+    /// For the receiver, who found nothing: leaves `waker`, unless something has come or nothing ever will. Wakers are the
+    /// application's, so they are cloned and dropped outside the lock.
+    pub(super) fn wait(&self, waker: &Waker) -> Outlook {
+        let mut own = None;
+        loop {
+            let mut inside = self.lock();
+            if !inside.come.is_empty() {
+                return Outlook::Come;
+            }
+            if !self.has_addresses() {
+                return Outlook::Over;
+            }
+            if inside.waker.as_ref().is_some_and(|known| is_kept_for(known, waker)) {
+                return Outlook::Waits;
+            }
+            let Some(new) = own.take() else {
+                drop(inside);
+                own = keep_waker(waker);
+                if own.is_none() {
+                    return Outlook::OutOfMemory;
+                }
+                continue;
+            };
+            let previous = inside.waker.replace(new);
+            drop(inside);
+            drop(previous);
+            return Outlook::Waits;
+        }
+    }
+}
+
+/// The owner has crashed: nothing is accepted any more. What runs the application's code when it is dropped is left to those
+/// who have an address.
+///
+/// # Safety
+/// `filed` is the first field of a `Block<M>`, which is alive.
+unsafe fn close_after_crash<M>(filed: NonNull<Filed>) -> Remains {
+    // SAFETY: by contract.
+    let block = unsafe { filed.cast::<Block<M>>().as_ref() };
+    let mut inside = block.lock();
+    inside.closed = true;
+    let waker = process_in(&mut inside.waker);
+    Remains { _owner: inside.owner.take(), _waker: waker, bytes: size_of::<Block<M>>() }
+}
+
+/// What a receiver that found nothing can expect.
+pub(super) enum Outlook {
+    /// Something has come since.
+    Come,
+    /// Nothing will come: no address is left.
+    Over,
+    /// The next to come wakes it.
+    Waits,
+    /// There is no memory to wait with such a waker: it must look again.
+    OutOfMemory,
 }
 
 impl<M> Inside<M> {
@@ -193,16 +281,8 @@ impl<M> Inside<M> {
         self.waiting -= 1;
     }
 
-    /// Leaves a waker. The one that it replaces is to be dropped outside the lock.
-    pub(super) fn wait(&mut self, waker: &Waker) -> Option<Waker> {
-        if self.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            return None;
-        }
-        self.waker.replace(waker.clone())
-    }
-
-    /// Says which process receives. The one that it replaces is to be dropped outside the lock.
-    pub(super) fn set_owner(&mut self, owner: Option<ProcessRef>) -> Option<ProcessRef> {
+    /// Says who receives. The one that it replaces is to be dropped outside the lock.
+    pub(super) fn set_owner(&mut self, owner: Option<Owner>) -> Option<Owner> {
         core::mem::replace(&mut self.owner, owner)
     }
 

@@ -2,19 +2,19 @@
 
 use super::address::ProcessAddr;
 use super::block::{Block, Lists};
+use super::files;
+use super::owner::{Known, Owner};
 use super::receive::{Receive, ReceiveMatching};
 use crate::actor::{Message, Shared};
 use crate::mem::OutOfMemory;
-use crate::mem::stack::StackBlock;
-use crate::sched;
 use crate::time::{self, Timeout};
 use core::fmt;
 use core::time::Duration;
 
-/// A mailbox that belongs to one process: whoever owns this receives.
+/// A mailbox that belongs to one process, or to one actor: whoever owns this receives.
 ///
-/// Dropped, it drops what was not received, and senders are told. A process that crashes drops nothing; so the
-/// process that has received from it last is known, and its crash counts as the end of the mailbox.
+/// Dropped, it drops what was not received, and senders are told. A process or an actor that crashes drops nothing; so the
+/// one that has received from it last is known, and its crash counts as the end of the mailbox.
 ///
 /// One process receives, and what it receives can change cores:
 ///
@@ -41,8 +41,8 @@ pub struct ProcessMailbox<M> {
     pub(super) block: Shared<Block<M>>,
     /// What was taken over from the block, and not received yet.
     pub(super) kept: Lists<M>,
-    /// The number of the process that the block knows as the owner; 0 for none.
-    owner: usize,
+    /// Whom the block knows as the owner.
+    owner: Known,
 }
 
 impl<M: Message> ProcessMailbox<M> {
@@ -52,17 +52,16 @@ impl<M: Message> ProcessMailbox<M> {
     /// When there is no memory for it. Memory for messages is allocated as they come.
     pub fn new(most: usize) -> Result<Self, OutOfMemory> {
         let block = Shared::new(Block::new(most)).map_err(|(error, _)| error)?;
-        Ok(Self { block, kept: Lists::new(), owner: 0 })
+        Ok(Self { block, kept: Lists::new(), owner: Known::Nobody })
     }
 
     /// Another address of this mailbox.
     pub fn address(&self) -> ProcessAddr<M> {
         let is_first = !self.block.has_addresses();
         let address = ProcessAddr::new(self.block.clone());
-        if is_first && self.owner != 0 && self.owner == StackBlock::running_process() {
+        if is_first && self.owner != Known::Nobody && self.owner == Known::here() {
             // Forgotten with the last address that there was before.
-            let previous = self.block.lock().set_owner(sched::current_process());
-            drop(previous);
+            self.set_owner();
         }
         address
     }
@@ -107,21 +106,32 @@ impl<M: Message> ProcessMailbox<M> {
         self.block.waiting().1
     }
 
-    /// The process that runs this receives: the block is told if that is news.
+    /// Who runs this receives: the block is told if that is news.
     pub(super) fn note_owner(&mut self) {
-        let running = StackBlock::running_process();
+        let running = Known::here();
         if running != self.owner {
             self.owner = running;
-            let owner = sched::current_process();
-            let previous = self.block.lock().set_owner(owner);
-            drop(previous);
+            self.set_owner();
         }
+    }
+
+    fn set_owner(&self) {
+        let (owner, known) = (Owner::here(), self.owner);
+        let previous = files::change(|files| {
+            // SAFETY: the block stays where it is, and lives until this is dropped, which takes it out.
+            unsafe { files.put(Block::filed(&self.block), known) };
+            self.block.lock().set_owner(owner)
+        });
+        drop(previous);
     }
 }
 
 impl<M> Drop for ProcessMailbox<M> {
     fn drop(&mut self) {
-        let left = self.block.lock().close();
+        let left = files::change(|files| {
+            files.take_out(Block::filed(&self.block));
+            self.block.lock().close()
+        });
         // After the lock: messages may be anything.
         drop(left);
     }

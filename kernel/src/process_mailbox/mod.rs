@@ -12,12 +12,15 @@ mod address;
 mod block;
 #[cfg(feature = "checks")]
 pub mod checks;
+mod files;
 mod later;
 mod mailbox;
 mod node;
+mod owner;
 mod receive;
 
 pub use address::ProcessAddr;
 pub use later::SendAfter;
 pub use mailbox::ProcessMailbox;
+pub(crate) use owner::{actor_crashed, process_crashed};
 pub use receive::{Receive, ReceiveMatching};

@@ -1,11 +1,13 @@
 //! The futures of receiving.
 //!
+//! Nothing of theirs is linked: they leave a waker in the block, which has an allocation of its own (see `sched::task`).
 //! Each charges the process for what it does and, when its turn is used up, lets others run first.
 
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use super::block::Outlook;
 use super::mailbox::ProcessMailbox;
 use super::node::Cursor;
 use crate::actor::Message;
@@ -44,20 +46,15 @@ impl<M: Message> Future for Receive<'_, M> {
         if let Some(message) = mailbox.try_receive() {
             return Poll::Ready(Some(message));
         }
-        let mut inside = mailbox.block.lock();
-        if !inside.come.is_empty() {
-            // It has come since the look above: the next turn finds it.
-            drop(inside);
-            context.waker().wake_by_ref();
-            return Poll::Pending;
+        match mailbox.block.wait(context.waker()) {
+            Outlook::Come | Outlook::OutOfMemory => {
+                // It has come since the look above: the next turn finds it. Or there is no memory to wait.
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Outlook::Over => Poll::Ready(None),
+            Outlook::Waits => Poll::Pending,
         }
-        if !mailbox.block.has_addresses() {
-            return Poll::Ready(None);
-        }
-        let previous = inside.wait(context.waker());
-        drop(inside);
-        drop(previous);
-        Poll::Pending
     }
 }
 
@@ -120,17 +117,15 @@ impl<M: Message, P: FnMut(&M) -> bool> Future for ReceiveMatching<'_, M, P> {
             if let Some(message) = this.find() {
                 return Poll::Ready(Some(message));
             }
-            let mut inside = block.lock();
-            if !inside.come.is_empty() {
-                continue;
+            match block.wait(context.waker()) {
+                Outlook::Come => {}
+                Outlook::Over => return Poll::Ready(None),
+                Outlook::Waits => return Poll::Pending,
+                Outlook::OutOfMemory => {
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
             }
-            if !block.has_addresses() {
-                return Poll::Ready(None);
-            }
-            let previous = inside.wait(context.waker());
-            drop(inside);
-            drop(previous);
-            return Poll::Pending;
         }
     }
 }

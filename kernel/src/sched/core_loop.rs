@@ -7,14 +7,17 @@
 
 use core::ptr::NonNull;
 
+#[cfg(target_os = "none")]
+use super::collect;
 use super::cores::{self, Core};
 use super::priority::Priority;
 use super::process::{Header, ProcessRef};
 use super::settings::{self, Setting};
 use super::step::Step;
-use super::{balance, enqueue, global, idle, offline, preempt, stop};
+use super::{balance, calls, enqueue, global, idle, offline, preempt};
 use crate::arch::atomic::Ordering;
 use crate::arch::{clock, timer};
+use crate::mem::heap::HEAP;
 use crate::mem::stack::StackBlock;
 use crate::stats::Activity;
 use crate::time;
@@ -26,9 +29,18 @@ use crate::time;
 pub(super) unsafe fn run() {
     // SAFETY: by contract.
     unsafe { Core::this() }.enter(Activity::Running);
-    while !stop::is_requested() {
+    loop {
         // SAFETY: by contract; read afresh in every round.
         let core = unsafe { Core::this() };
+        let called_for = calls::all();
+        if called_for & calls::STOP != 0 {
+            return;
+        }
+        #[cfg(target_os = "none")]
+        if called_for != 0 {
+            // SAFETY: this is the core's own loop, between two turns.
+            unsafe { collect::answer(core, called_for) };
+        }
         chores(core);
         if cores::online() & core.id().mask() == 0 {
             // SAFETY: this is the core's own loop.
@@ -37,7 +49,21 @@ pub(super) unsafe fn run() {
         // SAFETY: this is the core's own loop.
         match unsafe { next(core) } {
             // SAFETY: as above; the process was taken from a queue, so it is alive and ours.
-            Some(process) => unsafe { turn(core, process) },
+            Some(process) if preempt::is_kept_waiting(core, unsafe { process.as_ref() }) => {
+                // SAFETY: this is the core's own loop.
+                unsafe { enqueue::requeue(core, process) };
+                let passed_over = core.passed_over.get() + 1;
+                core.passed_over.set(passed_over);
+                if passed_over > core.load() {
+                    core.passed_over.set(0);
+                    idle::idle(core);
+                }
+            }
+            Some(process) => {
+                core.passed_over.set(0);
+                // SAFETY: as above.
+                unsafe { turn(core, process) }
+            }
             None => {
                 core.turn_ended_at.set(0);
                 idle::idle(core);
@@ -78,7 +104,8 @@ fn chores(core: &Core) {
         core.timer_due.store(0, Ordering::Relaxed);
         core.turn_ended_at.set(0);
         let more = time::expire(core.id(), clock::now(), settings::get(Setting::TimersPerPass) as usize);
-        if more {
+        let keeps_more = HEAP.answer_shortage();
+        if more || keeps_more {
             core.timer_due.store(1, Ordering::Relaxed);
         }
         preempt::arm_timer(core);
@@ -106,9 +133,13 @@ unsafe fn turn(core: &'static Core, process: NonNull<Header>) {
     };
     core.statistics.scheduling_latency.record(now.saturating_sub(header.enqueued_at()));
     header.set_home(core.id());
+    if core.taken_from.get().is_some() {
+        core.turn_began_at.set(now);
+    }
     // Relaxed: read by this core's own interrupt, and by others as an estimate.
     core.slices.store(0, Ordering::Relaxed);
     core.busy.store(1, Ordering::Relaxed);
+    core.looks.set(0);
     preempt::ensure_slice_timer(core);
     if let Some(stack) = NonNull::new(header.take_stack()) {
         // SAFETY: by contract; the process is suspended on that stack. Does not return.
@@ -128,6 +159,16 @@ unsafe fn turn(core: &'static Core, process: NonNull<Header>) {
     unsafe { finish_turn(step) };
 }
 
+/// The first turn after a theft has ended, or lasts so long that it is suspended: tells whether the theft was worth it.
+#[cold]
+#[inline(never)]
+pub(super) fn judge_theft(core: &Core) {
+    let victim = core.taken_from.take().and_then(|victim| cores::get(victim.index()));
+    if let Some(victim) = victim {
+        victim.worth.note(clock::now().saturating_sub(core.turn_began_at.get()));
+    }
+}
+
 /// The turn that ran on this stack has ended, wherever it began.
 ///
 /// # Safety
@@ -141,18 +182,23 @@ unsafe fn finish_turn(step: Step) {
     };
     // Relaxed: as in `turn`.
     core.busy.store(0, Ordering::Relaxed);
+    if core.taken_from.get().is_some() {
+        judge_theft(core);
+    }
     let charged = (settings::get(Setting::Reductions) as i64).saturating_sub(block.reductions());
     core.statistics.reductions.add(charged.max(0) as u64);
     // SAFETY: the scheduler's reference has kept the process alive during its turn.
     let header = unsafe { process.as_ref() };
     match step {
         Step::Pending => {
+            header.note_yielded();
             if header.turns().end_pending() {
                 // SAFETY: this is the core's own loop.
                 unsafe { enqueue::requeue(core, process) };
             }
         }
         Step::Yield => {
+            header.note_yielded();
             header.turns().requeue();
             // SAFETY: this is the core's own loop.
             unsafe { enqueue::requeue(core, process) };

@@ -10,6 +10,7 @@ use super::balance::Balancer;
 use super::migration::TargetHistory;
 use super::process::Header;
 use super::run_queue::RunQueue;
+use super::sharing;
 use super::victim;
 use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::arch::{CoreId, MAX_CORES, clock, percpu};
@@ -35,6 +36,20 @@ pub(super) struct Core {
     pub timer_due: AtomicU32,
     /// Another core has woken this one to come and steal.
     pub called_to_steal: AtomicU32,
+    /// For how long more than one process has been here.
+    pub crowd: sharing::Crowd,
+    /// Whether taking from it pays.
+    pub worth: sharing::Worth,
+    /// As a thief: whom it has taken from, if its next turn is to tell whether that was worth it.
+    pub taken_from: Cell<Option<CoreId>>,
+    /// How often it has looked for work elsewhere, in vain, since it last ran anything.
+    pub looks: Cell<u32>,
+    /// It sleeps only until it looks again.
+    pub watches: Cell<bool>,
+    /// When it may have its residents search the others' mailboxes again, in clock ticks.
+    pub next_rouse: Cell<u64>,
+    /// When the timer looks again whether something waits behind the turn in progress; 0: it does not.
+    pub next_look: Cell<u64>,
     /// When the slice in progress ends, in clock ticks; 0 when none is being counted.
     pub slice_end: Cell<u64>,
     /// Deep in an interrupt: the owner's side of the queues must not be touched.
@@ -43,8 +58,20 @@ pub(super) struct Core {
     pub handover: Cell<[Option<NonNull<Header>>; 2]>,
     /// The stack that a resumption leaves behind, to give back.
     pub left_stack: Cell<Option<StackRef>>,
+    /// The stack that its loop goes on with when a turn is suspended and no other stack is left.
+    pub reserve: Cell<Option<StackRef>>,
+    /// Its loop runs on that stack.
+    pub on_reserve: Cell<bool>,
+    /// What ran on its stack has crashed, and its remains lie there.
+    pub has_crashed: Cell<bool>,
+    /// Its loop has come to stand still, see [`halt`](super::halt).
+    pub stands: Cell<bool>,
+    /// How many processes in a row it did not give a turn for want of stacks.
+    pub passed_over: Cell<u64>,
     /// When the turn before ended, if the next can begin with that: the clock is read once for both. 0: it cannot.
     pub turn_ended_at: Cell<u64>,
+    /// When the turn in progress began, while that is being timed.
+    pub turn_began_at: Cell<u64>,
     /// Whether its own queue comes before the global one next time.
     pub own_is_next: Cell<bool>,
     random: Cell<u64>,
@@ -126,7 +153,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Core> {
 pub(super) fn install(cores: usize) -> usize {
     let mut made = 0;
     for id in (0..cores).filter_map(CoreId::new) {
-        let Ok(core) = crate::mem::try_box(Core::new(id)) else { break };
+        let Ok(core) = crate::mem::try_box_with(|| Core::new(id)) else { break };
         // Release: pairs with the acquire in `get`.
         CORES[id.index()].store(alloc::boxed::Box::leak(core), Ordering::Release);
         made += 1;
@@ -147,11 +174,25 @@ impl Core {
             busy: AtomicU32::new(0),
             timer_due: AtomicU32::new(0),
             called_to_steal: AtomicU32::new(0),
+            crowd: sharing::Crowd::new(),
+            // A process that is started is taken for one that runs long, until some did not.
+            worth: sharing::Worth::new(true),
+            taken_from: Cell::new(None),
+            looks: Cell::new(0),
+            watches: Cell::new(false),
+            next_rouse: Cell::new(0),
+            next_look: Cell::new(0),
             slice_end: Cell::new(0),
             in_interrupt: Cell::new(false),
             handover: Cell::new([None; 2]),
             left_stack: Cell::new(None),
+            reserve: Cell::new(None),
+            on_reserve: Cell::new(false),
+            has_crashed: Cell::new(false),
+            stands: Cell::new(false),
+            passed_over: Cell::new(0),
             turn_ended_at: Cell::new(0),
+            turn_began_at: Cell::new(0),
             own_is_next: Cell::new(false),
             random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ (self::seed() << 8) ^ (id.index() as u64 + 1)),
             memory: victim::Memory::new(),

@@ -14,7 +14,10 @@ fn current() -> Option<NonNull<Header>> {
 }
 
 /// Puts the running process into its core's queue, where it has no business before its turn is over.
-pub fn queue_current() {
+///
+/// # Safety
+/// The kernel is broken afterwards: the caller counts on its end.
+pub unsafe fn queue_current() {
     let here = PreemptGuard::new();
     let (Some(core), Some(process)) = (Core::current(&here), current()) else { return };
     // SAFETY: not given up as it must be; that is the damage. The core is this one, preemption is off.
@@ -22,7 +25,10 @@ pub fn queue_current() {
 }
 
 /// Moves the running process to another core, as if a thief had found it in a queue.
-pub fn migrate_current() {
+///
+/// # Safety
+/// As [`queue_current`].
+pub unsafe fn migrate_current() {
     let here = PreemptGuard::new();
     let (Some(core), Some(process)) = (Core::current(&here), current()) else { return };
     // SAFETY: the process runs, so it is alive.

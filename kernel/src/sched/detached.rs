@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use super::priority::Priority;
 use super::process::{Header, VTable};
-use super::resident::Detached;
+use super::resident::{AtWork, Detached};
 use super::spawn;
 use super::step::Step;
 use crate::arch::CoreId;
@@ -20,7 +20,7 @@ struct DetachedProcess {
     token: Option<Box<dyn Detached>>,
 }
 
-static VTABLE: VTable = VTable { step, crash, free, detach: None };
+static VTABLE: VTable = VTable { step, crash, free, detach: None, at_work: Some(at_work) };
 
 /// # Safety
 /// The contract of [`VTable::step`].
@@ -35,6 +35,13 @@ unsafe fn crash(header: NonNull<Header>) {
     if let Some(token) = unsafe { &header.cast::<DetachedProcess>().as_ref().token } {
         token.crashed();
     }
+}
+
+/// # Safety
+/// The contract of [`VTable::at_work`].
+unsafe fn at_work(header: NonNull<Header>) -> Option<AtWork> {
+    // SAFETY: as in `crash`.
+    unsafe { header.cast::<DetachedProcess>().as_ref() }.token.as_ref()?.at_work()
 }
 
 /// # Safety

@@ -5,13 +5,13 @@ use core::ptr::NonNull;
 use super::cores::{self, Core};
 use super::priority::Priority;
 use super::process::Header;
-use super::{global, idle, reductions};
+use super::{global, idle, reductions, sharing};
 use crate::arch::{CoreId, barrier, clock};
 use crate::sync::PreemptGuard;
 
 /// A process was woken: it goes to the core where it ran last if that is awake, for its state is in that
-/// cache; otherwise to this one, which is cheaper than waking another. An idle core comes to steal if
-/// this one has too much to do.
+/// cache; otherwise to this one, which is cheaper than waking another. When it leaves again is told in
+/// [`sharing`].
 pub(super) fn woken(process: NonNull<Header>) {
     let here = PreemptGuard::new();
     // SAFETY: a process in hand is alive.
@@ -35,7 +35,7 @@ pub(super) fn woken(process: NonNull<Header>) {
     if header.priority() == Priority::Normal && !header.is_pinned() {
         // SAFETY: this core's own queue, preemption disabled by `here`, not in an interrupt.
         if unsafe { core.queue.push_fast(process) } {
-            idle::wake_thief();
+            call_thief_for(core);
         }
         return;
     }
@@ -54,6 +54,15 @@ unsafe fn keep(core: &Core, process: NonNull<Header>) {
     // SAFETY: by contract.
     unsafe { core.queue.push_own(process) };
     if !pinned {
+        call_thief_for(core);
+    }
+}
+
+/// Calls a thief if more waits on a core than that one will reach soon.
+#[inline(always)]
+fn call_thief_for(core: &Core) {
+    // An estimate first: who becomes idle a moment later looks for itself.
+    if idle::some_core_is_idle() && sharing::is_backlog(core) {
         idle::wake_thief();
     }
 }
@@ -115,7 +124,7 @@ pub(super) fn deliver(process: NonNull<Header>, target: &Core) {
     // Pairs with the barrier in `idle::announce`.
     barrier::full();
     if !idle::wake(target) && !pinned {
-        idle::wake_thief();
+        call_thief_for(target);
     }
 }
 

@@ -12,8 +12,9 @@ use shuttle::thread;
 use super::spawn::{Spawn, SpawnError};
 use super::task::JoinError;
 use super::{start, stop};
+use crate::arch::handlers::{Fault, Verdict};
 use crate::arch::switch::Frame;
-use crate::arch::{CoreId, MAX_CORES, handlers::Fault, percpu};
+use crate::arch::{CoreId, MAX_CORES, percpu};
 use crate::mem::stack::StackBlock;
 
 /// Runs `main` on `cores` threads, until it ends, and returns its result.
@@ -32,7 +33,8 @@ where
 {
     assert!((1..=MAX_CORES).contains(&cores), "a host run takes 1 to {MAX_CORES} cores, not {cores}");
     stop::reset();
-    start::prepare(cores, seed, |_| {}, no_fault, || std::process::exit(0));
+    // SAFETY: one scheduler at a time, as documented; the threads of the last one were joined below.
+    unsafe { start::prepare(cores, seed, |_| {}, no_fault, || std::process::exit(0)) };
     for id in (0..cores).filter_map(CoreId::new) {
         percpu::announce_core(id);
         start::online(id);
@@ -67,7 +69,9 @@ pub enum HostError {
     Stopped,
 }
 
-unsafe fn no_fault(_: &Fault, _: *mut Frame) {}
+unsafe fn no_fault(_: &Fault, _: *mut Frame) -> Verdict {
+    Verdict::Stop
+}
 
 /// Ends the program when its thread panics: the other cores would wait for this one for ever.
 struct EndsTheProgram;

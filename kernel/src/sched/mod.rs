@@ -6,19 +6,27 @@
 //! [`out_of_work`].
 
 mod balance;
+mod calls;
+#[cfg(target_os = "none")]
+mod collect;
 mod core_loop;
 mod cores;
-mod crash;
+pub(crate) mod crash;
 #[cfg(feature = "checks")]
-pub mod damage;
+pub(crate) mod damage;
 mod detached;
 mod dispatch;
 mod enqueue;
+mod errand;
+mod foreign;
 mod global;
+#[cfg(target_os = "none")]
+mod halt;
 mod here;
 #[cfg(not(target_os = "none"))]
 mod host;
 mod idle;
+mod later;
 mod load;
 mod migration;
 mod offline;
@@ -31,22 +39,24 @@ mod resident;
 mod residents;
 mod run_queue;
 mod settings;
+mod sharing;
 mod spawn;
-mod start;
+pub(crate) mod start;
 mod steal;
 mod step;
-mod stop;
+pub(crate) mod stop;
 mod task;
 mod victim;
 mod waker;
 mod yield_now;
 
-pub use crash::{Cause, can_end_current, end_current};
 pub use dispatch::{Dispatch, current as dispatch, set as set_dispatch};
+pub(crate) use here::{at_work_here, core_here, has_more_here, is_in_resident};
 pub use here::{current_core, current_process};
 #[cfg(not(target_os = "none"))]
 pub use host::{HostError, run_on_threads};
 pub(crate) use idle::{some_core_is_idle, wake_thief};
+pub(crate) use later::Later;
 pub use load::{CoreLoad, Load, LoadMonitor};
 pub use migration::Rule;
 pub use offline::{OfflineError, is_online, offline, online};
@@ -54,14 +64,16 @@ pub use out_of_work::{ExternalSource, OutOfWork, out_of_work};
 pub use priority::Priority;
 pub use process::{Header, ProcessRef};
 pub use reductions::{charge, is_exhausted};
-pub use resident::{Detached, Resident, Wake, spawn as spawn_resident};
+pub(crate) use resident::{AtWork, Detached, Resident, spawn as spawn_resident};
 #[cfg(feature = "checks")]
 pub(crate) use residents::rouse_all;
+pub(crate) use settings::ticks as setting_ticks;
 pub use settings::{Setting, SettingError, all as settings, get as setting, set as set_setting, set_by_name};
+pub(crate) use sharing::Worth;
 pub use spawn::{Spawn, SpawnError, live_processes, procedure, spawn};
-pub use start::{enter, prepare};
-pub use step::Step;
-pub use stop::{on_deadlock, request as stop};
+pub(crate) use step::Step;
+pub use stop::request as stop;
 pub use task::{JoinError, JoinHandle};
 pub use victim::VictimRule;
+pub(crate) use waker::{process_of, timers_of};
 pub use yield_now::{YieldNow, yield_now};

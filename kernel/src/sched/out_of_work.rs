@@ -10,21 +10,20 @@
 //! the epoch, then passes a full barrier, then takes work. If the look below misses that work because it
 //! was taken, then the second reading of the epoch, after a full barrier of its own, finds it changed.
 
-use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll};
 
 use super::cores::{self, Core};
 use super::idle;
 use super::{core_loop, residents, stop};
 use crate::arch::atomic::{AtomicU32, Ordering};
-use crate::sync::{Looked, Quiescence, SpinLock};
+use crate::sync::{Looked, Quiescence, Seat, Waiters};
 use crate::time;
 
 static QUIESCENCE: Quiescence = Quiescence::new();
 static EXTERNAL_SOURCES: AtomicU32 = AtomicU32::new(0);
-static WAITING: SpinLock<Vec<Waker>> = SpinLock::new(Vec::new());
+static WAITING: Waiters = Waiters::new();
 
 /// A core leaves idleness, and has not taken any work yet.
 pub(super) fn note_activity() {
@@ -73,7 +72,7 @@ pub(super) fn check(core: &Core) -> bool {
         Looked::Busy => return false,
         Looked::Left(false) => {}
         Looked::Left(true) => {
-            if !wake_waiting() {
+            if !WAITING.tell_all(|| ()) {
                 stop::out_of_work_unawaited();
             }
         }
@@ -81,41 +80,23 @@ pub(super) fn check(core: &Core) -> bool {
     true
 }
 
-fn wake_waiting() -> bool {
-    let waiting = core::mem::take(&mut *WAITING.lock());
-    let any = !waiting.is_empty();
-    for waker in waiting {
-        waker.wake();
-    }
-    any
-}
-
 /// Waits until the system has run out of work: nothing is runnable, nothing runs, no timer is pending and
-/// no [`ExternalSource`] exists. Whoever waits here does not count as work.
+/// no [`ExternalSource`] exists. Whoever waits here does not count as work. Awaited again, it is over at once.
+///
+/// A few can wait with memory used up. One more than those runs turn after turn until there is memory for it, so that
+/// meanwhile the system has not run out of work.
 pub fn out_of_work() -> OutOfWork {
-    OutOfWork { registered: false }
+    OutOfWork(WAITING.seat())
 }
 
 /// The future of [`out_of_work`].
-pub struct OutOfWork {
-    registered: bool,
-}
+pub struct OutOfWork(Seat<'static>);
 
 impl Future for OutOfWork {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.registered {
-            // Only `check` wakes what is registered. A spurious wake-up from elsewhere is told apart by
-            // the waker still being on the list.
-            let waiting = WAITING.lock();
-            if waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-                return Poll::Pending;
-            }
-            return Poll::Ready(());
-        }
-        self.registered = true;
-        WAITING.lock().push(context.waker().clone());
-        Poll::Pending
+        // Any other wake-up is not the verdict.
+        self.0.poll(context.waker(), |told| told)
     }
 }

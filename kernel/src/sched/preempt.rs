@@ -4,11 +4,16 @@
 //! counts slice ends; a turn that has seen two has had at least one whole slice. Then, if something else
 //! waits, or the balancer could fetch something, the core leaves its stack to the process:
 //!
-//! 1. the interrupt has saved all registers on that stack;
-//! 2. a fresh stack is taken from the pool (none left: the process runs on, and a counter says so);
+//! 1. the interrupt has saved all registers in that stack's block;
+//! 2. a fresh stack is taken from the pool or, when that is empty, the core's reserve;
 //! 3. a resident is asked to detach the piece of work that runs; an ordinary process stands for itself;
 //! 4. the core starts a new loop on the fresh stack, which *then* puts the suspended process into a queue:
 //!    earlier, another core could resume it while this one still uses its stack.
+//!
+//! On its reserve a core resumes what is suspended, which needs no stack, and gives turns to what is urgent and to what has
+//! ended turns by itself before; what is new waits until a stack is free ([`is_kept_waiting`]). So however many new
+//! processes go on for ever, the core stays there for the others. Should one of those go on for ever, too, while no stack
+//! is free, it runs on, and a counter says so.
 //!
 //! Whoever takes the process from a queue leaves its own stack behind (it goes back to the pool once it is
 //! left) and returns from that interrupt.
@@ -19,12 +24,16 @@
 //! The bound: a process that never yields holds its core for at most two slices while others wait, plus
 //! the longest section with preemption disabled.
 
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 
 use super::cores::Core;
+use super::priority::Priority;
 use super::process::Header;
 use super::settings::{self, Setting};
-use super::{balance, core_loop, detached, enqueue, idle, residents, stop};
+use super::sharing;
+use super::{balance, core_loop, crash, detached, enqueue, idle, residents, stop};
+#[cfg(target_os = "none")]
+use super::{calls, halt};
 use crate::arch::atomic::Ordering;
 use crate::arch::switch::{self, Frame};
 use crate::arch::{clock, irq, timer};
@@ -35,37 +44,68 @@ use crate::time;
 /// Slice ends a turn may see before it is preempted: the first may come right after its start.
 const SLICE_ENDS: u32 = 2;
 
+/// Runs an interrupt's handler. A request to preempt that the interrupted code had is left to that code: the handler's
+/// own sections must not end in a preemption.
+pub(super) fn in_handler(handler: impl FnOnce(&'static Core)) {
+    let word = StackBlock::current().preempt();
+    word.hold();
+    // SAFETY: interrupts are unmasked only after the core's block was set, and the word is held.
+    let core = unsafe { Core::this() };
+    let interrupted = core.enter(Activity::Interrupt);
+    handler(core);
+    core.enter(interrupted);
+    word.release();
+}
+
 /// The core's timer fired.
 pub(super) fn on_timer() {
-    // SAFETY: interrupts are unmasked only after the core's block was set.
-    let core = unsafe { Core::this() };
+    in_handler(timer_fired);
+}
+
+fn timer_fired(core: &'static Core) {
     // Relaxed throughout: this core's own loop and interrupt.
-    let interrupted = core.enter(Activity::Interrupt);
     core.timer_due.store(1, Ordering::Relaxed);
     let now = clock::now();
     let end = core.slice_end.get();
-    if end != 0 && now >= end {
+    let slice_ended = end != 0 && now >= end;
+    if slice_ended {
         core.slice_end.set(0);
         if core.busy.load(Ordering::Relaxed) != 0 {
             core.slices.store(core.slices.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
-            if !core.queue.is_empty() || running_backlog() > 0 {
-                // Work waits behind a long turn: let an idle core come for it.
-                idle::wake_thief();
-            }
             ensure_slice_timer(core);
         }
-    } else if end != 0 {
-        // It was a timer of the wheel's; the slice goes on.
-        timer::arm(end);
     }
-    core.enter(interrupted);
+    let look = core.next_look.get();
+    if slice_ended || (look != 0 && now >= look) {
+        look_for_waiting(core, now);
+    }
+    // It may have been a timer of the wheel's; the slice, or the wait for a look, goes on.
+    for at in [core.slice_end.get(), core.next_look.get()].into_iter().filter(|&at| at != 0) {
+        timer::arm_if_earlier(at);
+    }
 }
 
-/// What waits for the resident that runs here, if one does.
-fn running_backlog() -> u32 {
-    let Some(process) = NonNull::new(StackBlock::current().process().cast::<Header>()) else { return 0 };
+/// If something waits here while another core is idle, looks once more soon; if it then still does, an idle core comes
+/// to see what may leave. In the timer's interrupt.
+fn look_for_waiting(core: &Core, now: u64) {
+    let was_waiting = core.next_look.replace(0) != 0;
+    // Notes what it sees, so that who is called finds how long it has been so.
+    sharing::may_be_robbed(core, now);
+    if !idle::some_core_is_idle() || !(running_has_waiting(now) | !core.queue.is_empty()) {
+        return;
+    }
+    if was_waiting {
+        idle::wake_thief();
+    } else {
+        core.next_look.set(now + settings::ticks(Setting::ShareWaitMicroseconds));
+    }
+}
+
+/// Whether something waits behind the resident that runs here, if one does.
+fn running_has_waiting(now: u64) -> bool {
+    let process = NonNull::new(StackBlock::current().process().cast::<Header>());
     // SAFETY: the process runs on this stack, so it is alive.
-    unsafe { residents::backlog(process) }
+    process.is_some_and(|process| unsafe { residents::has_waiting(process, now) })
 }
 
 /// Counts slices from now on, unless one is being counted. The turns in between cost one look.
@@ -78,13 +118,13 @@ pub(super) fn ensure_slice_timer(core: &Core) {
     }
 }
 
-/// Arms the timer after the wheel's timers have fired: for the end of the slice, or for the next timer.
+/// Arms the timer after the wheel's timers have fired: for the end of the slice, for the next look at what waits, or for
+/// the next timer.
 pub(super) fn arm_timer(core: &Core) {
-    let slice = Some(core.slice_end.get()).filter(|&end| end != 0);
-    match (slice, time::next_deadline(core.id())) {
-        (None, None) => timer::disarm(),
-        (Some(at), None) | (None, Some(at)) => timer::arm(at),
-        (Some(slice), Some(next)) => timer::arm(slice.min(next)),
+    let own = [core.slice_end.get(), core.next_look.get()].into_iter().filter(|&at| at != 0);
+    match own.chain(time::next_deadline(core.id())).min() {
+        None => timer::disarm(),
+        Some(at) => timer::arm(at),
     }
 }
 
@@ -95,13 +135,35 @@ pub(super) fn on_wake_up() {}
 ///
 /// # Safety
 /// Interrupts are masked; `frame` is the complete state of the code that was interrupted on this stack.
+///
+/// A request that finds nothing to do any more is forgotten, because each section's end would come here for it.
 pub(super) unsafe fn consider(frame: *mut Frame) {
     let block = StackBlock::current();
-    let Some(process) = NonNull::new(block.process().cast::<Header>()) else { return };
+    if block.is_in_reserve() {
+        if block.preempt().is_enabled() {
+            // SAFETY: the section that ran out of stack has ended, and its process must not go on.
+            unsafe { crash::end_overflowed(&*frame) };
+        }
+        return;
+    }
     // SAFETY: preemption cannot happen here, with interrupts masked, and the scheduler runs.
     let core = unsafe { Core::this() };
+    #[cfg(target_os = "none")]
+    if calls::all() & calls::HALT != 0 {
+        if !block.process().is_null() && !block.preempt().is_enabled() {
+            block.preempt().request();
+            return;
+        }
+        // SAFETY: by contract. A loop of the core's own stands still if it came for that.
+        unsafe { halt::stand_still(core, block, frame) };
+    }
+    let Some(process) = NonNull::new(block.process().cast::<Header>()) else {
+        block.preempt().clear_request();
+        return;
+    };
     // Relaxed: this core's own.
     if core.slices.load(Ordering::Relaxed) < SLICE_ENDS || !is_worth_it(core, process) {
+        block.preempt().clear_request();
         return;
     }
     if !block.preempt().is_enabled() {
@@ -135,24 +197,33 @@ unsafe fn lend_stack(
     block.preempt().reset(1);
     // Relaxed: this core's own. If the attempt fails, the next is two slices away.
     core.slices.store(0, Ordering::Relaxed);
-    let Some(fresh) = stack::take() else {
+    let from_pool = stack::take();
+    let is_reserve = from_pool.is_none();
+    let Some(fresh) = from_pool.or_else(|| core.reserve.take()) else {
         core.statistics.preemptions_without_stack.bump();
         block.preempt().reset(0);
         return;
     };
     // SAFETY: the process runs, so it is alive.
     let Some(handover) = (unsafe { hand_over(core, process) }) else {
-        stack::give(fresh);
+        keep_or_give(core, fresh);
         core.statistics.detachments_refused.bump();
         block.preempt().reset(0);
         return;
     };
     let suspended = handover[0].unwrap_or(process);
     block.set_process(suspended.as_ptr().cast());
-    block.set_frame(frame);
+    if frame != block.saved() {
+        // It came by a trap. SAFETY: both are valid, and nobody else uses this stack's block.
+        unsafe { ptr::copy_nonoverlapping(frame, block.saved(), 1) };
+    }
     // SAFETY: both are alive: one runs, or was just made.
     unsafe { suspended.as_ref() }.suspend_on(core::ptr::from_ref(block).cast_mut());
     core.handover.set(handover);
+    core.on_reserve.set(is_reserve);
+    if core.taken_from.get().is_some() {
+        core_loop::judge_theft(core);
+    }
     core.busy.store(0, Ordering::Relaxed);
     core.statistics.preemptions.bump();
     fresh.block().preempt().reset(1);
@@ -182,6 +253,19 @@ unsafe fn hand_over(core: &Core, process: NonNull<Header>) -> Option<[Option<Non
 extern "C" fn fresh_loop(_: usize) -> ! {
     // SAFETY: the stack's preemption count is 1.
     let core = unsafe { Core::this() };
+    let block = StackBlock::current();
+    if block.is_in_reserve() {
+        // SAFETY: what ran on this stack has crashed, and its reserve is far below this.
+        unsafe { block.map_reserve(false) };
+    }
+    #[cfg(target_os = "none")]
+    if core.has_crashed.replace(false) {
+        // For what is called here, which is little.
+        const ROOM_BYTES: usize = 2048;
+        let here = ptr::from_ref(&core).addr();
+        // SAFETY: this is the first code on the stack since the crash, and what it calls has room.
+        unsafe { block.clear_below(here.saturating_sub(ROOM_BYTES)) };
+    }
     let [suspended, resident] = core.handover.take();
     for process in [resident, suspended].into_iter().flatten() {
         // SAFETY: the suspended process's stack has been left; this is the core's own loop. A resident
@@ -213,28 +297,60 @@ pub(super) unsafe fn resume(core: &'static Core, block: NonNull<StackBlock>) -> 
     // it has been left.
     core.left_stack.set(Some(unsafe { StackRef::current() }));
     // SAFETY: a suspended process's stack stays alive until it is resumed.
-    let frame = unsafe { block.as_ref() }.frame();
+    let frame = unsafe { block.as_ref() }.saved();
     // SAFETY: the frame was saved by the interrupt that suspended the process, and nobody else resumes it,
     // for the process was in one queue only. Interrupts are masked.
     unsafe { switch::resume(frame, block.as_ptr().cast(), after_resume, 0) }
 }
 
-/// Runs on the resumed stack, before its registers are restored.
+/// Runs in the name of the resumed stack, before its registers are restored.
 extern "C" fn after_resume(_: usize) {
     // SAFETY: interrupts are masked.
     let core = unsafe { Core::this() };
+    core.on_reserve.set(false);
     if let Some(left) = core.left_stack.take() {
-        stack::give(left);
+        keep_or_give(core, left);
     }
     // The suspended code had preemption enabled, or had just enabled it.
     StackBlock::current().preempt().reset(0);
+}
+
+/// A stack is not needed any more: the core's reserve comes first.
+fn keep_or_give(core: &Core, stack: StackRef) {
+    match core.reserve.take() {
+        None => core.reserve.set(Some(stack)),
+        Some(reserve) => {
+            core.reserve.set(Some(reserve));
+            stack::give(stack);
+        }
+    }
+}
+
+/// Gives a core the reserve that it begins with, if there is one.
+pub(super) fn prepare(core: &Core) {
+    core.reserve.set(stack::take());
+}
+
+/// Whether a process that the core's loop has taken must wait, because the loop runs on the core's last stack. After as many
+/// as wait in its queue the loop looks for something to steal.
+pub(super) fn is_kept_waiting(core: &Core, process: &Header) -> bool {
+    let may_begin = process.is_suspended() || process.has_yielded() || process.priority() <= Priority::High;
+    if may_begin || !core.on_reserve.get() {
+        return false;
+    }
+    if let Some(free) = stack::take() {
+        core.reserve.set(Some(free));
+        core.on_reserve.set(false);
+        return false;
+    }
+    true
 }
 
 /// Suspends nothing, but ends what runs on this stack: a crash. Never returns; the stack is lost to the
 /// crashed code and becomes this core's loop's again.
 ///
 /// # Safety
-/// Called from the turn of a process that cannot go on, with no lock held.
+/// The current stack block is that of a process that cannot go on. No lock is held.
 pub(super) unsafe fn abandon_turn() -> ! {
     irq::disable();
     let block = StackBlock::current();
@@ -242,6 +358,7 @@ pub(super) unsafe fn abandon_turn() -> ! {
     // SAFETY: preemption is disabled by the line above.
     let core = unsafe { Core::this() };
     core.busy.store(0, Ordering::Relaxed);
+    core.has_crashed.set(true);
     let top = StackRef::top_of(block);
     // SAFETY: the code below the top of this stack has ended; nothing on it is used again.
     unsafe { switch::start_on(top, core::ptr::from_ref(block).cast_mut().cast(), fresh_loop, 0) }

@@ -11,13 +11,14 @@
 use core::ptr::NonNull;
 
 use super::priority::Priority;
-use super::resident::{Detached, Wake};
+use super::resident::{AtWork, Detached};
 use super::step::Step;
 use crate::arch::CoreId;
-use crate::arch::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::deque::Linked;
 use crate::mem::stack::StackBlock;
 use crate::sync::TurnWord;
+use crate::time::OwnedTimers;
 use alloc::boxed::Box;
 
 /// Hands over the running piece of a resident, as [`super::resident::Resident::detach`].
@@ -33,6 +34,9 @@ pub(super) struct VTable {
     pub free: unsafe fn(NonNull<Header>),
     /// For residents: hands over the running piece, as [`super::resident::Resident::detach`].
     pub detach: Option<Detach>,
+    /// For residents and pieces detached from them: what is at work in the turn that the caller is part of. Called with
+    /// preemption disabled, while the process runs here.
+    pub at_work: Option<unsafe fn(NonNull<Header>) -> Option<AtWork>>,
 }
 
 /// The first part of every process.
@@ -56,11 +60,15 @@ pub struct Header {
     priority: Priority,
     /// The core it ran on last, or was placed on.
     home: AtomicU8,
+    /// It has ended a turn by itself before.
+    has_yielded: AtomicBool,
+    /// The timers that would wake it.
+    timers: OwnedTimers,
 }
 
 // SAFETY: `link` is one field for life, used by nothing but the lists.
 unsafe impl Linked for Header {
-    fn link(&self) -> &AtomicPtr<Self> {
+    unsafe fn link(&self) -> &AtomicPtr<Self> {
         &self.link
     }
 }
@@ -80,7 +88,23 @@ impl Header {
             migrations: AtomicU32::new(0),
             priority,
             home: AtomicU8::new(home.index() as u8),
+            has_yielded: AtomicBool::new(false),
+            timers: OwnedTimers::new(),
         }
+    }
+
+    /// Whether it has ended a turn by itself before. Relaxed, here and below: a hint of how it will behave.
+    pub(super) fn has_yielded(&self) -> bool {
+        self.has_yielded.load(Ordering::Relaxed)
+    }
+
+    /// It has ended a turn by itself.
+    pub(super) fn note_yielded(&self) {
+        self.has_yielded.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn timers(&self) -> &OwnedTimers {
+        &self.timers
     }
 
     pub(super) fn vtable(&self) -> &'static VTable {
@@ -272,15 +296,5 @@ impl Drop for ProcessRef {
             // SAFETY: the last reference is gone, so nobody else can reach the process.
             unsafe { (self.vtable.free)(self.0) }
         }
-    }
-}
-
-impl Wake for ProcessRef {
-    fn wake(&self) {
-        ProcessRef::wake(self);
-    }
-
-    fn core(&self) -> CoreId {
-        self.home()
     }
 }

@@ -7,6 +7,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
+use super::cores;
 use super::priority::Priority;
 use super::process::{Header, ProcessRef, VTable};
 use super::residents;
@@ -33,8 +34,19 @@ pub trait Resident: Send + Sync {
     /// preemption disabled; `step` is called anew for the rest.
     fn crashed(&self);
 
-    /// How much waits for this resident; read from any core, for thieves and the balancer.
+    /// What is at work in the turn that the caller is part of. Called on its stack, with preemption disabled.
+    fn at_work(&self) -> Option<AtWork>;
+
+    /// How much waits for this resident; read from any core, to find out whether anything is left.
     fn backlog(&self) -> u32;
+
+    /// Whether something waits behind the piece of work that runs, at `now` in clock ticks. Called by the timer
+    /// interrupt on its core.
+    fn has_waiting(&self, now: u64) -> bool;
+
+    /// Whether something of what waits for it may leave for another core; read from any core, at `now` in clock ticks.
+    /// Who looks again later finds more: what waits may leave once it was seen waiting for long.
+    fn has_surplus(&self, now: u64) -> bool;
 }
 
 /// A detached piece of work: what the scheduler must know of it while it is suspended.
@@ -47,15 +59,19 @@ pub trait Detached: Send {
     /// The piece has panicked or faulted, and will not return. Called on its stack, with preemption
     /// disabled.
     fn crashed(&self);
+
+    /// What is at work in this piece.
+    fn at_work(&self) -> Option<AtWork>;
 }
 
-/// Names a resident to those who wake it.
-pub trait Wake: Send + Sync {
-    /// Makes the resident runnable on its core, and ends that core's sleep.
-    fn wake(&self);
-
-    /// The core that the resident is bound to.
-    fn core(&self) -> CoreId;
+/// What a resident, or a piece detached from it, works for: an actor whose behaviour runs. The scheduler passes it on to
+/// who knows what it means, see [`at_work_here`](super::at_work_here).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AtWork {
+    /// Where it lives.
+    pub place: NonNull<()>,
+    /// Which one of those that have lived there.
+    pub life: u64,
 }
 
 #[repr(C)]
@@ -64,7 +80,7 @@ struct ResidentProcess {
     resident: Arc<dyn Resident>,
 }
 
-static VTABLE: VTable = VTable { step, crash, free, detach: Some(detach) };
+static VTABLE: VTable = VTable { step, crash, free, detach: Some(detach), at_work: Some(at_work) };
 
 /// # Safety
 /// `header` is that of a live [`ResidentProcess`].
@@ -95,6 +111,13 @@ unsafe fn detach(header: NonNull<Header>) -> Option<Box<dyn Detached>> {
 }
 
 /// # Safety
+/// The contract of [`VTable::at_work`].
+unsafe fn at_work(header: NonNull<Header>) -> Option<AtWork> {
+    // SAFETY: as in `step`.
+    unsafe { resident(header) }.at_work()
+}
+
+/// # Safety
 /// The contract of [`VTable::free`].
 unsafe fn free(header: NonNull<Header>) {
     // SAFETY: the process was boxed in `spawn`, and the last reference is gone.
@@ -110,6 +133,9 @@ pub fn spawn(
     core: CoreId,
     priority: Priority,
 ) -> Result<ProcessRef, SpawnError> {
+    if cores::existing() & core.mask() == 0 {
+        return Err(SpawnError::NoSuchCore);
+    }
     spawn::count_start()?;
     if let Err(error) = spawn::count_pinned(core.mask()) {
         spawn::uncount_start();
@@ -124,6 +150,65 @@ pub fn spawn(
     let header = NonNull::from(Box::leak(process)).cast::<Header>();
     // SAFETY: the scheduler's own reference keeps the process alive until it is done.
     let process = unsafe { ProcessRef::count(header) };
-    residents::add(process.clone())?;
+    if let Err(error) = residents::add(process.clone()) {
+        // It was never queued, so it ends here: what was counted for it, and the scheduler's own reference.
+        spawn::note_end(&process);
+        // SAFETY: the reference that the header was made with, which nobody else will give up.
+        drop(unsafe { ProcessRef::from_counted(header) });
+        return Err(error);
+    }
     Ok(process)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AtWork, Detached, Resident, spawn};
+    use crate::arch::CoreId;
+    use crate::sched::spawn::{live_processes, pinned_to};
+    use crate::sched::{Priority, SpawnError, Step, cores, residents};
+    use alloc::boxed::Box;
+    use alloc::sync::Arc;
+
+    struct Idler;
+
+    impl Resident for Idler {
+        fn step(&self) -> Step {
+            Step::Done
+        }
+
+        fn detach(&self) -> Option<Box<dyn Detached>> {
+            None
+        }
+
+        fn crashed(&self) {}
+
+        fn at_work(&self) -> Option<AtWork> {
+            None
+        }
+
+        fn backlog(&self) -> u32 {
+            0
+        }
+
+        fn has_waiting(&self, _now: u64) -> bool {
+            false
+        }
+
+        fn has_surplus(&self, _now: u64) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_resident_that_cannot_be_started_leaves_nothing_behind() {
+        let core = CoreId::BOOT;
+        let idler = Arc::new(Idler);
+        let start = || spawn(idler.clone(), core, Priority::Normal).err();
+        assert_eq!(start(), Some(SpawnError::NoSuchCore), "before there is any core");
+        cores::install(1);
+        residents::fail_next_add();
+        assert_eq!(start(), Some(SpawnError::OutOfMemory), "without memory for the list");
+        assert_eq!((live_processes(), pinned_to(core)), (0, 0), "processes, and those pinned to the core");
+        assert_eq!(Arc::strong_count(&idler), 1, "references to what was to be started");
+    }
 }

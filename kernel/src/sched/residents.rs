@@ -11,30 +11,43 @@ use crate::sync::SpinLock;
 
 static RESIDENTS: SpinLock<Vec<ProcessRef>> = SpinLock::new(Vec::new());
 
-/// A backlog of this many cannot be worked off by its own resident alone without delay: one is what it
-/// has in hand.
-const SURPLUS: u32 = 2;
+#[cfg(test)]
+static FAIL_NEXT_ADD: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
 
+/// Lets the next [`add`] find no memory.
+#[cfg(test)]
+pub(super) fn fail_next_add() {
+    FAIL_NEXT_ADD.store(true, core::sync::atomic::Ordering::Relaxed);
+}
+
+/// Puts a resident on the list.
+///
+/// # Errors
+/// [`SpawnError::OutOfMemory`]; then nothing was changed, and the caller must undo what it has counted.
 pub(super) fn add(process: ProcessRef) -> Result<(), SpawnError> {
     let mut residents = RESIDENTS.lock();
     // Ended ones are dropped here, where the list is being changed anyway.
     residents.retain(|resident| !resident.is_done());
+    #[cfg(test)]
+    if FAIL_NEXT_ADD.swap(false, core::sync::atomic::Ordering::Relaxed) {
+        return Err(SpawnError::OutOfMemory);
+    }
     residents.try_reserve(1).map_err(|_| SpawnError::OutOfMemory)?;
     residents.push(process);
     Ok(())
 }
 
-/// What waits for `process` if it is a resident.
+/// Whether something waits behind `process` if it is a resident.
 ///
 /// # Safety
-/// `process` is alive.
-pub(super) unsafe fn backlog(process: NonNull<Header>) -> u32 {
+/// `process` is alive, and runs on the caller's core.
+pub(super) unsafe fn has_waiting(process: NonNull<Header>, now: u64) -> bool {
     // SAFETY: by contract.
     if unsafe { process.as_ref() }.vtable().detach.is_none() {
-        return 0;
+        return false;
     }
     // SAFETY: only residents can detach.
-    unsafe { resident(process) }.backlog()
+    unsafe { resident(process) }.has_waiting(now)
 }
 
 fn backlog_of(process: &ProcessRef) -> u32 {
@@ -47,12 +60,14 @@ pub(super) fn any_backlog() -> bool {
     RESIDENTS.lock().iter().any(|process| !process.is_done() && backlog_of(process) > 0)
 }
 
-/// Whether a resident of another core has more waiting than it has in hand.
-pub(super) fn surplus_elsewhere(core: &Core) -> bool {
-    RESIDENTS
-        .lock()
-        .iter()
-        .any(|process| process.home() != core.id() && !process.is_done() && backlog_of(process) >= SURPLUS)
+/// Whether any resident has something that may leave for another core, at `now` in clock ticks. All are looked at, for
+/// the look notes what it sees.
+pub(super) fn any_surplus(now: u64) -> bool {
+    let has_surplus = |process: &&ProcessRef| {
+        // SAFETY: the reference keeps it alive, and only residents are on the list.
+        !process.is_done() && unsafe { resident(process.pointer()) }.has_surplus(now)
+    };
+    RESIDENTS.lock().iter().filter(has_surplus).count() > 0
 }
 
 /// Gives every resident of `core` a turn, to search the others' mailboxes.

@@ -57,6 +57,16 @@ pub enum Setting {
     BalanceLoadedMicroseconds,
     /// The same while nothing waits anywhere.
     BalanceQuietMicroseconds,
+    /// How long work waits before it may leave its core.
+    ShareWaitMicroseconds,
+    /// A mailbox with more messages than this may leave at once.
+    ShareBacklog,
+    /// A core where this many processes wait calls a thief at once.
+    ShareProcesses,
+    /// How often an idle core looks for work that may leave another before it sleeps until it is called.
+    ShareLooks,
+    /// How long the mail of one mailbox must keep a core busy for its hand-over to have paid.
+    ShareWorthMicroseconds,
 }
 
 struct Row {
@@ -71,7 +81,7 @@ const fn row(setting: Setting, name: &'static str, default: u64, least: u64, mos
     Row { setting, name, default, least, most }
 }
 
-const COUNT: usize = 23;
+const COUNT: usize = 28;
 
 static ROWS: [Row; COUNT] = [
     row(Setting::SliceMicroseconds, "sched.slice_us", 1_000, 50, 1_000_000),
@@ -103,6 +113,12 @@ static ROWS: [Row; COUNT] = [
     row(Setting::BalanceMicroseconds, "balance.interval_us", 10_000, 100, 60_000_000),
     row(Setting::BalanceLoadedMicroseconds, "balance.loaded_us", 5_000, 100, 60_000_000),
     row(Setting::BalanceQuietMicroseconds, "balance.quiet_us", 50_000, 100, 60_000_000),
+    // These five by a sweep, see docs/performance.md.
+    row(Setting::ShareWaitMicroseconds, "share.wait_us", 400, 1, 1_000_000),
+    row(Setting::ShareBacklog, "share.backlog", 256, 0, u32::MAX as u64),
+    row(Setting::ShareProcesses, "share.processes", 16, 1, 1_000_000),
+    row(Setting::ShareLooks, "share.looks", 4, 0, 32),
+    row(Setting::ShareWorthMicroseconds, "share.worth_us", 50, 0, 1_000_000),
 ];
 
 static VALUES: [AtomicU64; COUNT] = {
@@ -160,7 +176,7 @@ pub fn all() -> impl Iterator<Item = (&'static str, u64)> {
 }
 
 /// A setting in microseconds, as clock ticks.
-pub(super) fn ticks(setting: Setting) -> u64 {
+pub(crate) fn ticks(setting: Setting) -> u64 {
     get(setting) * clock::frequency() / 1_000_000
 }
 

@@ -4,23 +4,28 @@
 //! last. On the host, [`run_on_threads`] does all of it.
 
 use super::cores::{self, Core};
-use super::{core_loop, preempt, stop};
-use crate::arch::handlers::{self, Fault, Handlers};
+use super::{core_loop, foreign, preempt, stop};
+use crate::arch::handlers::{self, Fault, Handlers, Verdict};
 use crate::arch::switch::Frame;
 use crate::arch::{CoreId, percpu};
-use crate::stats::Activity;
+use crate::sync::{Keeper, register_keeper};
 use spin::Once;
 
 /// Makes the blocks of `cores` cores and registers the interrupt handlers. Returns how many cores there
 /// is memory for; the others must not be started.
-pub fn prepare(
+///
+/// # Safety
+/// No core has entered the scheduler; on the host, none of an earlier start is still in it. `fault` and `exit` are what
+/// boot does about a fault and at the end, and do not rely on what was running.
+pub unsafe fn prepare(
     cores: usize,
     seed: u64,
     device: fn(u32),
-    fault: unsafe fn(&Fault, *mut Frame),
+    fault: unsafe fn(&Fault, *mut Frame) -> Verdict,
     exit: fn() -> !,
 ) -> usize {
     cores::set_seed(seed);
+    register_keeper(Keeper { keep: foreign::keep, is_for: foreign::is_for });
     stop::at_end(exit);
     DEVICE.call_once(|| device);
     handlers::register(Handlers {
@@ -40,15 +45,13 @@ static DEVICE: Once<fn(u32)> = Once::new();
 /// A device's interrupt. Whom it wakes is delivered as from another core: the code that was interrupted may be in the
 /// middle of this core's queues.
 fn on_device(number: u32) {
-    // SAFETY: interrupts are unmasked only after the core's block was set, and the handler is not preempted.
-    let core = unsafe { Core::this() };
-    let interrupted = core.enter(Activity::Interrupt);
-    core.in_interrupt.set(true);
-    if let Some(device) = DEVICE.get() {
-        device(number);
-    }
-    core.in_interrupt.set(false);
-    core.enter(interrupted);
+    preempt::in_handler(|core| {
+        core.in_interrupt.set(true);
+        if let Some(device) = DEVICE.get() {
+            device(number);
+        }
+        core.in_interrupt.set(false);
+    });
 }
 
 /// Runs the scheduler on the calling core, for ever on the machine; on the host until it is stopped.
@@ -62,6 +65,7 @@ pub unsafe fn enter(id: CoreId) {
     };
     // SAFETY: the block is leaked, and is this core's own.
     unsafe { percpu::set_core_block(core::ptr::from_ref::<Core>(core).cast_mut().cast()) };
+    preempt::prepare(core);
     online(id);
     stop::core_started();
     // SAFETY: both blocks are set and preemption is disabled, by contract and the line above.

@@ -13,8 +13,10 @@ use super::migration::{self, Urgency};
 use super::priority::Priority;
 use super::process::Header;
 use super::settings::{self, Setting};
+use super::sharing;
 use super::victim::{self, Candidates};
 use crate::arch::atomic::{AtomicU32, Ordering};
+use crate::arch::clock;
 use crate::stats::Activity;
 
 static SEARCHING: AtomicU32 = AtomicU32::new(0);
@@ -57,11 +59,15 @@ fn may_steal(core: &Core) -> bool {
 
 /// Whether some other core has something that a thief could take, while no other thief is at it.
 pub(super) fn has_candidate(core: &Core) -> bool {
-    may_steal(core) && !is_searching() && cores::all().any(|other| is_candidate(core, other))
+    may_steal(core) && !is_searching() && candidates(core).count() > 0
 }
 
-fn is_candidate(thief: &Core, other: &Core) -> bool {
-    other.id() != thief.id() && (other.queue.stealable() > 0 || fast_lane_is_stale(other))
+/// The cores that `thief` may take from. All are looked at, for the look notes what it sees.
+fn candidates(thief: &Core) -> impl Iterator<Item = &'static Core> {
+    let (thief, now) = (thief.id(), clock::now());
+    cores::all().filter(move |other| {
+        other.id() != thief && (sharing::may_be_robbed(other, now) | fast_lane_is_stale(other))
+    })
 }
 
 /// What waits in the fast lane of a core that has been in one turn for a slice is fair game.
@@ -80,12 +86,12 @@ pub(super) fn search(core: &Core) -> bool {
         return false;
     };
     core.enter(Activity::Stealing);
-    let mut candidates =
-        Candidates::new(cores::all().filter(|other| is_candidate(core, other)).map(|c| c.id()));
+    let mut candidates = Candidates::new(candidates(core).map(Core::id));
     let rule = victim::rule(core);
-    let mut taken = 0;
+    let (mut taken, mut last_victim) = (0, None);
     while taken == 0 {
         let Some(victim) = victim::choose(core, rule, &mut candidates) else { break };
+        last_victim = Some(victim.id());
         core.statistics.steal_attempts.bump();
         taken = rob(core, victim);
         victim::record(core, victim, taken > 0);
@@ -95,10 +101,11 @@ pub(super) fn search(core: &Core) -> bool {
         core.statistics.steal_failures_empty.bump();
         return false;
     }
+    core.taken_from.set(last_victim);
     core.statistics.steals.bump();
     core.statistics.processes_stolen.add(taken as u64);
     // Work found by a thief while more is visible wakes the next.
-    if taken > 1 || cores::all().any(|other| is_candidate(core, other)) {
+    if sharing::is_backlog(core) || self::candidates(core).count() > 0 {
         idle::wake_thief();
     }
     true
@@ -122,7 +129,7 @@ fn rob(core: &Core, victim: &'static Core) -> usize {
     0
 }
 
-/// Takes a stolen process over, or gives it back where it must not leave. Returns how many were taken.
+/// Takes a stolen process over, or gives it on where it must not run. Returns how many were taken.
 fn receive(core: &Core, victim: &'static Core, process: NonNull<Header>) -> usize {
     // SAFETY: a process in hand is alive.
     let header = unsafe { process.as_ref() };
@@ -133,9 +140,20 @@ fn receive(core: &Core, victim: &'static Core, process: NonNull<Header>) -> usiz
             1
         }
         Err(_) => {
-            // The victim may have looked meanwhile, found nothing, and gone to sleep.
-            enqueue::deliver(process, victim);
+            give_on(process, victim);
             0
         }
     }
+}
+
+/// A thief has a process that its mask keeps from this core: takes it to a core of the mask that has nothing to do, or
+/// back. Not back alone, because whoever called this core called the first idle one, and would call it again and again.
+fn give_on(process: NonNull<Header>, victim: &'static Core) {
+    // SAFETY: a process in hand is alive.
+    let header = unsafe { process.as_ref() };
+    let mask = header.affinity() & cores::online();
+    let free = cores::all().find(|core| core.id().mask() & mask != 0 && core.load() == 0);
+    let target = free.filter(|free| migration::move_process(header, victim, free, Urgency::Idle).is_ok());
+    // The victim may have looked meanwhile, found nothing, and gone to sleep: so it is told, too.
+    enqueue::deliver(process, target.unwrap_or(victim));
 }

@@ -1,13 +1,12 @@
 //! Stopping: the end of the core loops, and what happens when nobody waits for the end.
 
 use super::cores::{self, Core};
-use super::idle;
-use crate::arch::atomic::{AtomicBool, AtomicU32, Ordering};
+use super::{calls, idle};
+use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::arch::{CoreId, barrier, cpu};
 use crate::sync::PreemptGuard;
 use spin::Once;
 
-static REQUESTED: AtomicBool = AtomicBool::new(false);
 static RUNNING: AtomicU32 = AtomicU32::new(0);
 static AT_END: Once<fn() -> !> = Once::new();
 
@@ -16,8 +15,7 @@ pub fn request() {
     // Once the flag is set, this core takes nothing from its queues any more: a caller that were suspended
     // between two wake-ups would leave the cores behind them asleep.
     let _here = PreemptGuard::new();
-    // Release: pairs with the acquire in `is_requested`.
-    REQUESTED.store(true, Ordering::Release);
+    calls::CALLS.raise(calls::STOP);
     // Pairs with the barrier in `idle::announce`: a core that announces later sees the request.
     barrier::full();
     for core in cores::all() {
@@ -27,14 +25,13 @@ pub fn request() {
 
 /// Whether the scheduler is stopping.
 pub(super) fn is_requested() -> bool {
-    // Acquire: pairs with `request`.
-    REQUESTED.load(Ordering::Acquire)
+    calls::all() & calls::STOP != 0
 }
 
 #[cfg(not(target_os = "none"))]
 /// The scheduler may be started again (the host back end's tests do).
 pub(super) fn reset() {
-    REQUESTED.store(false, Ordering::Release);
+    calls::CALLS.lower(calls::STOP);
 }
 
 /// Says what core 0 does when it has left its loop.

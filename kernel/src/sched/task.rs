@@ -2,12 +2,40 @@
 //!
 //! The future lives in the process and is dropped on the core where it ends, before its result is
 //! handed to whoever joins.
+//!
+//! **A crash drops nothing, so nothing that the kernel links to may lie in memory that a crash gives back.** A future may lie
+//! on a stack (`pin!`), and its process may be freed while it waits for something, if it was polled with a waker that keeps
+//! nothing. So every future of the kernel's, whatever it waits for, links only what has an allocation of its own, which a
+//! crash does not free, or leaves nothing but a waker:
+//!
+//! | future | what it leaves behind when its process crashes |
+//! |---|---|
+//! | `time::sleep`, `timeout`, `background_timeout`, `ask_within`, `receive_within` | a timer in an allocation of its own, which the crash takes out of its wheel |
+//! | `send_after` (no future, but a timer) | the alarm, which is the system's from the moment when it was set: the message is sent |
+//! | `Answer` of an ask | a slot in an allocation of its own, filed under the one who was asked |
+//! | `JoinHandle` | a waker in the process that it waits for, which its reference keeps |
+//! | `Receive`, `ReceiveMatching` of a process mailbox | nothing: the crash closes the mailbox; the block stays with the addresses |
+//! | `out_of_work`, `Executor::all_ended`, `Executor::stop` | a waker in a list ([`crate::sync::Waiters`]) until the event |
+//! | `yield_now` | nothing |
+//!
+//! **Nothing of the application's runs under a kernel lock or with preemption disabled**, for what goes wrong there is the
+//! kernel's end. The result is the application's: it is dropped by whoever drops the handle, or by the process itself in
+//! its last turn if the handle is gone, and never with the process's memory, which anyone may free. A waker that the
+//! application has made itself is called, and dropped, by a process of its own (`sched::foreign`).
+//!
+//! ```text
+//!                     the process ends                the handle takes it
+//! Running ──────────────────────────────────► Ended ─────────────────────► Taken
+//!    │ the handle is dropped                    │ the handle is dropped
+//!    ▼                                          ▼
+//! Abandoned ◄───────────────────────────────────┘   the result is dropped, after the lock
+//! ```
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::future::Future;
-use core::mem::ManuallyDrop;
+use core::mem::{ManuallyDrop, size_of};
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
@@ -17,20 +45,25 @@ use super::process::{Header, ProcessRef, VTable};
 use super::step::Step;
 use super::waker;
 use crate::arch::CoreId;
-use crate::sync::SpinLock;
+use crate::mem::orphans;
+use crate::stats;
+use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
 
 /// Why there is no result of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinError {
     /// It panicked or faulted; what it held is lost, the rest of the system goes on.
     Crashed,
+    /// The result was taken before: the handle was awaited again, or after [`JoinHandle::try_take`].
+    Taken,
 }
 
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Crashed => f.write_str("the process has crashed: see the panic or register dump"),
-        }
+        f.write_str(match self {
+            Self::Crashed => "the process has crashed: see the panic or register dump",
+            Self::Taken => "the process's result was taken before: await its handle once",
+        })
     }
 }
 
@@ -40,6 +73,8 @@ enum Outcome<T> {
     Running(Option<Waker>),
     Ended(Result<T, JoinError>),
     Taken,
+    /// Nobody will ask.
+    Abandoned,
 }
 
 /// The part of a task that does not depend on its future's type, only on its result's.
@@ -60,7 +95,8 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    const VTABLE: VTable = VTable { step: Self::step, crash: Self::crash, free: Self::free, detach: None };
+    const VTABLE: VTable =
+        VTable { step: Self::step, crash: Self::crash, free: Self::free, detach: None, at_work: None };
 
     /// # Safety
     /// As [`VTable::step`], for a header that is the first field of a `Task<F>`.
@@ -91,8 +127,10 @@ where
     unsafe fn crash(header: NonNull<Header>) {
         // SAFETY: the scheduler's reference keeps the task alive.
         let task = unsafe { header.cast::<Self>().as_ref() };
+        // SAFETY: the body is neither polled nor dropped any more, and that is where it lies.
+        unsafe { orphans::note_and_clear(task.body.get().cast(), size_of::<F>()) };
         // The body is not dropped: it was interrupted at an unknown point, and its destructor could
-        // touch a half-changed state. What it owned is lost, as a dead process's stack is.
+        // touch a half-changed state. Its memory is given back with the last reference.
         task.joinable.end(Err(JoinError::Crashed));
     }
 
@@ -106,16 +144,34 @@ where
             if !header.as_ref().is_done() {
                 ManuallyDrop::drop(&mut *task.as_ref().body.get());
             }
+            if header.as_ref().has_crashed() {
+                let _here = PreemptGuard::new();
+                stats::core_here().crash_bytes_returned.add(size_of::<Self>() as u64);
+            }
             drop(Box::from_raw(task.as_ptr()));
         }
     }
 }
 
 impl<T> Joinable<T> {
+    /// The process has ended. A result that nobody will take is dropped here: that of a process that returned with
+    /// preemption enabled, in its own turn; that of one that crashed has no destructor.
     fn end(&self, result: Result<T, JoinError>) {
-        let before = core::mem::replace(&mut *self.outcome.lock(), Outcome::Ended(result));
-        if let Outcome::Running(Some(waker)) = before {
-            waker.wake();
+        let mut outcome = self.outcome.lock();
+        match &mut *outcome {
+            Outcome::Running(waker) => {
+                let waker = waker.take();
+                *outcome = Outcome::Ended(result);
+                drop(outcome);
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+            }
+            // The first word holds: it crashed afterwards, in the destructor of its result, or in a waker.
+            Outcome::Ended(_) | Outcome::Taken | Outcome::Abandoned => {
+                drop(outcome);
+                drop(result);
+            }
         }
     }
 }
@@ -147,7 +203,10 @@ where
     }
 }
 
-/// The right to wait for a process and take its result. Dropping it lets the process run on.
+/// The right to wait for a process and take its result. Dropping it lets the process run on; the result is dropped with it,
+/// or by the process itself when it ends later.
+///
+/// Awaited (polled) again after the result was taken, it is [`JoinError::Taken`] at once.
 pub struct JoinHandle<T> {
     reference: ProcessRef,
     result: core::marker::PhantomData<fn() -> T>,
@@ -182,17 +241,43 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut outcome = self.joinable().outcome.lock();
-        match core::mem::replace(&mut *outcome, Outcome::Taken) {
-            Outcome::Ended(result) => Poll::Ready(result),
-            Outcome::Running(previous) => {
-                *outcome = Outcome::Running(Some(context.waker().clone()));
-                drop(outcome);
-                // After the lock: dropping a waker may free a process.
-                drop(previous);
-                Poll::Pending
+        // Wakers are cloned and dropped outside the lock: they may be the application's own, and dropping one may free a
+        // process.
+        let mut waker: Option<Waker> = None;
+        loop {
+            let mut outcome = self.joinable().outcome.lock();
+            match &mut *outcome {
+                Outcome::Running(Some(known)) if is_kept_for(known, context.waker()) => return Poll::Pending,
+                Outcome::Running(known) => {
+                    if let Some(new) = waker.take() {
+                        let previous = known.replace(new);
+                        drop(outcome);
+                        drop(previous);
+                        return Poll::Pending;
+                    }
+                }
+                Outcome::Ended(_) => {
+                    if let Outcome::Ended(result) = core::mem::replace(&mut *outcome, Outcome::Taken) {
+                        return Poll::Ready(result);
+                    }
+                }
+                Outcome::Taken | Outcome::Abandoned => return Poll::Ready(Err(JoinError::Taken)),
             }
-            Outcome::Taken => panic!("a process's result was awaited twice; await a JoinHandle once"),
+            drop(outcome);
+            waker = keep_waker(context.waker());
+            if waker.is_none() {
+                // Without memory it is asked again at once.
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
         }
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        let outcome = core::mem::replace(&mut *self.joinable().outcome.lock(), Outcome::Abandoned);
+        // After the lock: a result that nobody took may be anything, and dropping a waker may free a process.
+        drop(outcome);
     }
 }

@@ -4,8 +4,14 @@ use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::process::{Header, ProcessRef};
+use crate::time::OwnedTimers;
 
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_reference);
+
+/// Whether a waker is one of these.
+pub(super) fn is_own(waker: &Waker) -> bool {
+    core::ptr::eq(waker.vtable(), &VTABLE)
+}
 
 /// A waker for a process, without counting a reference for it.
 ///
@@ -14,6 +20,18 @@ static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, dr
 pub(super) unsafe fn borrowed(header: NonNull<Header>) -> Waker {
     // SAFETY: the functions of `VTABLE` implement the contract of `RawWaker` by counting references.
     unsafe { Waker::from_raw(RawWaker::new(header.as_ptr().cast_const().cast(), &VTABLE)) }
+}
+
+/// The process that `waker` wakes, with a reference of its own; `None` if the waker is not the scheduler's.
+pub(crate) fn process_of(waker: &Waker) -> Option<ProcessRef> {
+    // SAFETY: the waker is one of these, so it keeps a live process.
+    is_own(waker).then(|| unsafe { ProcessRef::count(header(waker.data())) })
+}
+
+/// The list of the timers that would wake the process that `waker` wakes; `None` if the waker is not the scheduler's.
+pub(crate) fn timers_of(waker: &Waker) -> Option<&OwnedTimers> {
+    // SAFETY: the waker is one of these, so it keeps a live process.
+    is_own(waker).then(|| unsafe { header(waker.data()).as_ref() }.timers())
 }
 
 /// # Safety

@@ -16,13 +16,13 @@ impl Counter {
 
     /// Counts one. Only the counter's own core does this, with preemption disabled.
     #[inline(always)]
-    pub fn bump(&self) {
+    pub(crate) fn bump(&self) {
         self.add(1);
     }
 
     /// Counts `more`. Only the counter's own core does this, with preemption disabled.
     #[inline(always)]
-    pub fn add(&self, more: u64) {
+    pub(crate) fn add(&self, more: u64) {
         if !cfg!(feature = "uncounted") {
             self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
         }
@@ -48,7 +48,7 @@ impl Tally {
 
     /// Adds a value. Only the tally's own core does this, with preemption disabled.
     #[inline(always)]
-    pub fn record(&self, value: u64) {
+    pub(crate) fn record(&self, value: u64) {
         self.count.bump();
         self.sum.add(value);
         // Relaxed: as for a counter.
@@ -93,13 +93,13 @@ impl Histogram {
 
     /// Counts a size. Only the histogram's own core does this, with preemption disabled.
     #[inline(always)]
-    pub fn record(&self, size: u32) {
+    pub(crate) fn record(&self, size: u32) {
         self.record_many(size, 1);
     }
 
     /// Counts a size so many times; as [`Self::record`].
     #[inline(always)]
-    pub fn record_many(&self, size: u32, times: u64) {
+    pub(crate) fn record_many(&self, size: u32, times: u64) {
         self.buckets[((u32::BITS - size.leading_zeros()) as usize).min(Self::BUCKETS - 1)].add(times);
     }
 

@@ -29,8 +29,11 @@ impl fmt::Display for Details {
         let mail = |counter: fn(&WorkerStatistics) -> u64| super::worker_total(counter);
         write!(
             f,
-            "dozes {} sleeps {} | turns {} without a stack {} detachments {} refused {}\n\
+            "mailboxes handled for idle workers {}, sent home {}\n\
+             dozes {} sleeps {} | turns {} without a stack {} detachments {} refused {}\n\
              balancing attempts {} processes {}",
+            mail(|worker| worker.guests.get()),
+            mail(|worker| worker.guests_sent_home.get()),
             of(|core| core.dozes.get()),
             of(|core| core.sleeps.get()),
             of(|core| core.context_switches.get()),

@@ -11,10 +11,12 @@ mod table;
 
 use crate::arch::atomic::{AtomicBool, Ordering};
 
+pub use crate::mem::orphans::{Collections, collections};
 pub use activity::{Activity, TimeSheet};
 pub use counter::{Counter, Histogram, Tally};
 pub use details::Details;
-pub use per_core::{CoreStatistics, WorkerStatistics, core, worker, worker_here};
+pub use per_core::{CoreStatistics, WorkerStatistics, core, worker};
+pub(crate) use per_core::{core_here, worker_here};
 pub use table::Table;
 
 /// Whether the times of single messages are taken, see [`set_timing`].

@@ -46,6 +46,11 @@ pub struct CoreStatistics {
     pub detachments_refused: Counter,
     /// Turns that ended in a panic or fault.
     pub crashes: Counter,
+    /// Bytes of cells, states and tasks of those who crashed that are free for others.
+    pub crash_bytes_returned: Counter,
+    /// Bytes of timers, asks and mailboxes of those who crashed: at most so many stay, for what they had in hand may be
+    /// somebody else's, and is not given back in their name.
+    pub crash_bytes_in_doubt: Counter,
     /// Times that the balancer tried to take processes.
     pub balance_attempts: Counter,
     /// Processes that it took.
@@ -75,6 +80,8 @@ impl CoreStatistics {
             preemptions_without_stack: Counter::new(),
             detachments_refused: Counter::new(),
             crashes: Counter::new(),
+            crash_bytes_returned: Counter::new(),
+            crash_bytes_in_doubt: Counter::new(),
             balance_attempts: Counter::new(),
             processes_balanced: Counter::new(),
             migrations_refused: [const { Counter::new() }; RULES],
@@ -120,6 +127,10 @@ pub struct WorkerStatistics {
     pub steal_failures_lost_his: Counter,
     /// Swaps not tried, for the victim was swapping that slot.
     pub steal_failures_slot_null: Counter,
+    /// Mailboxes of idle workers that this one was given to handle.
+    pub guests: Counter,
+    /// Guests that waited too long, so that their owner was woken.
+    pub guests_sent_home: Counter,
     /// Messages dropped because their actor had ended.
     pub dead_letters: Counter,
     /// Behaviours suspended past their slice.
@@ -146,6 +157,8 @@ impl WorkerStatistics {
             steal_failures_lost_mine: Counter::new(),
             steal_failures_lost_his: Counter::new(),
             steal_failures_slot_null: Counter::new(),
+            guests: Counter::new(),
+            guests_sent_home: Counter::new(),
             dead_letters: Counter::new(),
             detached_behaviours: Counter::new(),
         }
@@ -163,6 +176,11 @@ pub fn core(core: CoreId) -> &'static CoreStatistics {
 /// What the workers on `core` counted.
 pub fn worker(core: CoreId) -> &'static WorkerStatistics {
     &WORKERS[core.index()]
+}
+
+/// The schedulers' counters of the core that runs the caller, which has disabled preemption.
+pub fn core_here() -> &'static CoreStatistics {
+    &CORES[percpu::core_number()]
 }
 
 /// The workers' counters of the core that runs the caller, which has disabled preemption.

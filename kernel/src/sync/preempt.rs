@@ -28,22 +28,32 @@ impl PreemptWord {
     }
 
     /// Whether a preemption may happen now.
-    pub fn is_enabled(&self) -> bool {
+    pub(crate) fn is_enabled(&self) -> bool {
         self.load() & !PENDING == 0
     }
 
+    /// Disables preemption, for an interrupt's handler or another section that must not end by a trap.
+    pub(crate) fn hold(&self) {
+        self.store(self.load() + 1);
+    }
+
+    /// Ends what [`hold`](Self::hold) began. What was requested meanwhile is left to whoever called for the section.
+    pub(crate) fn release(&self) {
+        self.store(self.load() - 1);
+    }
+
     /// Remembers that a preemption is due, for when the section ends.
-    pub fn request(&self) {
+    pub(crate) fn request(&self) {
         self.store(self.load() | PENDING);
     }
 
-    /// Forgets a request: the preemption happened or is no longer wanted.
-    pub fn clear_request(&self) {
+    /// Forgets a request: it finds nothing to do any more.
+    pub(crate) fn clear_request(&self) {
         self.store(self.load() & !PENDING);
     }
 
     /// Sets the word for a stack that begins a new life with preemption disabled `count` times.
-    pub fn reset(&self, count: u32) {
+    pub(crate) fn reset(&self, count: u32) {
         self.store(count);
     }
 

@@ -50,7 +50,7 @@ impl<T> SpinLock<T> {
         if !self.take() {
             self.wait();
         }
-        SpinGuard { lock: self, _preempt: preempt }
+        SpinGuard { lock: self, preempt }
     }
 
     /// Takes the lock if it is free now.
@@ -58,7 +58,7 @@ impl<T> SpinLock<T> {
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
         let preempt = PreemptGuard::new();
         // Made only on success: dropping a guard frees the lock, whoever holds it.
-        (self.take() || mutant::is("spin-try-frees")).then(|| SpinGuard { lock: self, _preempt: preempt })
+        (self.take() || mutant::is("spin-try-frees")).then(|| SpinGuard { lock: self, preempt })
     }
 
     #[inline(always)]
@@ -93,7 +93,15 @@ impl<T> SpinLock<T> {
 pub struct SpinGuard<'a, T> {
     lock: &'a SpinLock<T>,
     // Dropped after the body of `drop` below has freed the lock: preemption stays off until then.
-    _preempt: PreemptGuard,
+    preempt: PreemptGuard,
+}
+
+impl<T> SpinGuard<'_, T> {
+    /// Preemption is disabled for as long as the lock is held.
+    #[inline(always)]
+    pub(crate) fn preempt(&self) -> &PreemptGuard {
+        &self.preempt
+    }
 }
 
 #[cfg(not(loom))]

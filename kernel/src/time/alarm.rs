@@ -13,11 +13,12 @@
 //! the other finds nothing. Dropping the handle lets the alarm go on.
 //!
 //! The function is called by a core loop, with preemption disabled and no lock held: it must be short, and is
-//! the kernel's own. What is public is what is built on top, such as `Addr::send_after`.
+//! the kernel's own. What is more it leaves to others, in the alarm's memory: see `sched::later`, and what is public and built
+//! on top of that, such as `Addr::send_after`.
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
-use core::mem::MaybeUninit;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 use core::time::Duration;
@@ -28,17 +29,64 @@ use super::wheel::Timer;
 use crate::arch::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::mem::{self, OutOfMemory};
 
-struct Block<T> {
+#[repr(C)]
+struct Block<R, T> {
+    /// Whatever the function needs to go on elsewhere. First, so that it is found by its address.
+    room: R,
     /// In a wheel, under whose lock it is used; after [`timers::cancel`] the canceller's alone.
     timer: UnsafeCell<Timer>,
     references: AtomicU32,
     /// The value is still there.
     pending: AtomicBool,
     value: UnsafeCell<MaybeUninit<T>>,
-    fire: fn(T),
+    fire: fn(T, Held<R, T>),
 }
 
-impl<T> Block<T> {
+/// A reference to the memory of an alarm that has fired, for the function to go on with.
+pub(crate) struct Held<R, T>(NonNull<Block<R, T>>);
+
+impl<R, T> Held<R, T> {
+    /// What was put there when the alarm was set.
+    pub(crate) fn room(&self) -> &R {
+        // SAFETY: the reference keeps it.
+        unsafe { &self.0.as_ref().room }
+    }
+
+    /// Keeps the value where it was, for [`Self::take_back`].
+    pub(crate) fn put_back(&self, value: T) {
+        // SAFETY: the alarm has fired, so nobody else looks at the place; the value was moved out.
+        unsafe { (*self.0.as_ref().value.get()).write(value) };
+    }
+
+    /// What was put back.
+    ///
+    /// # Safety
+    /// It was, and is not taken again.
+    pub(crate) unsafe fn take_back(&self) -> T {
+        // SAFETY: by contract.
+        unsafe { (*self.0.as_ref().value.get()).assume_init_read() }
+    }
+
+    /// Gives up this, and keeps the reference for [`Self::from_room`].
+    pub(crate) fn into_room(self) -> NonNull<R> {
+        ManuallyDrop::new(self).0.cast()
+    }
+
+    /// # Safety
+    /// `room` came from [`Self::into_room`], and so much as one of these at a time is dropped, once.
+    pub(crate) unsafe fn from_room(room: NonNull<R>) -> Self {
+        Self(room.cast())
+    }
+}
+
+impl<R, T> Drop for Held<R, T> {
+    fn drop(&mut self) {
+        // SAFETY: its own reference.
+        unsafe { Block::<R, T>::drop_reference(self.0.as_ptr().cast_const().cast()) };
+    }
+}
+
+impl<R, T> Block<R, T> {
     const VTABLE: RawWakerVTable =
         RawWakerVTable::new(Self::clone, Self::wake, Self::wake_by_ref, Self::drop_reference);
 
@@ -62,20 +110,22 @@ impl<T> Block<T> {
     /// # Safety
     /// The contract of `RawWakerVTable`: consumes the waker's reference.
     unsafe fn wake(data: *const ()) {
-        // SAFETY: by contract.
-        unsafe {
-            Self::wake_by_ref(data);
-            Self::drop_reference(data);
+        // SAFETY: by contract; the waker's reference is handed on.
+        let held = unsafe { Held::<R, T>(NonNull::new_unchecked(data.cast_mut().cast())) };
+        // SAFETY: the reference keeps it.
+        let this = unsafe { held.0.as_ref() };
+        if let Some(value) = this.take() {
+            (this.fire)(value, held);
         }
     }
 
     /// # Safety
     /// The contract of `RawWakerVTable`: `data` is a live block.
     unsafe fn wake_by_ref(data: *const ()) {
-        // SAFETY: by contract.
-        let this = unsafe { &*data.cast::<Self>() };
-        if let Some(value) = this.take() {
-            (this.fire)(value);
+        // SAFETY: by contract; one reference more, which `wake` takes.
+        unsafe {
+            Self::clone(data);
+            Self::wake(data);
         }
     }
 
@@ -95,24 +145,31 @@ impl<T> Block<T> {
 }
 
 /// The right to take back a value that waits for its moment.
-pub(crate) struct Alarm<T> {
-    block: NonNull<Block<T>>,
+pub(crate) struct Alarm<R, T> {
+    block: NonNull<Block<R, T>>,
     /// The core in whose wheel the timer is.
     core: usize,
 }
 
-// SAFETY: the value changes cores whole; the timer is used under its wheel's lock.
-unsafe impl<T: Send> Send for Alarm<T> {}
+// SAFETY: the value changes cores whole; the timer is used under its wheel's lock; the room is the function's, which sees to
+// it.
+unsafe impl<R, T: Send> Send for Alarm<R, T> {}
 // SAFETY: a shared alarm can only be asked whether it is pending.
-unsafe impl<T: Send> Sync for Alarm<T> {}
+unsafe impl<R, T: Send> Sync for Alarm<R, T> {}
 
-impl<T: Send + 'static> Alarm<T> {
+impl<R: 'static, T: Send + 'static> Alarm<R, T> {
     /// Hands `value` to `fire` after `delay`, at least. It counts as work until then.
     ///
     /// # Errors
     /// The value comes back when there is no memory.
-    pub(crate) fn set(delay: Duration, value: T, fire: fn(T)) -> Result<Self, (OutOfMemory, T)> {
+    pub(crate) fn set(
+        delay: Duration,
+        room: R,
+        value: T,
+        fire: fn(T, Held<R, T>),
+    ) -> Result<Self, (OutOfMemory, T)> {
         let block = Block {
+            room,
             timer: UnsafeCell::new(Timer::new(false)),
             references: AtomicU32::new(2),
             pending: AtomicBool::new(true),
@@ -126,7 +183,7 @@ impl<T: Send + 'static> Alarm<T> {
         };
         let deadline = (Instant::now() + delay).ticks();
         // SAFETY: the functions of `VTABLE` count references; one of the two is this waker's.
-        let waker = unsafe { Waker::new(block.as_ptr().cast_const().cast(), &Block::<T>::VTABLE) };
+        let waker = unsafe { Waker::new(block.as_ptr().cast_const().cast(), &Block::<R, T>::VTABLE) };
         // SAFETY: nobody else knows the block yet. It stays where it is: the waker's reference keeps it until
         // the timer has fired, and the handle's until `cancel` has taken it from the wheel.
         let core = unsafe {
@@ -158,15 +215,15 @@ impl<T: Send + 'static> Alarm<T> {
         value
     }
 
-    fn block(&self) -> &Block<T> {
+    fn block(&self) -> &Block<R, T> {
         // SAFETY: the handle's reference keeps it.
         unsafe { self.block.as_ref() }
     }
 }
 
-impl<T> Drop for Alarm<T> {
+impl<R, T> Drop for Alarm<R, T> {
     fn drop(&mut self) {
         // SAFETY: the handle's own reference.
-        unsafe { Block::<T>::drop_reference(self.block.as_ptr().cast_const().cast()) };
+        unsafe { Block::<R, T>::drop_reference(self.block.as_ptr().cast_const().cast()) };
     }
 }

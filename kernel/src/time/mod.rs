@@ -5,11 +5,14 @@
 
 mod alarm;
 mod instant;
+mod owned;
 mod sleep;
 mod timers;
 mod wheel;
 
-pub(crate) use alarm::Alarm;
+pub(crate) use alarm::{Alarm, Held};
 pub use instant::Instant;
+pub(crate) use owned::OwnedTimers;
 pub use sleep::{Elapsed, Sleep, Timeout, background_timeout, sleep, sleep_until, timeout};
-pub use timers::{expire, fired, longest_pass, next_deadline, pending};
+pub(crate) use timers::{expire, next_deadline};
+pub use timers::{fired, longest_pass, pending};

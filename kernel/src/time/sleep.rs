@@ -1,17 +1,26 @@
 //! Futures that wait for a moment.
+//!
+//! A timer in a wheel has an allocation of its own, which the future owns: the wheel links it, and a future may lie in
+//! memory that a crash gives back without dropping anything (see `sched::task`). When a process crashes, the timers that
+//! would wake it are taken out of their wheels ([`super::owned`]); their memory stays, for the future may be another's by now.
+//! That one arms a timer of its own.
+//!
+//! **Without memory** for its timer a future asks to be polled again at once, until there is some or its moment has come.
+//! So it is never early and is not lost, but its process uses up its turns and counts as work meanwhile.
 
-use core::cell::UnsafeCell;
+use alloc::boxed::Box;
 use core::fmt;
 use core::future::Future;
-use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use super::instant::Instant;
-use super::timers;
+use super::timers::{self, Checked};
 use super::wheel::Timer;
+use crate::mem;
+use crate::sync::keep_waker;
 
 /// Waits for `duration`, at least.
 pub fn sleep(duration: Duration) -> Sleep {
@@ -36,63 +45,78 @@ pub fn background_timeout<F: Future>(limit: Duration, future: F) -> Timeout<F> {
 
 /// The future of [`sleep`].
 pub struct Sleep {
-    timer: UnsafeCell<Timer>,
     deadline: Instant,
-    /// The core in whose wheel the timer is.
-    armed_on: Option<usize>,
-    _pinned: PhantomPinned,
+    background: bool,
+    /// From the first poll before the deadline on.
+    armed: Option<Armed>,
 }
-
-// SAFETY: the timer is touched under its wheel's lock only, once it is armed; before that by the owner.
-unsafe impl Send for Sleep {}
 
 impl Sleep {
     fn new(deadline: Instant, background: bool) -> Self {
-        Self {
-            timer: UnsafeCell::new(Timer::new(background)),
-            deadline,
-            armed_on: None,
-            _pinned: PhantomPinned,
-        }
-    }
-
-    fn timer(&self) -> NonNull<Timer> {
-        // SAFETY: a cell's pointer is not null.
-        unsafe { NonNull::new_unchecked(self.timer.get()) }
+        Self { deadline, background, armed: None }
     }
 }
 
 impl Future for Sleep {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: nothing is moved out.
-        let this = unsafe { self.get_unchecked_mut() };
-        let timer = this.timer();
-        if let Some(core) = this.armed_on {
-            // SAFETY: armed there, below.
-            return if unsafe { timers::check(timer, core, context.waker()) } {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            };
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(armed) = &self.armed {
+            match armed.check(context.waker()) {
+                Checked::Fired => return Poll::Ready(()),
+                Checked::Waits => return Poll::Pending,
+                Checked::TakenOut => self.armed = None,
+            }
         }
-        if Instant::now() >= this.deadline {
+        if Instant::now() >= self.deadline {
             return Poll::Ready(());
         }
-        // SAFETY: not armed yet, so the timer is ours alone.
-        unsafe { (*this.timer.get()).waker = Some(context.waker().clone()) };
-        // SAFETY: the future is pinned, and cancels when it is dropped.
-        this.armed_on = Some(unsafe { timers::arm(timer, this.deadline.ticks()) });
+        self.armed = Armed::new(self.deadline, self.background, context.waker());
+        if self.armed.is_none() {
+            context.waker().wake_by_ref();
+        }
         Poll::Pending
     }
 }
 
-impl Drop for Sleep {
+/// A timer that was put into a wheel, in memory of its own. Dropped, it is taken out and freed.
+struct Armed {
+    timer: NonNull<Timer>,
+    /// The core in whose wheel it is.
+    core: usize,
+}
+
+// SAFETY: the timer is touched under its wheel's lock only, until it was taken out.
+unsafe impl Send for Armed {}
+// SAFETY: as above; and the lock makes one caller at a time of several.
+unsafe impl Sync for Armed {}
+
+impl Armed {
+    /// Arms a timer that wakes `waker`; `None` without memory.
+    fn new(deadline: Instant, background: bool, waker: &Waker) -> Option<Self> {
+        let mut timer = mem::try_box(Timer::new(background)).ok()?;
+        timer.waker = Some(keep_waker(waker)?);
+        let timer = NonNull::from(Box::leak(timer));
+        // SAFETY: a box's content does not move, and this one is freed in `drop` only, after it was taken out. A crash
+        // frees nothing.
+        let core = unsafe { timers::arm(timer, deadline.ticks()) };
+        Some(Self { timer, core })
+    }
+
+    /// Whether it has fired; if not, `waker` is woken when it does.
+    fn check(&self, waker: &Waker) -> Checked {
+        // SAFETY: armed on that core.
+        unsafe { timers::check(self.timer, self.core, waker) }
+    }
+}
+
+impl Drop for Armed {
     fn drop(&mut self) {
-        if let Some(core) = self.armed_on {
-            // SAFETY: armed on that core, in `poll`.
-            unsafe { timers::cancel(self.timer(), core) };
+        // SAFETY: armed on that core, and in no wheel afterwards, so the memory is this value's alone; it came from a
+        // box.
+        unsafe {
+            timers::cancel(self.timer, self.core);
+            drop(Box::from_raw(self.timer.as_ptr()));
         }
     }
 }
@@ -117,14 +141,14 @@ impl<F: Future> Future for Timeout<F> {
     type Output = Result<F::Output, Elapsed>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: both fields stay where they are; neither is moved out.
+        // SAFETY: the future stays where it is, and is not moved out; the limit need not be pinned.
         let (future, limit) = unsafe {
             let this = self.get_unchecked_mut();
-            (Pin::new_unchecked(&mut this.future), Pin::new_unchecked(&mut this.limit))
+            (Pin::new_unchecked(&mut this.future), &mut this.limit)
         };
         if let Poll::Ready(output) = future.poll(context) {
             return Poll::Ready(Ok(output));
         }
-        limit.poll(context).map(|()| Err(Elapsed))
+        Pin::new(limit).poll(context).map(|()| Err(Elapsed))
     }
 }

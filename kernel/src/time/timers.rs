@@ -9,14 +9,16 @@
 use core::ptr::NonNull;
 use core::task::Waker;
 
+use super::owned;
 use super::wheel::{State, Step, Timer, Wheel};
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::{CoreId, MAX_CORES, percpu, timer};
-use crate::sync::{PreemptGuard, SpinLock};
+use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
 
 /// A tick of the wheels in clock ticks, as a power of two: 65 microseconds at 62.5 MHz.
 const TICK_SHIFT: u32 = 12;
-const NONE: u64 = u64::MAX;
+/// No deadline. Zero, as all of a core's part is at the beginning, so that the image need not contain it.
+const NONE: u64 = 0;
 /// Wakers taken out at once.
 const BATCH: usize = 16;
 
@@ -62,7 +64,9 @@ pub fn longest_pass() -> u64 {
 }
 
 fn publish(core: usize, wheel: &Wheel) {
-    let next = wheel.next_tick().map_or(NONE, |tick| (tick << TICK_SHIFT).max(1));
+    // The clock ends before the wheel does: what lies behind its end is never due.
+    let next = wheel.next_tick().and_then(|tick| tick.checked_mul(1 << TICK_SHIFT));
+    let next = next.map_or(NONE, |deadline| deadline.max(1));
     // Relaxed: as in `next_deadline`.
     CORES[core].next.store(next, Ordering::Relaxed);
 }
@@ -70,7 +74,8 @@ fn publish(core: usize, wheel: &Wheel) {
 /// Arms a timer on the calling core. Returns the core.
 ///
 /// # Safety
-/// The timer stays where it is until it has fired or [`cancel`] was called.
+/// The timer stays where it is until it has fired or [`cancel`] was called, whatever becomes of its owner: it lies in no
+/// memory that a crash gives back.
 pub(super) unsafe fn arm(timer: NonNull<Timer>, deadline: u64) -> usize {
     let _here = PreemptGuard::new();
     let core = percpu::core_number();
@@ -83,6 +88,7 @@ pub(super) unsafe fn arm(timer: NonNull<Timer>, deadline: u64) -> usize {
         }
         // Rounded up: never early.
         wheel.insert(timer, (deadline >> TICK_SHIFT) + 1);
+        owned::link(timer, core);
     }
     publish(core, &wheel);
     drop(wheel);
@@ -101,31 +107,94 @@ pub(super) unsafe fn cancel(timer: NonNull<Timer>, core: usize) {
     // SAFETY: under the lock, and by contract. One that has fired is in no wheel.
     unsafe {
         if timer.as_ref().state == State::Armed {
-            wheel.remove(timer);
-            publish(core, &wheel);
-            if !timer.as_ref().background {
-                // Relaxed: as in `arm`.
-                PENDING.fetch_sub(1, Ordering::Relaxed);
-            }
+            owned::unlink(timer);
+            remove(&mut wheel, timer, core);
         }
     }
+}
+
+/// # Safety
+/// The timer is in the wheel, which is that of `core`.
+unsafe fn remove(wheel: &mut Wheel, timer: NonNull<Timer>, core: usize) {
+    // SAFETY: by contract.
+    unsafe {
+        wheel.remove(timer);
+        publish(core, wheel);
+        if !timer.as_ref().background {
+            // Relaxed: as in `arm`.
+            PENDING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Takes the timer that `choose` returns out of the wheel of `core`, under whose lock it is called. Returns the timer's
+/// waker, to be dropped outside the lock.
+///
+/// # Safety
+/// The timer is in that wheel, and in no list of a process's.
+pub(super) unsafe fn take_out(core: usize, choose: impl FnOnce() -> Option<NonNull<Timer>>) -> Option<Waker> {
+    let mut wheel = CORES[core].wheel.lock();
+    let timer = choose()?;
+    // SAFETY: by contract.
+    unsafe {
+        remove(&mut wheel, timer, core);
+        (*timer.as_ptr()).waker.take()
+    }
+}
+
+/// How a timer stands with who asks.
+pub(super) enum Checked {
+    /// It has fired.
+    Fired,
+    /// It wakes who asks when it fires.
+    Waits,
+    /// It was taken out: who waited for it before has crashed.
+    TakenOut,
 }
 
 /// Whether a timer has fired; if not, `waker` is woken when it does.
 ///
 /// # Safety
 /// The timer was armed on `core`.
-pub(super) unsafe fn check(mut timer: NonNull<Timer>, core: usize, waker: &Waker) -> bool {
-    let _wheel = CORES[core].wheel.lock();
-    // SAFETY: under the lock, and by contract.
-    let timer = unsafe { timer.as_mut() };
-    if timer.state == State::Fired {
-        return true;
+pub(super) unsafe fn check(timer: NonNull<Timer>, core: usize, waker: &Waker) -> Checked {
+    let mut replaced = None;
+    loop {
+        let wheel = CORES[core].wheel.lock();
+        // SAFETY: under the lock, and by contract.
+        let held = unsafe { &mut *timer.as_ptr() };
+        match held.state {
+            State::Fired => return Checked::Fired,
+            State::Idle => return Checked::TakenOut,
+            State::Armed => {}
+        }
+        if held.waker.as_ref().is_some_and(|known| is_kept_for(known, waker)) {
+            return Checked::Waits;
+        }
+        // Wakers are cloned and dropped outside the lock: they may be the application's own, and dropping one may free
+        // a process.
+        match replaced.take() {
+            Some(waker) => {
+                // SAFETY: under the lock, in which the timer changes hands.
+                unsafe {
+                    owned::unlink(timer);
+                    replaced = (*timer.as_ptr()).waker.replace(waker);
+                    owned::link(timer, core);
+                }
+                drop(wheel);
+                drop(replaced);
+                return Checked::Waits;
+            }
+            None => {
+                drop(wheel);
+                replaced = keep_waker(waker);
+                if replaced.is_none() {
+                    // Without memory it is asked again at once.
+                    waker.wake_by_ref();
+                    return Checked::Waits;
+                }
+            }
+        }
     }
-    if !timer.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
-        timer.waker = Some(waker.clone());
-    }
-    false
 }
 
 /// Fires what is due on `core` at clock time `now`, in at most `most` steps. Whether more is due. Called by

@@ -5,6 +5,10 @@
 //! the wheel reaches a slot of a higher level, that slot's timers *cascade*: each is put in again, lower.
 //! A bit mask for each level says which slots are occupied, so empty stretches of time cost nothing.
 //!
+//! There are levels for every tick that the clock can count to. So a timer is always put in at its own tick, in a slot
+//! ahead of the one where the wheel is: no slot is ever used for the next time round, where "now" and "in one round"
+//! would look the same.
+//!
 //! After Varghese and Lauck, "Hashed and hierarchical timing wheels" (1987), with the tickless search that
 //! later systems added. One step takes one timer out of a slot, to fire or to cascade, so a caller can
 //! bound its work whatever the number of timers.
@@ -12,11 +16,14 @@
 use core::ptr::{self, NonNull};
 use core::task::Waker;
 
-const LEVELS: usize = 8;
+use super::owned;
+
+/// Enough for [`LAST_TICK`].
+const LEVELS: usize = 9;
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// Timers further away than this fire early; at 64 microseconds a tick that is after 500 years.
-const MOST_TICKS: u64 = (1 << (SLOT_BITS * LEVELS as u32)) - 1;
+/// The last tick that a wheel can come to; a timer for a later one waits for this.
+pub(super) const LAST_TICK: u64 = (1 << (SLOT_BITS * LEVELS as u32)) - 1;
 
 /// What has become of a timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +47,8 @@ pub(super) struct Timer {
     pub state: State,
     /// Whether it does not count as work.
     pub background: bool,
+    /// Whose it is.
+    pub link: owned::Link,
     /// Who is woken.
     pub waker: Option<Waker>,
 }
@@ -54,6 +63,7 @@ impl Timer {
             slot: 0,
             state: State::Idle,
             background,
+            link: owned::Link::NONE,
             waker: None,
         }
     }
@@ -83,14 +93,14 @@ impl Wheel {
         Self { now: 0, occupied: [0; LEVELS], slots: [[ptr::null_mut(); SLOTS]; LEVELS] }
     }
 
-    /// Puts a timer in, to fire at `tick` or at once if that has passed.
+    /// Puts a timer in, to fire at `tick`, or at once if that has passed.
     ///
     /// # Safety
     /// The timer stays where it is until it has fired or was taken out, and is in no wheel.
     pub(super) unsafe fn insert(&mut self, timer: NonNull<Timer>, tick: u64) {
-        let tick = tick.clamp(self.now, self.now.saturating_add(MOST_TICKS));
+        let tick = tick.clamp(self.now, LAST_TICK);
         let differing = (self.now ^ tick) | (SLOTS as u64 - 1);
-        let level = (((63 - differing.leading_zeros()) / SLOT_BITS) as usize).min(LEVELS - 1);
+        let level = ((63 - differing.leading_zeros()) / SLOT_BITS) as usize;
         let slot = (tick >> (SLOT_BITS * level as u32)) as usize % SLOTS;
         let first = self.slots[level][slot];
         // SAFETY: the timer is the caller's, and becomes the wheel's; so is the first in the slot.
@@ -160,6 +170,7 @@ impl Wheel {
     /// One step towards `tick`: fires one timer, whose waker is returned, or cascades one. `None` when
     /// everything up to `tick` has fired.
     pub(super) fn step(&mut self, tick: u64) -> Option<Step> {
+        let tick = tick.min(LAST_TICK);
         let Some(next) = self.next_slot().filter(|next| next.tick <= tick) else {
             self.now = self.now.max(tick);
             return None;
@@ -169,11 +180,13 @@ impl Wheel {
         // SAFETY: it is in this wheel, under whose lock the caller works.
         unsafe {
             self.remove(timer);
-            let timer_ref = &mut *timer.as_ptr();
-            if timer_ref.tick > self.now {
-                self.insert(timer, timer_ref.tick);
+            let tick = timer.as_ref().tick;
+            if tick > self.now {
+                self.insert(timer, tick);
                 return Some(Step::Cascaded);
             }
+            owned::unlink(timer);
+            let timer_ref = &mut *timer.as_ptr();
             timer_ref.state = State::Fired;
             Some(Step::Fired { waker: timer_ref.waker.take(), background: timer_ref.background })
         }
@@ -195,7 +208,7 @@ pub(super) enum Step {
 
 #[cfg(test)]
 mod tests {
-    use super::{State, Step, Timer, Wheel};
+    use super::{LAST_TICK, LEVELS, SLOT_BITS, State, Step, Timer, Wheel};
     use std::collections::BTreeMap;
     use std::ptr::NonNull;
 
@@ -247,6 +260,97 @@ mod tests {
                     assert_eq!(timers[index].state, State::Armed, "due after {now}");
                 }
                 assert!(wheel.next_tick() <= model.keys().next().copied().or(wheel.next_tick()));
+            }
+        }
+    }
+
+    /// A moment at any distance, near ones as often as far ones.
+    fn any_distance(random: &mut Random) -> u64 {
+        let bits = 1 + random.below(64) as u32;
+        random.below(1 << (bits - 1)).saturating_mul(2) + random.below(2)
+    }
+
+    /// The promise: a timer fires in the first pass that reaches its tick, and in no pass before, however far the tick is
+    /// and however far the clock jumps; and a pass comes to an end.
+    #[test]
+    fn every_distance_and_every_jump_agrees_with_a_sorted_list() {
+        for seed in 1..=60 {
+            let mut random = Random(seed * 0x9e37_79b9);
+            let mut timers: Vec<_> = (0..300).map(|_| Box::new(Timer::new(false))).collect();
+            let (mut wheel, mut now) = (Wheel::new(), 0);
+            // Ticks and numbers of timers, in order.
+            let mut model: Vec<(u64, usize)> = Vec::new();
+            for number in 0..timers.len() {
+                let tick = match random.below(8) {
+                    0 => u64::MAX,
+                    1 => LAST_TICK,
+                    2 => now,
+                    _ => u64::saturating_add(now, any_distance(&mut random)),
+                };
+                // SAFETY: the timers outlive the wheel and are put in once.
+                unsafe { wheel.insert(pointer(&mut timers[number]), tick) };
+                let entry = (tick.clamp(now, LAST_TICK), number);
+                model.insert(model.partition_point(|other| *other < entry), entry);
+                if random.below(5) == 0 {
+                    let (_, cancelled) = model.remove(random.below(model.len() as u64) as usize);
+                    // SAFETY: the model says that it is in the wheel.
+                    unsafe { wheel.remove(pointer(&mut timers[cancelled])) };
+                }
+                now = match random.below(6) {
+                    // To the next timer, or just before it.
+                    0 => model.first().map_or(now, |first| now.max(first.0 - random.below(2).min(first.0))),
+                    1 => now.saturating_add(any_distance(&mut random) >> random.below(64)).min(LAST_TICK),
+                    _ => now.saturating_add(random.below(100)).min(LAST_TICK),
+                };
+                if let Some(next) = wheel.next_tick() {
+                    assert!(next <= model[0].0, "seed {seed}: looks again at {next}, due at {}", model[0].0);
+                }
+                let (mut steps, most) = (0, (model.len() + 1) * (LEVELS + 1));
+                while wheel.step(now).is_some() {
+                    steps += 1;
+                    assert!(steps <= most, "seed {seed}: no end of the pass at {now}");
+                }
+                let due = model.partition_point(|entry| entry.0 <= now);
+                for (tick, index) in model.drain(..due) {
+                    assert_eq!(timers[index].state, State::Fired, "seed {seed}: due at {tick}, now {now}");
+                }
+                for &(tick, index) in &model {
+                    assert_eq!(timers[index].state, State::Armed, "seed {seed}: due at {tick}, now {now}");
+                }
+            }
+            while wheel.step(u64::MAX).is_some() {}
+            assert!(
+                model.iter().all(|&(_, index)| timers[index].state == State::Fired),
+                "seed {seed}: at the end"
+            );
+        }
+    }
+
+    /// From wherever the wheel is: a timer at the first and the last tick of each level.
+    #[test]
+    fn every_level_fires_at_its_tick() {
+        let edges = (0..LEVELS as u32).map(|level| 1_u64 << (SLOT_BITS * level));
+        let edges: Vec<_> = edges.flat_map(|edge| [edge - 1, edge, edge + 1]).chain([LAST_TICK]).collect();
+        for &from in &edges {
+            for &distance in &edges {
+                let tick = from.saturating_add(distance).min(LAST_TICK);
+                let (mut timer, mut wheel) = (Timer::new(false), Wheel::new());
+                assert!(wheel.step(from).is_none());
+                // SAFETY: the timer outlives the wheel.
+                unsafe { wheel.insert(pointer(&mut timer), tick) };
+                let mut passes = 0;
+                // As long as the timer is in the wheel.
+                while let Some(next) = wheel.next_tick() {
+                    assert!(next <= tick, "{distance} from {from}: looks again at {next}");
+                    while wheel.step(next).is_some() {}
+                    assert_eq!(
+                        timer.state == State::Fired,
+                        next == tick,
+                        "{distance} from {from}, at {next}"
+                    );
+                    passes += 1;
+                    assert!(passes <= LEVELS, "{distance} from {from}: {passes} passes");
+                }
             }
         }
     }

@@ -18,6 +18,7 @@ mod lives;
 mod many;
 mod placing;
 mod receiving;
+mod sharing;
 #[cfg(not(feature = "uncounted"))]
 mod statistics;
 mod timers;
@@ -34,6 +35,7 @@ async fn all_chapters() -> Result {
     asking::chapter().await?;
     receiving::chapter().await?;
     timers::chapter().await?;
+    sharing::chapter().await?;
     #[cfg(not(feature = "uncounted"))]
     statistics::chapter().await?;
     Ok(())

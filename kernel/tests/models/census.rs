@@ -1,6 +1,6 @@
 //! The census of those that live: zero is never early, and who waits for it is told.
 
-use magpie::sync::Census;
+use magpie::internals::sync::Census;
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, run, task};

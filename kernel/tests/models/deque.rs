@@ -1,8 +1,8 @@
 //! The deque: its owner against thieves, at the places where they meet.
 
-use magpie::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
-use magpie::arch::{barrier, deque_ops};
-use magpie::deque::Deque;
+use magpie::internals::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
+use magpie::internals::arch::{barrier, deque_ops};
+use magpie::internals::deque::Deque;
 use std::ptr::NonNull;
 
 use crate::harness::{Model, Mutant, ordering, step};

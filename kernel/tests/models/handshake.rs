@@ -1,7 +1,7 @@
 //! The spin lock, the sequence lock, and the idle announcement.
 
-use magpie::arch::atomic::{AtomicU64, Ordering};
-use magpie::sync::{Depth, IdleFlag, SeqLock, SpinLock};
+use magpie::internals::arch::atomic::{AtomicU64, Ordering};
+use magpie::internals::sync::{Depth, IdleFlag, SeqLock, SpinLock};
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, Plain, Task, mutant, run, task};
@@ -126,7 +126,7 @@ impl Core {
     fn wake(&self) -> Option<Depth> {
         self.work.fetch_add(1, Ordering::Relaxed);
         if mutant("idle-claim-unasked") {
-            magpie::arch::barrier::full();
+            magpie::internals::arch::barrier::full();
             return self.flag.depth();
         }
         self.flag.claim()

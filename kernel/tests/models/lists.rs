@@ -1,7 +1,7 @@
 //! The inbox and the overflow list: several producers, several takers.
 
-use magpie::arch::atomic::AtomicPtr;
-use magpie::deque::{Chain, Inbox, Linked, Overflow};
+use magpie::internals::arch::atomic::AtomicPtr;
+use magpie::internals::deque::{Chain, Inbox, Linked, Overflow};
 use std::ptr::{self, NonNull};
 
 use crate::harness::{Model, ordering, step};
@@ -40,7 +40,7 @@ struct Item {
 
 // SAFETY: always the same field, which only the lists write.
 unsafe impl Linked for Item {
-    fn link(&self) -> &AtomicPtr<Self> {
+    unsafe fn link(&self) -> &AtomicPtr<Self> {
         &self.link
     }
 }

@@ -1,8 +1,8 @@
 //! Actors that end, are held aside, and have successors; and the end of all work.
 
-use magpie::arch::atomic::{AtomicU64, Ordering};
-use magpie::sync::detachment::{self, Found};
-use magpie::sync::{Looked, Quiescence, SpinLock, WordCell};
+use magpie::internals::arch::atomic::{AtomicU64, Ordering};
+use magpie::internals::sync::detachment::{self, Found};
+use magpie::internals::sync::{Looked, Quiescence, SpinLock, WordCell};
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, Plain, run, task};

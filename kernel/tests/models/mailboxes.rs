@@ -1,7 +1,7 @@
 //! Mailboxes: gulp against steal against send, and the hints that say whose a mailbox is.
 
-use magpie::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
-use magpie::sync::{InHand, OwnerHint, SpinLock};
+use magpie::internals::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
+use magpie::internals::sync::{InHand, OwnerHint, SpinLock};
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, Plain, run, task};

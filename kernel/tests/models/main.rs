@@ -17,6 +17,8 @@ mod census;
 #[cfg(any(loom, shuttle))]
 mod deque;
 #[cfg(any(loom, shuttle))]
+mod guests;
+#[cfg(any(loom, shuttle))]
 mod handshake;
 #[cfg(any(loom, shuttle))]
 mod harness;
@@ -26,6 +28,10 @@ mod lists;
 mod lives;
 #[cfg(any(loom, shuttle))]
 mod mailboxes;
+#[cfg(any(loom, shuttle))]
+mod mutex;
+#[cfg(any(loom, shuttle))]
+mod standstill;
 #[cfg(any(loom, shuttle))]
 mod swap;
 #[cfg(any(loom, shuttle))]
@@ -42,9 +48,12 @@ fn main() -> std::process::ExitCode {
             swap::MODELS,
             handshake::MODELS,
             mailboxes::MODELS,
+            guests::MODELS,
             lives::MODELS,
             census::MODELS,
             turns::MODELS,
+            mutex::MODELS,
+            standstill::MODELS,
         ]
         .concat(),
     )

@@ -1,7 +1,7 @@
 //! The double swap: thieves in a circle and in a chain, and what is handed over with a pointer.
 
-use magpie::arch::atomic::{AtomicPtr, Ordering};
-use magpie::arch::{SwapOutcome, swap};
+use magpie::internals::arch::atomic::{AtomicPtr, Ordering};
+use magpie::internals::arch::{SwapOutcome, swap};
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, Plain, run, task};

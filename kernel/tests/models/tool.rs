@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 #[cfg(loom)]
-pub use loom::sync::Arc;
+pub use loom::sync::{Arc, Mutex};
 #[cfg(loom)]
 use loom::thread;
 #[cfg(shuttle)]
-pub use shuttle::sync::Arc;
+pub use shuttle::sync::{Arc, Mutex};
 #[cfg(shuttle)]
 use shuttle::thread;
 
@@ -136,4 +136,9 @@ unsafe impl Send for Plain {}
 /// Whether this run breaks the step `name` of a model itself.
 pub fn mutant(name: &str) -> bool {
     std::env::var("MAGPIE_MUTANT").is_ok_and(|chosen| chosen == name)
+}
+
+/// Another thread has to go on first.
+pub fn pause() {
+    thread::yield_now();
 }

@@ -1,8 +1,8 @@
 //! How a process is woken: no wake-up is lost, none enqueues it twice, and a turn sees what its wakers wrote; and that a
 //! queue with something in it stays flagged.
 
-use magpie::arch::atomic::{AtomicU64, Ordering};
-use magpie::sync::{ReadyMask, TurnWord};
+use magpie::internals::arch::atomic::{AtomicU64, Ordering};
+use magpie::internals::sync::{ReadyMask, TurnWord};
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, run, task};

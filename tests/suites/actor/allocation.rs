@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome as After, Receive};
-use magpie::mem::heap::HEAP;
+use magpie::internals::mem::heap::HEAP;
 use magpie::sched;
 use magpie::stats;
 use magpie_tests::{Changed, Outcome, ensure, ensure_eq, kernel_test};

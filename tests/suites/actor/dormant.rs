@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome as After, Receive};
-use magpie::mem::heap::HEAP;
+use magpie::internals::mem::heap::HEAP;
 use magpie::sched;
 use magpie_tests::{amount, ensure, ensure_eq, kernel_test};
 

@@ -7,6 +7,7 @@ mod allocation;
 mod crash;
 mod dormant;
 mod everywhere;
+mod guests;
 mod memory;
 mod restart;
 mod suspension;

@@ -7,8 +7,9 @@
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use magpie::arch::{CoreId, cpu};
+use magpie::arch::CoreId;
 use magpie::checks::{Body, Check, Cores};
+use magpie::internals::arch::cpu;
 use magpie::sched::Spawn;
 use magpie::{log::text, machine, sched};
 use magpie_tests::Outcome;

@@ -6,8 +6,8 @@
 use alloc::boxed::Box;
 use core::ptr::{self, NonNull};
 
-use magpie::arch::atomic::{AtomicPtr, AtomicU64};
-use magpie::arch::{Steal, SwapOutcome, barrier, deque_ops, swap};
+use magpie::internals::arch::atomic::{AtomicPtr, AtomicU64};
+use magpie::internals::arch::{Steal, SwapOutcome, barrier, deque_ops, swap};
 use magpie_tests::{ensure, kernel_test};
 
 type Slots = [AtomicPtr<u64>; 4];

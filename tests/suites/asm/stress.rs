@@ -30,7 +30,7 @@ kernel_test! {
     /// The same with every third store-exclusive failing.
     #[cores(2)]
     async fn stores_that_fail_lose_nothing() -> Outcome {
-        use magpie::arch::forced_failure;
+        use magpie::internals::arch::forced_failure;
         let before = forced_failure::forced();
         forced_failure::set_period(3);
         let mut outcome = run("deque::", MILLION / 50).await;

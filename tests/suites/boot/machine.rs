@@ -2,7 +2,8 @@
 
 use alloc::vec::Vec;
 
-use magpie::arch::{CoreId, clock};
+use magpie::arch::CoreId;
+use magpie::internals::arch::clock;
 use magpie::machine;
 use magpie::sched::{self, Spawn};
 use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};

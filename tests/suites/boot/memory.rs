@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use magpie::mem::heap::HEAP;
+use magpie::internals::mem::heap::HEAP;
 use magpie::sched::{self, SpawnError};
 use magpie_tests::{Changed, Hoard, ensure, ensure_eq, kernel_test};
 

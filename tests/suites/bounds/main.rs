@@ -10,7 +10,9 @@ extern crate alloc;
 mod actors;
 mod hogs;
 mod missed;
+mod quiet;
 mod spinning;
+mod waiting;
 
 use core::time::Duration;
 

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 
 use magpie::actor::{Actor, AskError, Config, Context, Executor, Outcome as After, Receive, Reply, Request};
-use magpie::mem::heap::HEAP;
+use magpie::internals::mem::heap::HEAP;
 use magpie::sched;
 use magpie_tests::{Changed, ensure, ensure_eq, kernel_test};
 

@@ -4,7 +4,7 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use magpie::actor::SendError;
-use magpie::mem::heap::HEAP;
+use magpie::internals::mem::heap::HEAP;
 use magpie::process_mailbox::ProcessMailbox;
 use magpie::sched;
 use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};

@@ -7,7 +7,7 @@ use core::time::Duration;
 use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
 use magpie::sched::{self, Setting, Spawn};
 use magpie::time;
-use magpie_tests::{amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Failure, amount, ensure, ensure_eq, kernel_test};
 
 /// Adds up the numbers it is sent.
 struct Adder(Arc<(AtomicU64, AtomicU64)>);
@@ -31,65 +31,85 @@ kernel_test! {
     async fn a_million_pending_timers_make_no_pass_long() -> Outcome {
         let count = amount("timers", 1_000_000);
         let executor = Executor::start(&Config::default())?;
-        let sums = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
-        let adder = executor.handle().spawn(Adder(sums.clone()))?;
-        let core = sched::current_core().ok_or("on no core")?;
-        // How long it will take to set them, with room to spare.
-        let begin = time::Instant::now();
-        for number in 0..TRIED {
-            let message = adder.send_after(Duration::from_secs(3600), number)?;
-            ensure_eq!(message.cancel(), Some(number), "the message that was taken back");
+        let needed = estimate(&executor, count)? * 3 / 2 + Duration::from_millis(300);
+        // If the host was busy elsewhere, the second time there is far more room.
+        if let Some(needed) = all_fire(&executor, count, needed).await? {
+            all_fire(&executor, count, needed * 3 / 2 + Duration::from_secs(1)).await?;
         }
-        let needed = begin.elapsed() * (count as u32).div_ceil(TRIED) * 3 + Duration::from_secs(3);
-        // All are due in a moment after the last was set: the worst that a wheel can be given.
-        let first = time::Instant::now() + needed;
-        let fired = time::fired();
-        let set = Spawn::new().pinned(core).start(async move {
-            for number in 0..count {
-                let delay = (first - time::Instant::now()) + Duration::from_nanos(number * 100);
-                if adder.send_after(delay, number as u32).is_err() {
-                    return number;
-                }
-                if number % 1024 == 0 {
-                    sched::yield_now().await;
-                }
-            }
-            count
-        });
-        let set = set.map_err(|error| alloc::format!("{error:?}"))?;
-        let set = set.await.map_err(|error| alloc::format!("{error:?}"))?;
-        ensure_eq!(set, count, "timers for which there was memory");
-        // On a host that is busy elsewhere the first may have fired by now. Then not all are due at once, and a
-        // neighbour's turns say nothing.
-        let all_at_once = time::Instant::now() < first;
-        ensure!(!all_at_once || time::pending() >= count, "{} timers are pending", time::pending());
-        // A neighbour on the same core that always has something to do counts its turns meanwhile.
-        let over = Arc::new(AtomicBool::new(false));
-        let neighbour = Spawn::new().pinned(core).start({
-            let over = over.clone();
-            async move {
-                let mut turns = 0_u64;
-                while !over.load(Ordering::Relaxed) {
-                    turns += u64::from(time::Instant::now() >= first);
-                    sched::yield_now().await;
-                }
-                turns
-            }
-        });
-        let neighbour = neighbour.map_err(|error| alloc::format!("{error:?}"))?;
-        while time::fired() - fired < count {
-            time::sleep(Duration::from_millis(20)).await;
-        }
-        over.store(true, Ordering::Relaxed);
-        let turns = neighbour.await.map_err(|error| alloc::format!("{error:?}"))?;
-        sched::out_of_work().await;
-        let per_pass = sched::setting(Setting::TimersPerPass);
-        ensure!(time::longest_pass() <= per_pass, "{} timers in one pass", time::longest_pass());
-        // Each pass is followed by a turn. The timers need at least so many passes.
-        ensure!(!all_at_once || turns >= count / per_pass, "{turns} turns of a neighbour while {count} timers fired");
-        ensure_eq!(sums.0.load(Ordering::Relaxed), count, "messages handled");
-        ensure_eq!(sums.1.load(Ordering::Relaxed), count * (count - 1) / 2, "their sum");
         executor.stop().await;
         Ok(())
     }
+}
+
+/// How long it takes to set so many, more or less.
+fn estimate(executor: &Executor, count: u64) -> Result<Duration, Failure> {
+    let adder = executor.handle().spawn(Adder(Arc::default()))?;
+    let begin = time::Instant::now();
+    for number in 0..TRIED {
+        let message = adder.send_after(Duration::from_secs(3600), number)?;
+        ensure_eq!(message.cancel(), Some(number), "the message that was taken back");
+    }
+    Ok((begin.elapsed() * (count as u32).div_ceil(TRIED)).min(Duration::from_secs(10)))
+}
+
+/// Sets them so that the first fires after `needed`, and lets them fire. If not all of them were set by then, gives back how
+/// long that took.
+async fn all_fire(executor: &Executor, count: u64, needed: Duration) -> Result<Option<Duration>, Failure> {
+    let sums = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
+    let adder = executor.handle().spawn(Adder(sums.clone()))?;
+    let core = sched::current_core().ok_or("on no core")?;
+    // All are due in a moment after the last was set: the worst that a wheel can be given.
+    let begin = time::Instant::now();
+    let first = begin + needed;
+    let fired = time::fired();
+    let set = Spawn::new().pinned(core).start(async move {
+        for number in 0..count {
+            let delay = (first - time::Instant::now()) + Duration::from_nanos(number * 100);
+            if adder.send_after(delay, number as u32).is_err() {
+                return number;
+            }
+            if number % 1024 == 0 {
+                sched::yield_now().await;
+            }
+        }
+        count
+    });
+    let set = set.map_err(|error| alloc::format!("{error:?}"))?;
+    let set = set.await.map_err(|error| alloc::format!("{error:?}"))?;
+    ensure_eq!(set, count, "timers for which there was memory");
+    // If the first may have fired by now, not all are due at once, and a neighbour's turns say nothing.
+    let took = begin.elapsed();
+    let all_at_once = took < needed;
+    magpie::log::text!("timers were set in {took:?}, the first of them to fire after {needed:?}");
+    ensure!(!all_at_once || time::pending() >= count, "{} timers are pending", time::pending());
+    // A neighbour on the same core that always has something to do counts its turns meanwhile.
+    let over = Arc::new(AtomicBool::new(false));
+    let neighbour = Spawn::new().pinned(core).start({
+        let over = over.clone();
+        async move {
+            let mut turns = 0_u64;
+            while !over.load(Ordering::Relaxed) {
+                turns += u64::from(time::Instant::now() >= first);
+                sched::yield_now().await;
+            }
+            turns
+        }
+    });
+    let neighbour = neighbour.map_err(|error| alloc::format!("{error:?}"))?;
+    while time::fired() - fired < count {
+        time::sleep(Duration::from_millis(20)).await;
+    }
+    over.store(true, Ordering::Relaxed);
+    let turns = neighbour.await.map_err(|error| alloc::format!("{error:?}"))?;
+    sched::out_of_work().await;
+    let per_pass = sched::setting(Setting::TimersPerPass);
+    ensure!(time::longest_pass() <= per_pass, "{} timers in one pass", time::longest_pass());
+    // Each pass is followed by a turn. The timers need at least so many passes.
+    ensure!(
+        !all_at_once || turns >= count / per_pass,
+        "{turns} turns of a neighbour while {count} timers fired"
+    );
+    ensure_eq!(sums.0.load(Ordering::Relaxed), count, "messages handled");
+    ensure_eq!(sums.1.load(Ordering::Relaxed), count * (count - 1) / 2, "their sum");
+    Ok((!all_at_once).then_some(took))
 }

@@ -1,7 +1,7 @@
 //! Affinity masks, and limits.
 
 use alloc::vec::Vec;
-use magpie::arch::{CoreId, MAX_CORES};
+use magpie::internals::arch::{CoreId, MAX_CORES};
 use magpie::machine;
 use magpie::sched::{self, Setting, Spawn, SpawnError, yield_now};
 use magpie_tests::{ensure, ensure_eq, kernel_test};

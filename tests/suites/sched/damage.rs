@@ -1,6 +1,6 @@
 //! Damage to the scheduler's own state is noticed, and the message names the core, the queue and the process.
 
-use magpie::sched::damage;
+use magpie::internals::sched::damage;
 use magpie_tests::{expect_panic, kernel_test};
 
 kernel_test! {
@@ -9,7 +9,8 @@ kernel_test! {
     async fn a_corrupted_queue_stops_the_kernel() -> Outcome {
         // Whoever finds it: its core, or a thief.
         expect_panic("queue Normal, and it is not runnable");
-        damage::queue_current();
+        // SAFETY: the end of the kernel is what is expected.
+        unsafe { damage::queue_current() };
         // Nothing wakes it, so it is taken from the queue without being runnable.
         core::future::pending::<()>().await;
         Err("the kernel went on".into())
@@ -21,7 +22,8 @@ kernel_test! {
     #[machine("a panic of the kernel")]
     async fn a_running_process_is_not_moved() -> Outcome {
         expect_panic("'s queue Normal, and it is not runnable");
-        damage::migrate_current();
+        // SAFETY: the end of the kernel is what is expected.
+        unsafe { damage::migrate_current() };
         Err("the kernel went on".into())
     }
 }

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use magpie::arch::CoreId;
+use magpie::internals::sync::SpinLock;
 use magpie::sched::{self, Priority, Setting, Spawn, yield_now};
-use magpie::sync::SpinLock;
 use magpie_tests::{ensure, ensure_eq, kernel_test};
 
 kernel_test! {

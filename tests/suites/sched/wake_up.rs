@@ -7,9 +7,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::{Poll, Waker};
 use core::time::Duration;
 
-use magpie::arch::{CoreId, cpu, ipi};
+use magpie::arch::CoreId;
+use magpie::internals::arch::{cpu, ipi};
+use magpie::internals::sync::SpinLock;
 use magpie::sched::{self, Priority, Spawn, yield_now};
-use magpie::sync::SpinLock;
 use magpie::{machine, time};
 use magpie_tests::{Outcome, amount, ensure, ensure_eq, kernel_test};
 
@@ -118,7 +119,7 @@ kernel_test! {
     /// woken otherwise, have worked, and sleep again.
     #[cores(2)]
     async fn no_wake_up_is_lost_when_interrupts_come_late() -> Outcome {
-        use magpie::arch::forced_failure;
+        use magpie::internals::arch::forced_failure;
         let rounds = amount("wakeups", 50_000) / 10;
         let before = (forced_failure::lingered(), forced_failure::forced());
         forced_failure::set_period(5);

@@ -5,12 +5,14 @@
 use super::Tally;
 use super::instructions::check_instructions;
 use super::report::Report;
+use super::side_by_side::{self, Job};
 use crate::build::{Board, Executable, Features, Image, build_suites, write_flat};
 use crate::machine::{Ending, Guest, Machine, run};
 use crate::setup::Qemu;
 use crate::stream::{Decoder, Output, show};
 use anyhow::{Context, Result};
 use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The suite of the hand-written exclusives.
@@ -51,6 +53,7 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
             return Ok(total);
         }
     };
+    let mut boots = Vec::new();
     for suite in tests.suites {
         let Some(executable) = built.iter().find(|executable| executable.name == **suite) else {
             total.fail(format!("kernel {suite}: cargo built no program for it"));
@@ -68,19 +71,12 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
         };
         for machine in tests.machines {
             let Some(machine) = suited(machine, suite) else { continue };
-            let mut after = None;
-            loop {
-                let (tally, lost) = boot(tests, executable, &image, &machine, after.as_deref())?;
-                total.add(tally);
-                if crate::machine::interrupted() {
-                    return Ok(total);
-                }
-                match lost {
-                    Some(name) => after = Some(name),
-                    None => break,
-                }
-            }
+            boots.push((executable, image.clone(), machine));
         }
+    }
+    total.add(boot_all(tests, boots)?);
+    if crate::machine::interrupted() {
+        return Ok(total);
     }
     // The hand-written exclusives and their portable twins pass the same tests, and both with stores that
     // fail; no wake-up is lost when stores fail and interrupts come late.
@@ -104,6 +100,46 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
                 arguments: &arguments,
                 ..again(&[WAKE_UP_SUITE], features)
             })?);
+        }
+    }
+    Ok(total)
+}
+
+/// Boots each of these, several at once as far as the host has processors for their cores. That takes nothing from what
+/// they show: where time decides it is counted in instructions, and such a guest runs on one thread.
+fn boot_all(tests: &KernelTests<'_>, boots: Vec<(&Executable, Image, Machine)>) -> Result<Tally> {
+    let all = if tests.verbose { 1 } else { side_by_side::processors() };
+    let total = Mutex::new(Ok(Tally::default()));
+    let jobs = boots.into_iter().map(|boot| {
+        let processors = if boot.2.icount { 1 } else { boot.2.cores as usize };
+        Job { processors, work: boot }
+    });
+    side_by_side::run(jobs.collect(), all, |(executable, image, machine)| {
+        let result = boot_to_the_end(tests, executable, &image, &machine);
+        let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&mut *total, result) {
+            (Ok(total), Ok(tally)) => total.add(tally),
+            (Ok(_), error) => *total = error,
+            (Err(_), _) => {}
+        }
+    });
+    total.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Boots one suite on one machine, again for the tests after each that takes the guest along.
+fn boot_to_the_end(
+    tests: &KernelTests<'_>,
+    suite: &Executable,
+    image: &Image,
+    machine: &Machine,
+) -> Result<Tally> {
+    let (mut total, mut after) = (Tally::default(), None);
+    while !crate::machine::interrupted() {
+        let (tally, lost) = boot(tests, suite, image, machine, after.as_deref())?;
+        total.add(tally);
+        match lost {
+            Some(name) => after = Some(name),
+            None => break,
         }
     }
     Ok(total)

@@ -1,7 +1,7 @@
 //! The proofs of `cargo xtask verify`, each a program that cargo builds and runs: loom, shuttle, litmus,
-//! miri, ThreadSanitizer.
+//! liveness, miri, ThreadSanitizer.
 //!
-//! The models and the litmus tests count for themselves and end with `N passed, N failed`; the rest speak
+//! The models, the litmus tests and liveness count for themselves and end with `N passed, N failed`; the rest speak
 //! as libtest does. A proof whose tool is missing is skipped once, with the reason. A proof that printed no
 //! count has failed, whatever its exit status says.
 
@@ -32,6 +32,9 @@ impl Checker {
     }
 }
 
+/// The profile of what a checker runs: fast enough, and built in half the time.
+const PROFILE: &str = "proof";
+
 /// How much of the models is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
@@ -44,7 +47,17 @@ pub enum Depth {
 /// Runs the models under a checker.
 pub fn run_models(checker: Checker, depth: Depth) -> Result<Tally> {
     let mut command = cargo();
-    command.args(["test", "--release", "--package", "magpie", "--features", "mutants", "--test", "models"]);
+    command.args([
+        "test",
+        "--profile",
+        PROFILE,
+        "--package",
+        "magpie",
+        "--features",
+        "mutants",
+        "--test",
+        "models",
+    ]);
     // A folder of its own, or the atomics' change would build everything anew each time.
     command.arg("--target-dir").arg(Workspace::load()?.target().join(checker.name()));
     command.env("RUSTFLAGS", format!("--cfg {}", checker.name()));
@@ -64,7 +77,7 @@ pub fn run_simulation(first: u64, seeds: u64, depth: Depth) -> Result<Tally> {
     let target = Workspace::load()?.target().join(Checker::Shuttle.name());
     let simulate = |mutant: &str, first: u64, seeds: u64| {
         let mut command = cargo();
-        command.args(["test", "--release", "--package", "magpie", "--features", "mutants,checks"]);
+        command.args(["test", "--profile", PROFILE, "--package", "magpie", "--features", "mutants,checks"]);
         command.args(["--test", "simulation", "--target-dir"]).arg(&target);
         command.env("RUSTFLAGS", "--cfg shuttle").env("MAGPIE_MUTANT", mutant);
         command.args(["--", "--seed", &first.to_string(), "--seeds", &seeds.to_string()]);
@@ -97,6 +110,22 @@ pub fn run_litmus() -> Result<Tally> {
     let mut command = cargo();
     command.args(["test", "--package", "magpie", "--features", "mutants", "--test", "litmus"]);
     run("litmus", command, parse_count)
+}
+
+/// Runs the models of liveness, if spin and a C compiler are here.
+pub fn run_liveness() -> Result<Tally> {
+    for (program, how) in
+        [("spin", "install spin"), ("cc", "install gcc, for spin's searches are C programs")]
+    {
+        let flag = if program == "spin" { "-V" } else { "--version" };
+        let version = Command::new(program).arg(flag).stdin(Stdio::null()).output();
+        if !version.is_ok_and(|output| output.status.success()) {
+            return Ok(skip("liveness", &format!("{program} is not here: {how}")));
+        }
+    }
+    let mut command = cargo();
+    command.args(["test", "--package", "magpie", "--features", "mutants", "--test", "liveness"]);
+    run("liveness", command, parse_count)
 }
 
 /// Checks of actors and process mailboxes that miri gets through in seconds each, with so many messages.
@@ -223,7 +252,7 @@ fn skip(name: &str, reason: &str) -> Tally {
     Tally { skipped: 1, ..Tally::default() }
 }
 
-/// Reads what the models and the litmus tests print: a line for each, `!` before an unexpected one, and the
+/// Reads what the models, the litmus tests and liveness print: a line for each, `!` before an unexpected one, and the
 /// count at the end.
 fn parse_count(text: &str, name: &str) -> Tally {
     let mut tally = Tally::default();

@@ -1,33 +1,52 @@
 //! `cargo xtask bench`: boots the benchmark image and prints what one operation costs.
 //!
-//! Two kinds of figures. *Instructions per operation* on one core, counted by QEMU (`-icount shift=0`): they do
-//! not depend on the host, and a second run repeats them. *Wall clock* on several cores, for the benchmarks that stealing
-//! mailboxes is for, with and without it, and for those that compare the dispatch schemes of processes, in turns; of
-//! those only the ratios mean anything.
+//! Two kinds of figures. *Instructions per operation* on several numbers of cores (`--cores`), counted by QEMU
+//! (`-icount shift=0`), all cores together: they do not depend on the host. *Wall clock* (`--smp`): comparisons of
+//! stealing mailboxes and of the dispatch schemes of processes, or with `--wall` whatever is named; of those only the
+//! ratios mean anything. `--sweep` tries settings of the kernel, by instructions.
+//!
+//! This file has the options, and prints. Which options fit together is in [`plan`]; how figures are got and shown, in
+//! `figures/`.
 
-use crate::build::{Features, Image, build_example, write_flat};
-use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, usage};
-use crate::figures::{GOALS, Measured, goal_of, median};
-use crate::machine::{Ending, Guest, Machine, Size, catch_interrupts, run};
+mod plan;
+
+use crate::build::{Features, build_example, write_flat};
+use crate::failure::{INTERRUPTED, SUCCESS};
+use crate::figures::{self, Bench, Broken, Grid, Row};
+use crate::machine::{Machine, catch_interrupts};
 use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
-use crate::stream::{Decoder, Notice, Output, show};
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::Args;
-use std::io;
+use plan::{Plan, Task};
 use std::time::Duration;
 
 /// What `cargo xtask bench` accepts.
 #[derive(Args)]
 pub struct Options {
-    /// Benchmarks, with parameters after colons like thread-ring:100:200000 [default: all, as the peers]
+    /// Benchmarks, with parameters after colons like thread-ring:100:200000 [default: all]
     #[arg(value_name = "BENCHMARK")]
     benchmarks: Vec<String>,
-    /// Numbers of cores for the wall-clock part; 0 leaves it out
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [2, 4])]
-    smp: Vec<u32>,
-    /// How often to repeat each wall-clock figure; the median is printed
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..100))]
-    repeat: u32,
+    /// Numbers of cores to count instructions on; 0 leaves that out [default: 1,2,4,8]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    cores: Option<Vec<u32>>,
+    /// Numbers of cores for wall clock; 0 leaves that out [default: 2,4]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    smp: Option<Vec<u32>>,
+    /// Wall clock of the named benchmarks, in place of instructions
+    #[arg(long)]
+    wall: bool,
+    /// Also show what the kernel did for each operation: turns, wake-ups, steals, waits
+    #[arg(long)]
+    activity: bool,
+    /// Print one JSON document and nothing else
+    #[arg(long)]
+    json: bool,
+    /// Values of a kernel setting to try, like sched.doze_us=0,20,100; several make a grid
+    #[arg(long, value_name = "SETTING=N,...")]
+    sweep: Vec<String>,
+    /// How often to run each benchmark; the median is printed [default: 1, in wall clock 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..100))]
+    repeat: Option<u32>,
     /// Use the portable primitives in place of the hand-written exclusives
     #[arg(long)]
     portable: bool,
@@ -47,77 +66,26 @@ pub struct Options {
 
 /// The package of the benchmark image.
 const PACKAGE: &str = "bench";
+/// How often benchmarks run in wall clock.
+const WALL_RUNS: u32 = 3;
 
-/// A comparison in wall clock: benchmarks, each in several variants of the kernel's settings.
-struct Comparison {
-    benchmarks: &'static str,
-    variants: &'static [Variant],
-}
-
-struct Variant {
-    title: &'static str,
-    arguments: &'static str,
-}
-
-const fn variant(title: &'static str, arguments: &'static str) -> Variant {
-    Variant { title, arguments }
-}
-
-/// What stealing mailboxes is for.
-const STEALING: Comparison = Comparison {
-    benchmarks: "balance-one,balance-multi",
-    variants: &[variant("no stealing", "steal=0"), variant("stealing", "steal=1")],
-};
-/// What the schemes of dispatching processes differ in.
-const DISPATCH: Comparison = Comparison {
-    benchmarks: "process-one,process-each",
-    variants: &[
-        variant("one queue", "sched.dispatch=0"),
-        variant("no stealing", "sched.dispatch=1"),
-        variant("stealing", "sched.dispatch=2"),
-    ],
-};
-
-impl Comparison {
-    fn heading(&self) -> String {
-        let mut line = format!("{:<14} {:>6}", "benchmark", "cores");
-        for variant in self.variants {
-            line += &format!(" {:>14}", variant.title);
-        }
-        line + &format!(" {:>8}", "speed-up")
+impl Options {
+    fn counted_runs(&self) -> u32 {
+        self.repeat.unwrap_or(1)
     }
 
-    /// The speed-up is that of the last variant over the one before it.
-    fn line(&self, name: &str, cores: u32, medians: &[f64]) -> String {
-        let mut line = format!("{name:<14} {cores:>6}");
-        for median in medians {
-            line += &format!(" {median:>14.0}");
-        }
-        match medians {
-            [.., before, last] => line + &format!(" {:>8.2}", before / last.max(f64::MIN_POSITIVE)),
-            _ => line,
-        }
+    fn wall_runs(&self) -> u32 {
+        self.repeat.unwrap_or(WALL_RUNS)
     }
 }
 
-const MEMORY: Size = Size::from_mebibytes(1024);
+fn cores_of(machines: &[Machine]) -> Vec<u32> {
+    machines.iter().map(|machine| machine.cores).collect()
+}
 
 /// Runs the verb.
 pub fn execute(options: &Options) -> Result<u8> {
-    for spec in &options.benchmarks {
-        let name = spec.split(':').next().unwrap_or_default();
-        if goal_of(name).is_none() {
-            let known: Vec<_> = GOALS.iter().map(|goal| goal.name).collect();
-            return Err(usage(format!(
-                "there is no benchmark '{name}'; known benchmarks: {}",
-                known.join(", ")
-            )));
-        }
-    }
-    let counting = Machine { icount: true, ..Machine::new(1, MEMORY, None)? };
-    let cores = options.smp.iter().copied().filter(|&cores| cores > 0);
-    let clocked = cores.map(|cores| Machine::new(cores, MEMORY, None)).collect::<Result<Vec<_>>>()?;
-
+    let plan = Plan::of(options)?;
     let install = Install::unless(options.no_install);
     ready_target(install)?;
     let qemu = Qemu::ready(OLDEST_FOR_VIRT, install)?;
@@ -125,82 +93,83 @@ pub fn execute(options: &Options) -> Result<u8> {
     let image =
         write_flat(&build_example(PACKAGE, Features { portable, uncounted, ..Features::default() })?)?;
     catch_interrupts()?;
-
     let limit = Duration::from_secs(options.timeout);
-    let boot = |machine: &Machine, arguments: String| {
-        let arguments = format!("{arguments} {}", options.append);
-        boot(&qemu, &image, machine, arguments, limit)
+    let mut bench = Bench::new(&qemu, &image, &options.append, limit);
+    let done = match &plan.task {
+        Task::Sweep(grid) => sweep(options, &plan, grid, &mut bench),
+        Task::Wall => wall(options, &plan, &mut bench),
+        Task::Measure => measure(options, &plan, &mut bench),
     };
-    let wanted = options.benchmarks.join(",");
-    let Some(counted) = boot(&counting, format!("bench={wanted}"))? else { return Ok(INTERRUPTED) };
-    println!("instructions per operation, one core (QEMU {}, -icount shift=0):", qemu.version);
-    println!("{:<14} {:>10} {:>8} {:>8} {:>12}", "benchmark", "measured", "goal", "ratio", "best peer");
-    for figure in &counted {
-        println!("{}", figure.instructions_line());
+    match done {
+        Err(error) if error.is::<Broken>() => Ok(INTERRUPTED),
+        done => done.map(|()| SUCCESS),
     }
-    if clocked.is_empty() || !options.benchmarks.is_empty() {
-        return Ok(SUCCESS);
-    }
-    for table in [&STEALING, &DISPATCH] {
-        println!(
-            "wall clock, ns per operation, medians of {}; only the ratios mean anything:",
-            options.repeat
-        );
-        println!("{}", table.heading());
-        for machine in &clocked {
-            let mut figures: Vec<Vec<Measured>> = table.variants.iter().map(|_| Vec::new()).collect();
-            // In turns, so that what else the host does meets all alike.
-            for _ in 0..options.repeat {
-                for (variant, figures) in table.variants.iter().zip(&mut figures) {
-                    let arguments = format!("bench={} {}", table.benchmarks, variant.arguments);
-                    let Some(more) = boot(machine, arguments)? else { return Ok(INTERRUPTED) };
-                    figures.extend(more);
-                }
-            }
-            for name in table.benchmarks.split(',') {
-                let medians: Vec<_> = figures.iter().map(|figures| median(figures, name)).collect();
-                println!("{}", table.line(name, machine.cores, &medians));
-            }
-        }
-    }
-    Ok(SUCCESS)
 }
 
-/// Boots the image and returns its figures; `None` after Ctrl-C.
-fn boot(
-    qemu: &Qemu,
-    image: &Image,
-    machine: &Machine,
-    arguments: String,
-    limit: Duration,
-) -> Result<Option<Vec<Measured>>> {
-    let guest = Guest {
-        machine: machine.clone(),
-        image: image.clone(),
-        input: None,
-        tree: None,
-        arguments,
-        limit,
-        commands: false,
-    };
-    let mut decoder = Decoder::for_elf(&guest.image.elf)?;
-    let mut figures = Vec::new();
-    let mut heard: Vec<u8> = Vec::new();
-    let mut sink = |output: Output| match &output {
-        Output::Notice(Notice::Bench(name, words)) => figures.extend(Measured::parse(name, words)),
-        output => {
-            let _ = show(output, &mut heard);
-        }
-    };
-    let run = run(&qemu.path, &guest, &mut |bytes| decoder.push(bytes, &mut sink))?;
-    decoder.finish(&mut sink);
-    match run.ending {
-        Ending::Status(SUCCESS) => Ok(Some(figures)),
-        Ending::Interrupted => Ok(None),
-        _ => {
-            io::Write::write_all(&mut io::stderr(), &heard)
-                .context("the guest's output cannot be written")?;
-            bail!("the benchmark image failed (status {FAILURE}): {}", run.describe(limit))
+fn measure(options: &Options, plan: &Plan, bench: &mut Bench<'_>) -> Result<()> {
+    let mut rows = figures::count(bench, &plan.counted, &plan.specs, "", options.counted_runs())?;
+    if !options.json && !plan.counted.is_empty() {
+        println!(
+            "instructions per operation, all cores together (QEMU {}, -icount shift=0):",
+            bench.machinery.qemu
+        );
+        print!("{}", figures::instructions(&rows, &cores_of(&plan.counted)));
+        print_activity(options, &rows);
+    }
+    if !plan.clocked.is_empty() {
+        for table in figures::compare(bench, &plan.clocked, options.wall_runs())? {
+            if !options.json {
+                println!("{}", wall_heading(options));
+                print!("{}", figures::comparison(&table));
+            }
+            rows.extend(table);
         }
     }
+    if options.json {
+        print!("{}", figures::document(&bench.machinery, &rows));
+    }
+    Ok(())
+}
+
+fn wall(options: &Options, plan: &Plan, bench: &mut Bench<'_>) -> Result<()> {
+    let rows = figures::clock(bench, &plan.clocked, &plan.specs, options.wall_runs())?;
+    if options.json {
+        print!("{}", figures::document(&bench.machinery, &rows));
+        return Ok(());
+    }
+    println!("{}", wall_heading(options));
+    print!("{}", figures::wall_clock(&rows, &cores_of(&plan.clocked)));
+    print_activity(options, &rows);
+    Ok(())
+}
+
+fn wall_heading(options: &Options) -> String {
+    format!(
+        "wall clock, ns per operation, medians of {}; only the ratios mean anything:",
+        options.wall_runs()
+    )
+}
+
+fn print_activity(options: &Options, rows: &[Row]) {
+    if options.activity {
+        println!("what the kernel did for each operation, all cores together:");
+        print!("{}", figures::activity(rows));
+    }
+}
+
+fn sweep(options: &Options, plan: &Plan, grid: &Grid, bench: &mut Bench<'_>) -> Result<()> {
+    let progress = |what: String| eprintln!("xtask: {what}");
+    let trials = figures::sweep(bench, &plan.counted, &plan.specs, grid, options.counted_runs(), progress)?;
+    if options.json {
+        print!("{}", figures::sweep_document(&bench.machinery, &trials));
+        return Ok(());
+    }
+    println!("instructions per operation by those on one core, geometric mean of all benchmarks:");
+    print!("{}", figures::sweep_table(&trials));
+    if let Some(best) = trials.first() {
+        println!("with {}:", best.settings);
+        print!("{}", figures::instructions(&best.rows, &cores_of(&plan.counted)));
+        print_activity(options, &best.rows);
+    }
+    Ok(())
 }

@@ -13,6 +13,8 @@ use crate::testing::{
 };
 use anyhow::Result;
 use clap::Args;
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::Duration;
 
 /// What `cargo xtask test` accepts.
@@ -94,8 +96,15 @@ pub fn execute(options: &Options) -> Result<u8> {
         total.add(run_host_tests(&workspace.host_packages(), filter)?);
         total.add(run_host_suites(filter)?);
         if filter.is_none() && !interrupted() {
-            total.add(run_models(Checker::Loom, Depth::Bounded)?);
-            total.add(run_simulation(options.seed.unwrap_or(1), SIMULATED_SEEDS, Depth::Bounded)?);
+            // Most of either is one long build, or one thread that searches: at once they take half the time.
+            let seed = options.seed.unwrap_or(1);
+            let (models, simulation) = thread::scope(|scope| {
+                let models = scope.spawn(|| run_models(Checker::Loom, Depth::Bounded));
+                let simulation = run_simulation(seed, SIMULATED_SEEDS, Depth::Bounded);
+                (models.join(), simulation)
+            });
+            total.add(models.unwrap_or_else(|panic| resume_unwind(panic))?);
+            total.add(simulation?);
         }
     }
     if let Some(qemu) = &qemu {
@@ -195,8 +204,8 @@ fn limit(options: &Options) -> Duration {
 const SIMULATED_SEEDS: u64 = 300;
 
 /// What a soak asks of the suites: the numbers that the kernel's promises are shown for.
-const SOAK: &str =
-    "steals=10000000 suspensions=100000 wakeups=2000000 work=10000000 restarts=1000 timeout=7000";
+const SOAK: &str = "steals=10000000 suspensions=100000 wakeups=2000000 work=10000000 restarts=1000 crashes=100000 \
+    timeout=7000";
 
 fn boot_arguments(options: &Options) -> String {
     let mut words = Vec::new();

@@ -1,14 +1,15 @@
 //! `cargo xtask verify`: the proofs of the concurrent core, in full.
 //!
 //! Every model and every mutant under loom and shuttle, thousands of seeds of the deterministic simulation of
-//! scheduler and executor, the assembly's litmus tests under herd7, the
+//! scheduler and executor, the assembly's litmus tests under herd7, the models of liveness under spin, the
 //! structures' tests under miri with several seeds and under ThreadSanitizer. `docs/verification.md` has
 //! the table of which tool must reject which mutant; the models carry it in code. A tool that is not here
 //! is skipped with the reason, and the last line printed is `N passed, N failed, N skipped`.
 
 use crate::failure::{FAILURE, SUCCESS};
 use crate::testing::{
-    Checker, Depth, Tally, run_litmus, run_miri, run_models, run_simulation, run_thread_sanitizer,
+    Checker, Depth, Tally, run_litmus, run_liveness, run_miri, run_models, run_simulation,
+    run_thread_sanitizer,
 };
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -36,6 +37,7 @@ enum Proof {
     Shuttle,
     Simulation,
     Litmus,
+    Liveness,
     Miri,
     Tsan,
 }
@@ -52,6 +54,7 @@ pub fn execute(options: &Options) -> Result<u8> {
             Proof::Shuttle => run_models(Checker::Shuttle, Depth::Full)?,
             Proof::Simulation => run_simulation(options.seed, options.seeds, Depth::Full)?,
             Proof::Litmus => run_litmus()?,
+            Proof::Liveness => run_liveness()?,
             Proof::Miri => run_miri(options.miri_seeds)?,
             Proof::Tsan => run_thread_sanitizer()?,
         });

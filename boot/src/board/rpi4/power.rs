@@ -1,6 +1,6 @@
 //! How a run ends on the board: the power manager's watchdog resets it, or switches it off.
 
-use magpie::arch::cpu;
+use magpie::internals::arch::cpu;
 use magpie::machine;
 
 /// The power manager.

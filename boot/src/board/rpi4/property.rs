@@ -2,7 +2,7 @@
 
 use core::cell::UnsafeCell;
 
-use magpie::arch::mmu;
+use magpie::internals::arch::mmu;
 
 const MAILBOX: usize = 0xfe00_b880;
 const READ: usize = MAILBOX;

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use super::files::Folder;
@@ -12,6 +12,7 @@ use super::slot::{self, SlotRef, State};
 use crate::actor::address::Addr;
 use crate::actor::behaviour::{Message, Receive};
 use crate::actor::send::SendError;
+use crate::sync::{is_kept_for, keep_waker};
 use crate::time;
 
 /// Why there is no answer.
@@ -77,19 +78,31 @@ impl<R> Future for Answer<R> {
             Inner::Asked(slot) => slot,
             Inner::Failed(error) => return Poll::Ready(Err(*error)),
         };
-        let mut state = slot.state.lock();
-        if let State::Waiting(waker) = &mut *state {
-            if waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+        let mut waker: Option<Waker> = None;
+        let settled = loop {
+            let mut state = slot.state.lock();
+            let State::Waiting(known) = &mut *state else {
+                break core::mem::replace(&mut *state, State::Closed);
+            };
+            if known.as_ref().is_some_and(|known| is_kept_for(known, context.waker())) {
                 return Poll::Pending;
             }
-            let previous = waker.replace(context.waker().clone());
+            // Wakers are cloned and dropped outside the lock: they may be the application's own, and dropping one may
+            // free a process.
+            if let Some(new) = waker.take() {
+                let previous = known.replace(new);
+                drop(state);
+                drop(previous);
+                return Poll::Pending;
+            }
             drop(state);
-            // After the lock: dropping a waker may free a process.
-            drop(previous);
-            return Poll::Pending;
-        }
-        let settled = core::mem::replace(&mut *state, State::Closed);
-        drop(state);
+            waker = keep_waker(context.waker());
+            if waker.is_none() {
+                // Without memory it is asked again at once.
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        };
         match settled {
             State::Answered(answer) => Poll::Ready(Ok(answer)),
             State::Failed(error) => Poll::Ready(Err(error)),

@@ -13,9 +13,11 @@
 //! change can fall between the look and the waiting.
 //!
 //! Two references keep a slot, the asker's and the reply handle's. The handle of a behaviour that crashed is
-//! lost with its stack, and the slot's memory with it, as all that such a behaviour owned.
+//! lost with its stack, and the slot's memory with it: the behaviour may have passed the handle on, so its reference is not
+//! given up in its name.
 
 use alloc::boxed::Box;
+use core::mem::size_of;
 use core::ptr::NonNull;
 use core::task::Waker;
 
@@ -23,7 +25,8 @@ use super::answer::AskError;
 use super::files::{Filed, Folder};
 use crate::arch::atomic::Ordering;
 use crate::mem;
-use crate::sync::SpinLock;
+use crate::stats;
+use crate::sync::{PreemptGuard, SpinLock};
 
 /// What is known about the answer.
 pub(super) enum State<R> {
@@ -36,6 +39,7 @@ pub(super) enum State<R> {
 }
 
 /// One ask. The first field is what a folder links.
+/// It has an allocation of its own, for it is filed wherever the future of the answer lies (see `sched::task`).
 #[repr(C)]
 pub(super) struct Slot<R> {
     pub(super) filed: Filed,
@@ -117,5 +121,8 @@ impl<R> Drop for SlotRef<R> {
 unsafe fn crashed<R>(filed: NonNull<Filed>) {
     // SAFETY: by contract.
     let slot = SlotRef::<R>(filed.cast());
+    let here = PreemptGuard::new();
+    stats::core_here().crash_bytes_in_doubt.add(size_of::<Slot<R>>() as u64);
+    drop(here);
     drop(slot.settle(State::Failed(AskError::Crashed)));
 }

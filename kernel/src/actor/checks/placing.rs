@@ -75,11 +75,15 @@ pub(super) async fn wrong_configurations_are_refused(_work: u64) -> Verdict {
     let few = Config { mailboxes: Some(cores - 1), ..Config::default() };
     let error = StartError::TooFewMailboxes { mailboxes: cores - 1, workers: cores };
     equal(refused(few), Some(error), "fewer mailboxes than workers")?;
-    let too_many = Config { mailboxes: Some(1_000_000), ..Config::default() };
-    ensure!(
-        matches!(refused(too_many), Some(StartError::TooManyMailboxes { .. })),
-        "a million mailboxes were not refused"
-    );
+    for mailboxes in [4097 - cores, 1_000_000, usize::MAX] {
+        let too_many = Config { mailboxes: Some(mailboxes), ..Config::default() };
+        let error = StartError::TooManyMailboxes { mailboxes, most: 4096 - cores };
+        equal(refused(too_many), Some(error), "more mailboxes than there are numbers for")?;
+    }
+    let idle = Config { reductions: 0, ..Config::default() };
+    equal(refused(idle), Some(StartError::NoReductions), "turns without a message")?;
+    let endless = Config { segment_bytes: usize::MAX, ..Config::default() };
+    equal(refused(endless), Some(StartError::OutOfMemory), "buffers without end")?;
     // As many as workers is allowed, and does not keep later executors from stealing.
     let least = Config { mailboxes: Some(cores), ..Config::default() };
     Executor::start(&least).map_err(failed)?.stop().await;

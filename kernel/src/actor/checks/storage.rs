@@ -1,5 +1,7 @@
 //! Storage: used again, kept, taken, and the user's own.
 
+use alloc::boxed::Box;
+
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
 use crate::actor::{Actor, Context, Outcome, Receive, SendError, SpawnError, StaticActor, stop};
 use crate::arch::atomic::{AtomicU64, Ordering};
@@ -86,6 +88,52 @@ pub(super) async fn a_finished_actor_is_taken_once(_work: u64) -> Verdict {
     drop(taken);
     executor.stop().await;
     equal(count(drops), 1, "drops at the end")
+}
+
+/// Storage in which so many actors can still live; leaked, for it is used up once.
+fn storage_for(actors: u32) -> &'static StaticActor<Box1> {
+    Box::leak(Box::new(StaticActor::after_generations(u32::MAX - actors)))
+}
+
+/// Of the last two that can be told apart one is destroyed and the other finishes; a third is refused.
+pub(super) async fn a_storage_that_is_used_up_says_so(_work: u64) -> Verdict {
+    let executor = start()?;
+    let handle = executor.handle();
+    let (seen, drops) = (counter(), counter());
+    let storage = storage_for(2);
+    let first = storage.start(handle, with(1, seen, drops)).map_err(failed)?;
+    first.send(stop::Destroy).map_err(failed)?;
+    executor.all_ended().await;
+    let last = handle.respawn(first, with(2, seen, drops)).map_err(failed)?;
+    last.send(3).map_err(failed)?.send(stop::Finish).map_err(failed)?;
+    executor.all_ended().await;
+    ensure!(first.take().is_none(), "the first took what the last has left");
+    equal(last.take().map(|taken| taken.value), Some(5), "what the last has left")?;
+    equal(count(drops), 2, "drops of those that have lived")?;
+    match storage.start(handle, with(0, seen, drops)) {
+        Err(SpawnError::UsedUp(refused)) => drop(refused),
+        other => return Err(alloc::format!("a storage that is used up was used again: {other:?}")),
+    }
+    ensure!(matches!(first.send(1), Err(SendError::Ended(1))), "the first one's address is answered");
+    ensure!(matches!(last.send(1), Err(SendError::Ended(1))), "the last one's address is answered");
+    executor.stop().await;
+    equal(count(drops), 3, "drops at the end")
+}
+
+pub(super) async fn the_last_of_a_storage_has_no_successor(_work: u64) -> Verdict {
+    let executor = start()?;
+    let handle = executor.handle();
+    let (seen, drops) = (counter(), counter());
+    let last = storage_for(1).start(handle, with(1, seen, drops)).map_err(failed)?;
+    last.send(stop::Destroy).map_err(failed)?;
+    executor.all_ended().await;
+    match handle.respawn(last, with(0, seen, drops)) {
+        Err(SpawnError::UsedUp(refused)) => drop(refused),
+        other => return Err(alloc::format!("the last one has a successor: {other:?}")),
+    }
+    ensure!(matches!(last.send(1), Err(SendError::Ended(1))), "the last one's address is answered");
+    executor.stop().await;
+    Ok(())
 }
 
 static KEPT: StaticActor<Box1> = StaticActor::new();

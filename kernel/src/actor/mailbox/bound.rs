@@ -4,10 +4,12 @@
 //! it, for dropping runs the user's code.
 
 use core::mem::{MaybeUninit, size_of};
-use core::ptr;
+use core::ptr::{self, NonNull};
 
 use super::Mailbox;
+use crate::actor::cell::CellHeader;
 use crate::actor::envelope::{Envelope, LARGEST_ENVELOPE_BYTES, Request};
+use crate::actor::word::Word;
 
 /// What happens to a message that would exceed a mailbox's bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,9 +54,16 @@ pub(in crate::actor) struct Taken {
 }
 
 impl Taken {
+    /// Whom it was for.
+    pub(in crate::actor) fn target(&mut self) -> (NonNull<CellHeader>, Word) {
+        let envelope = NonNull::from(&mut self.bytes).cast::<Envelope>();
+        // SAFETY: the bytes are those of an envelope.
+        unsafe { (envelope.as_ref().cell, envelope.as_ref().word) }
+    }
+
     /// Drops the message.
     pub(in crate::actor) fn drop_message(mut self) {
-        let envelope = ptr::NonNull::from(&mut self.bytes).cast::<Envelope>();
+        let envelope = NonNull::from(&mut self.bytes).cast::<Envelope>();
         // SAFETY: the bytes are those of an envelope that was not delivered, and this is done once.
         unsafe { Envelope::ask(envelope, Request::Drop) };
     }

@@ -5,6 +5,7 @@
 
 pub(super) mod bound;
 pub(super) mod directory;
+mod patience;
 
 use crate::actor::copy_queue::{CopyQueue, Gulp};
 use crate::actor::segment::{self, Segment};
@@ -12,9 +13,12 @@ use crate::actor::shared::Shared;
 use crate::actor::table::Place;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::arch::clock;
-use crate::sync::{InHand, OwnerHint, SpinLock};
+use crate::sched::{self, Setting};
+use crate::stats;
+use crate::sync::{GuestFlag, InHand, OwnerHint, SpinLock};
 use bound::Bound;
 use core::ptr::NonNull;
+use patience::Patience;
 
 /// A mailbox's number in the directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,8 +54,14 @@ pub(super) struct Mailbox {
     waiting: AtomicU32,
     /// When the first of them came, in clock ticks, while that is being timed; else 0.
     since: AtomicU64,
+    /// For how long they have waited, and whether that is too long.
+    patience: Patience,
     /// A worker is handling a batch from here: what its actors wrote is not published yet.
     being_processed: InHand,
+    /// It is in the guest list of a worker that is not its owner.
+    pub(super) guest: GuestFlag,
+    /// The next in that list.
+    pub(super) next_guest: AtomicPtr<Mailbox>,
     /// Its actors are pinned: thieves pass by.
     pinned: AtomicBool,
     /// Where in the table it is, as far as is known: the bits of a [`Place`].
@@ -85,7 +95,10 @@ impl Mailbox {
             inside: SpinLock::new(inside),
             waiting: AtomicU32::new(0),
             since: AtomicU64::new(0),
+            patience: Patience::new(),
             being_processed: InHand::new(),
+            guest: GuestFlag::new(),
+            next_guest: AtomicPtr::new(core::ptr::null_mut()),
             pinned: AtomicBool::new(false),
             owner: OwnerHint::new(0),
             index,
@@ -104,6 +117,9 @@ impl Mailbox {
         self.executor.store(executor.cast_mut(), Ordering::Relaxed);
         self.owner.reset(place.bits() as usize);
         self.pinned.store(pinned, Ordering::Relaxed);
+        // The last executor's workers have ended, and their lists with them.
+        self.guest.reset();
+        self.patience.reset();
         inside.closed = false;
         inside.bound = bound;
         inside.most_bytes = inside.queue.capacity_bytes();
@@ -142,9 +158,13 @@ impl Mailbox {
     }
 
     /// The first message has come. The caller holds the lock.
+    #[inline(always)]
     pub(super) fn note_first(&self) {
-        // Relaxed: written under the lock; a statistic.
-        self.since.store(clock::now(), Ordering::Relaxed);
+        self.patience.begin();
+        if stats::timing() {
+            // Relaxed: written under the lock; a statistic.
+            self.since.store(clock::now(), Ordering::Relaxed);
+        }
     }
 
     /// How long the first message waited that was just gulped, in clock ticks; 0 if nobody noted when it came.
@@ -168,6 +188,7 @@ impl Mailbox {
     }
 
     /// Takes all that waits, in exchange for `spare`.
+    #[inline(always)]
     pub(super) fn gulp(&self, spare: NonNull<Segment>) -> GulpResult {
         let mut inside = self.inside.lock();
         // Pairs with `done`, so that this worker sees what the actors wrote while
@@ -189,6 +210,7 @@ impl Mailbox {
 
     /// Takes what has come while its batch was handled, in exchange for `spare`, without putting it down. The
     /// caller has handled the batch, and has seen mail.
+    #[inline(always)]
     pub(super) fn gulp_again(&self, spare: NonNull<Segment>) -> (Gulp, u32) {
         let mut inside = self.inside.lock();
         // Nobody else takes messages out while it is being processed, but a bound that drops the oldest.
@@ -214,10 +236,54 @@ impl Mailbox {
         self.being_processed.is_left_to_holder()
     }
 
-    /// Whether a worker would find something to gulp; may be old.
+    /// Whether its own worker would find something to gulp; may be old. What is another worker's guest is left to that
+    /// one, until it has waited too long there, or that one has sent it home.
     #[inline(always)]
     pub(super) fn is_ripe(&self) -> bool {
-        self.waiting() > 0 && !self.being_processed.hint()
+        self.waiting() > 0
+            && !self.being_processed.hint()
+            && (!self.guest.is_set()
+                || self.patience.is_tried()
+                || self.may_leave(clock::now(), sched::setting_ticks(Setting::ShareWaitMicroseconds)))
+    }
+
+    /// Whether a thief, or the owner of a guest, may take it: it has mail that nobody has in hand, and that has waited
+    /// for `wait` clock ticks, is a backlog, or was worth a hand-over the last time. May be old. Notes that it was seen at `now`, in clock ticks: who looks again later
+    /// finds how long it has waited since.
+    pub(super) fn may_leave(&self, now: u64, wait: u64) -> bool {
+        let waiting = self.waiting();
+        waiting > 0
+            && !self.being_processed.hint()
+            && (self.patience.is_over(now, wait)
+                || u64::from(waiting) > sched::setting(Setting::ShareBacklog)
+                || self.patience.pays())
+    }
+
+    /// Whether thieves pass by, for its actors are pinned, or take it once it [`may_leave`](Self::may_leave).
+    pub(super) fn may_be_stolen(&self, now: u64, wait: u64) -> bool {
+        !self.is_pinned() && self.may_leave(now, wait)
+    }
+
+    /// Whether handing its mail over to another core has paid the last time.
+    #[inline(always)]
+    pub(super) fn pays(&self) -> bool {
+        self.patience.pays()
+    }
+
+    /// Whether its mail was handed over, and is to be timed.
+    #[inline(always)]
+    pub(super) fn is_tried(&self) -> bool {
+        self.patience.is_tried()
+    }
+
+    /// Its mail is being handed over to its owner's core.
+    pub(super) fn hand_over(&self) {
+        self.patience.hand_over();
+    }
+
+    /// Its mail, handed over to another core, has kept that one busy for so many clock ticks.
+    pub(super) fn note_handed_over(&self, ticks: u64) {
+        self.patience.note_handed_over(ticks);
     }
 
     /// Whether `executor` is the one that opened it last.
@@ -226,29 +292,44 @@ impl Mailbox {
         core::ptr::eq(self.executor.load(Ordering::Relaxed), executor)
     }
 
-    /// Drops what is in it, for it is closed and its executor's workers have ended. Returns how many
-    /// messages that were.
-    pub(super) fn clear(&self) -> u64 {
-        let Some(spare) = Segment::new(directory::FIRST_SEGMENT_BYTES) else {
-            return self.clear_in_place();
-        };
-        let gulp = self.inside.lock().queue.gulp(spare);
-        self.set_waiting(0);
-        self.being_processed.put_down();
-        // SAFETY: the chain is ours, and nothing in it was delivered. Outside the lock, for dropping a message
-        // runs the user's code.
-        unsafe { segment::drop_chain(gulp.first, gulp.head) }
+    /// Takes back messages that were taken from here for an actor that has ended since: they are dropped where the
+    /// mailbox's worker meets them or, when it has closed, at the end of its executor.
+    ///
+    /// # Safety
+    /// The chain is the caller's, who gives it up, nothing in it was delivered, and a worker or behaviour of the executor is
+    /// running, or its workers have ended and it is being cleared.
+    #[cold]
+    pub(super) unsafe fn take_back(&self, chain: Gulp) {
+        // SAFETY: by contract.
+        let messages = unsafe { segment::count_chain(chain.first, chain.head) };
+        if messages == 0 {
+            // SAFETY: nothing is in it.
+            return unsafe { segment::free_chain(chain.first) };
+        }
+        // SAFETY: by contract.
+        unsafe { segment::compact(chain.first, chain.head) };
+        let mut inside = self.inside.lock();
+        // SAFETY: by contract, and compacted.
+        unsafe { inside.queue.append(chain.first) };
+        let before = self.waiting();
+        self.set_waiting(before + messages);
+        if before == 0 && !inside.closed {
+            self.note_first();
+            // SAFETY: it is open, and stays so while the lock is held.
+            unsafe { self.shared() }.notify(self, inside.preempt());
+        }
     }
 
-    /// [`Self::clear`] without memory for a spare segment.
-    #[cold]
-    fn clear_in_place(&self) -> u64 {
-        let mut dropped = 0;
-        while let Some(envelope) = bound::take_oldest(self) {
-            envelope.drop_message();
-            dropped += 1;
-        }
+    /// It is empty, closed, and its executor's workers have ended: gives up memory that it has grown by, and is as new.
+    pub(super) fn tidy(&self) {
         self.being_processed.put_down();
-        dropped
+        if self.inside.lock().queue.capacity_bytes() <= directory::FIRST_SEGMENT_BYTES {
+            return;
+        }
+        if let Some(spare) = Segment::new(directory::FIRST_SEGMENT_BYTES) {
+            let gulp = self.inside.lock().queue.gulp(spare);
+            // SAFETY: the chain is ours, and empty.
+            unsafe { segment::free_chain(gulp.first) };
+        }
     }
 }

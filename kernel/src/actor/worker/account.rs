@@ -1,12 +1,12 @@
 //! What is counted after a delivery.
 
 use super::Worker;
-use crate::actor::delivery::Tally;
 use crate::actor::shared::Shared;
+use crate::actor::tally::Tally;
 use crate::stats::WorkerStatistics;
 use crate::sync::PreemptGuard;
 
-/// Adds what a delivery counted.
+/// Adds what a delivery counted, and empties its tally.
 pub(in crate::actor) fn note(shared: &Shared, tally: &Tally, here: &PreemptGuard) {
     note_at(shared, tally, Worker::statistics(here), here);
 }
@@ -14,8 +14,8 @@ pub(in crate::actor) fn note(shared: &Shared, tally: &Tally, here: &PreemptGuard
 /// [`note`], for who has found this core's counters already.
 #[inline(always)]
 pub(super) fn note_at(shared: &Shared, tally: &Tally, statistics: &WorkerStatistics, here: &PreemptGuard) {
-    statistics.messages_handled.add(tally.handled);
-    if tally.dead_letters | tally.ended > 0 {
+    statistics.messages_handled.add(tally.take_handled());
+    if tally.has_ends() {
         note_ends(shared, tally, statistics, here);
     }
 }
@@ -23,12 +23,13 @@ pub(super) fn note_at(shared: &Shared, tally: &Tally, statistics: &WorkerStatist
 #[cold]
 #[inline(never)]
 fn note_ends(shared: &Shared, tally: &Tally, statistics: &WorkerStatistics, here: &PreemptGuard) {
-    statistics.dead_letters.add(tally.dead_letters);
-    if tally.ended > 0 {
-        statistics.actors_ended.add(tally.ended);
-        if tally.kept {
+    let counts = tally.take();
+    statistics.dead_letters.add(counts.dead_letters);
+    if counts.ended > 0 {
+        statistics.actors_ended.add(counts.ended);
+        if counts.kept {
             shared.note_kept();
         }
-        shared.live.ended(tally.ended, here);
+        shared.live.ended(counts.ended, here);
     }
 }

@@ -5,11 +5,10 @@ use core::ptr::NonNull;
 use super::Worker;
 use super::account::{note, note_at};
 use crate::actor::batch::Batch;
-use crate::actor::delivery::{self, Delivered, Tally};
+use crate::actor::delivery::{self, Delivered};
 use crate::actor::mailbox::{GulpResult, Mailbox};
 use crate::actor::segment::Segment;
 use crate::actor::{detach, reclaim};
-use crate::arch::atomic::Ordering;
 use crate::sched::Step;
 use crate::stats::{self, WorkerStatistics};
 use crate::sync::PreemptGuard;
@@ -37,6 +36,7 @@ impl Worker {
             GulpResult::Taken(gulp, messages) => {
                 Self::count_gulp(mailbox, messages, statistics);
                 batch.begin(mailbox, gulp);
+                self.set_in_batch(true);
                 true
             }
             GulpResult::Empty => {
@@ -56,10 +56,8 @@ impl Worker {
     /// worker, in exchange for the segment that the batch lay in. How many messages. Preemption is off.
     #[inline(always)]
     fn gulp_again(&self, mailbox: &'static Mailbox, batch: &Batch) -> Option<u32> {
-        // SAFETY: this is the worker's turn.
-        let private = unsafe { self.private() };
-        // Relaxed: who comes a moment later is seen after the next batch.
-        if private.round.get() != 0 || self.hints.load(Ordering::Relaxed) != 0 {
+        // Who comes a moment later is seen after the next batch.
+        if self.has_other_work() {
             return None;
         }
         let segment = batch.segment()?;
@@ -99,28 +97,27 @@ impl Worker {
 
     /// Delivers the batch in hand, as far as the budget goes.
     pub(super) fn run_batch(&self, batch: &Batch, budget: &mut u64) -> AfterBatch {
-        self.shared.call_thief(self);
+        self.share();
         // Gulps of one message that followed without the mailbox being put down, not counted yet.
         let mut singles = 0;
         let timing = stats::timing();
         loop {
-            let mut tally = Tally::default();
             // From here to `disarm` the interrupt may split the batch.
             batch.arm();
             // SAFETY: the batch is this activation's.
-            let delivered = unsafe { delivery::deliver(batch, budget, &mut tally) };
+            let delivered = unsafe { delivery::deliver(batch, budget) };
             let here = PreemptGuard::new();
             batch.disarm();
             if batch.is_split() {
                 // Wherever it runs by now.
                 Self::count_singles(Self::statistics(&here), singles);
-                note(&self.shared, &tally, &here);
+                note(&self.shared, &batch.tally, &here);
                 drop(here);
                 return AfterBatch::Over(detach::finish_detached(NonNull::from(batch)));
             }
             // The worker's own turn is always on its core.
             let statistics = self.statistics;
-            note_at(&self.shared, &tally, statistics, &here);
+            note_at(&self.shared, &batch.tally, statistics, &here);
             if delivered != Delivered::All {
                 Self::count_singles(statistics, singles);
                 return AfterBatch::Over(Step::Yield);
@@ -140,8 +137,9 @@ impl Worker {
             if self.next_segment(batch) {
                 continue;
             }
+            self.set_in_batch(false);
             if mailbox.done() {
-                self.shared.notify(mailbox);
+                self.shared.notify(mailbox, &here);
             }
             Self::count_singles(statistics, singles);
             return AfterBatch::GoOn;

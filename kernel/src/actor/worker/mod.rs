@@ -17,7 +17,9 @@
 //! The sender that makes an empty mailbox non-empty does the mirror image, see [`owner`](super::owner).
 
 mod account;
+mod guests;
 mod gulping;
+mod surplus;
 mod turn;
 
 use alloc::sync::Arc;
@@ -25,14 +27,16 @@ use core::cell::{Cell, UnsafeCell};
 use core::ptr::NonNull;
 
 use super::batch::Batch;
+use super::copy_queue::Gulp;
+use super::current::ActorId;
 use super::mailbox::Mailbox;
 use super::reclaim;
-use super::segment::{self, Segment};
+use super::segment::Segment;
 use super::shared::Shared;
 use super::table::Range;
 use crate::arch::CoreId;
-use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use crate::sched::ProcessRef;
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::sched::{self, AtWork, ProcessRef};
 use crate::stats::{self, WorkerStatistics};
 use crate::sync::PreemptGuard;
 
@@ -52,6 +56,9 @@ pub(super) struct Private {
     pub reclaim: reclaim::History,
     /// State of its random numbers.
     random: Cell<u64>,
+    /// Whether a guest comes before what is left of the round.
+    guest_is_next: Cell<bool>,
+    pace: surplus::Pace,
 }
 
 /// One worker.
@@ -68,13 +75,22 @@ pub(super) struct Worker {
     idle: AtomicBool,
     /// Slots that senders have pointed out: bit `offset % 64`.
     hints: AtomicU64,
+    /// Whether stealing from it pays.
+    worth: sched::Worth,
+    /// Whom it has stolen from, and one, while the next mail that was handed over is to tell whether that was worth it.
+    robbed: AtomicU32,
     /// When it last ran dry, in clock ticks: the thieves' longest-victim rule.
     pub dry_since: AtomicU64,
-    /// The batch in hand; another one after a split.
+    /// The batch in hand; another one after a split. For this worker's core alone: who looks from another may find
+    /// that its suspended activation has freed it.
     pub batch: AtomicPtr<Batch>,
+    /// Whether that batch is not finished, for who looks from another core.
+    in_batch: AtomicBool,
     /// Its process, from the start until it has ended.
     process: UnsafeCell<Option<ProcessRef>>,
     private: UnsafeCell<Private>,
+    /// Mailboxes of idle workers that this one handles.
+    guests: guests::Guests,
 }
 
 // SAFETY: `private` is used by the worker's own turn only, of which there is one at a time: a turn that was
@@ -101,8 +117,12 @@ impl Worker {
             statistics: stats::worker(core),
             idle: AtomicBool::new(true),
             hints: AtomicU64::new(0),
+            // Messages are taken for short, until some were not.
+            worth: sched::Worth::new(false),
+            robbed: AtomicU32::new(0),
             dry_since: AtomicU64::new(0),
             batch: AtomicPtr::new(batch.as_ptr()),
+            in_batch: AtomicBool::new(false),
             process: UnsafeCell::new(None),
             private: UnsafeCell::new(Private {
                 round: Cell::new(0),
@@ -110,7 +130,10 @@ impl Worker {
                 spare: Cell::new(Some(spare)),
                 reclaim: reclaim::History::new(),
                 random: Cell::new(0x2545_f491_4f6c_dd1d ^ (index as u64 + 1) << 20),
+                guest_is_next: Cell::new(false),
+                pace: surplus::Pace::new(),
             }),
+            guests: guests::Guests::new(),
         }
     }
 
@@ -157,8 +180,12 @@ impl Worker {
 
     /// How many of its mailboxes have mail. From any core; may be old.
     pub(super) fn mailboxes_with_mail(&self) -> u32 {
-        let with_mail = |offset: &usize| self.at(*offset).is_some_and(|mailbox| mailbox.waiting() > 0);
-        (0..self.range.slots).filter(with_mail).count() as u32
+        self.mailboxes().filter(|mailbox| mailbox.waiting() > 0).count() as u32
+    }
+
+    /// The mailboxes in its range, for whoever looks, but for one that is being swapped.
+    fn mailboxes(&self) -> impl Iterator<Item = &'static Mailbox> {
+        (0..self.range.slots).filter_map(|offset| self.at(offset))
     }
 
     /// The mailbox in one of its slots, for whoever looks; `None` while it is being swapped.
@@ -167,17 +194,41 @@ impl Worker {
         unsafe { self.shared.table.at(self.range.first + offset).as_ref() }
     }
 
-    /// Whether a batch is in hand; may be old.
-    fn has_batch(&self) -> bool {
-        // Relaxed: an estimate.
-        // SAFETY: batches are freed only by the activation that was detached with them, after it was
-        // replaced here; by the worker's end otherwise.
-        unsafe { &*self.batch.load(Ordering::Relaxed) }.segment().is_some()
+    /// The actor whose message is being delivered. For its own turn, with preemption disabled: a batch that is split is
+    /// not the worker's any more.
+    pub(super) fn at_work(&self) -> Option<AtWork> {
+        // SAFETY: set at the start and by `detach` only, to live batches.
+        let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
+        if !batch.is_armed() {
+            return None;
+        }
+        // SAFETY: being delivered; its head is never changed.
+        let (cell, word) =
+            unsafe { batch.current().map(|envelope| (envelope.as_ref().cell, envelope.as_ref().word)) }?;
+        Some(ActorId::at_work(cell, word))
     }
 
-    /// What waits for it: mailboxes with mail, and a batch that is not finished.
+    /// Says whether a batch is in hand. Its own turn's: a split leaves one to the worker, so it changes nothing.
+    #[inline(always)]
+    fn set_in_batch(&self, in_batch: bool) {
+        // Relaxed: an estimate while the turn runs. Who must not miss a batch that a turn has left behind looks after
+        // the core has said that it is idle, which orders it.
+        self.in_batch.store(in_batch, Ordering::Relaxed);
+    }
+
+    /// What waits for it: mailboxes with mail, and a batch that is not finished. From any core, so it must not look at
+    /// the batch itself: between reading the pointer and following it the batch may be split, its activation resumed on
+    /// another core, and the batch freed there.
     pub(super) fn backlog(&self) -> u32 {
-        self.mailboxes_with_mail() + u32::from(self.has_batch())
+        // Relaxed: as in `set_in_batch`.
+        self.mailboxes_with_mail() + u32::from(self.in_batch.load(Ordering::Relaxed))
+    }
+
+    /// Whether it waits to be woken, as far as is known.
+    #[inline(always)]
+    pub(super) fn is_idle(&self) -> bool {
+        // Relaxed: who relies on it passes a full barrier before.
+        self.idle.load(Ordering::Relaxed)
     }
 
     /// Points out a slot of its range: a mailbox there has mail.
@@ -215,26 +266,17 @@ impl Worker {
         (x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound.max(1)
     }
 
-    /// At the end of the executor: drops what was never delivered from the batch in hand.
+    /// At the end of the executor: what was never delivered from the batch in hand goes back to its mailbox.
     ///
     /// # Safety
-    /// The worker has ended.
-    pub(super) unsafe fn drop_batch(&self) -> u64 {
+    /// The worker has ended, and so have all behaviours that were suspended.
+    pub(super) unsafe fn give_batch_back(&self) {
         // SAFETY: the worker has ended, so the batch is nobody else's; it was set to a live one.
         let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
-        let Some(segment) = batch.segment() else { return 0 };
+        let Some(first) = batch.segment() else { return };
         batch.finish();
-        // SAFETY: the rest of the chain is the batch's, and was not delivered.
-        unsafe {
-            let mut dropped = segment::drop_envelopes(batch.position(), batch.end());
-            if let Some(next) = NonNull::new(segment.as_ref().next) {
-                dropped += segment::drop_chain(next, Segment::begin(next));
-            }
-            if segment.as_ref().release() {
-                Segment::free(segment);
-            }
-            dropped
-        }
+        // SAFETY: the rest of the chain is the batch's, and was not delivered; nobody else reads it any more.
+        unsafe { batch.mailbox().take_back(Gulp { first, head: batch.position() }) };
     }
 }
 

@@ -5,7 +5,7 @@ use super::{HINTS, Private, Worker};
 use crate::actor::mailbox::Mailbox;
 use crate::actor::steal;
 use crate::arch::atomic::Ordering;
-use crate::arch::barrier;
+use crate::arch::{barrier, clock};
 use crate::sched::{self, Step};
 use crate::sync::PreemptGuard;
 
@@ -34,25 +34,37 @@ impl Worker {
             }
             // SAFETY: this is the worker's turn, and no batch is in hand, so it cannot be detached.
             let private = unsafe { self.private() };
-            if private.round.get() == 0 && !self.next_round(private) {
+            let guest = if self.guests.any() { self.next_guest(private) } else { None };
+            let mailbox = if let Some(guest) = guest {
+                guest
+            } else if private.round.get() != 0 || self.next_round(private) {
+                let Some(mailbox) = self.next_in_round(private) else { continue };
+                mailbox
+            } else {
                 empty += 1;
                 budget -= 1;
                 if empty < 2 {
                     continue;
                 }
                 empty = 0;
-                if steal::try_steal(self) {
+                // With something else to run here, the core is not in need of more.
+                if !sched::has_more_here() && steal::try_steal(self) {
                     continue;
                 }
                 return if self.wait() { Step::Pending } else { Step::Yield };
-            }
-            let Some(mailbox) = self.next_in_round(private) else { continue };
+            };
+            let began = if mailbox.is_tried() { clock::now() } else { 0 };
             if !self.gulp(mailbox, batch) {
+                self.not_gulped(mailbox, guest.is_some());
                 budget -= 1;
                 continue;
             }
             empty = 0;
-            match self.run_batch(batch, &mut budget) {
+            let after = self.run_batch(batch, &mut budget);
+            if began != 0 {
+                self.judge_hand_over(mailbox, began);
+            }
+            match after {
                 AfterBatch::GoOn => {}
                 AfterBatch::Over(step) => return step,
             }
@@ -60,6 +72,28 @@ impl Worker {
         // SAFETY: as above.
         unsafe { self.private() }.round.set(u64::MAX);
         Step::Yield
+    }
+
+    /// The next mail that was handed over to this worker tells whether taking from `victim` is worth it.
+    pub(in crate::actor) fn note_robbed(&self, victim: usize) {
+        // Relaxed: a hint. There are fewer workers than a `u32` has values.
+        self.robbed.store(victim as u32 + 1, Ordering::Relaxed);
+    }
+
+    /// Mail that was handed over has been handled since `began`, in clock ticks: tells whether that was worth it. The turn
+    /// may have been detached meanwhile.
+    #[cold]
+    #[inline(never)]
+    fn judge_hand_over(&self, mailbox: &Mailbox, began: u64) {
+        let ticks = clock::now().saturating_sub(began);
+        mailbox.note_handed_over(ticks);
+        // Relaxed: a hint. A theft between the two that is forgotten is one that is not judged.
+        let robbed = self.robbed.load(Ordering::Relaxed);
+        self.robbed.store(0, Ordering::Relaxed);
+        let victim = (robbed as usize).checked_sub(1).and_then(|victim| self.shared.workers().get(victim));
+        if let Some(victim) = victim {
+            victim.worth.note(ticks);
+        }
     }
 
     /// A turn before the executor is complete, or after it was asked to stop.
@@ -120,7 +154,8 @@ impl Worker {
         // Pairs with the barrier in `notify`.
         barrier::full();
         // What another worker has in hand it will tell of when it puts it down.
-        let none_is_ripe = !(0..self.range.slots).any(|offset| self.at(offset).is_some_and(Mailbox::is_ripe));
+        let none_is_ripe = !self.guests.any()
+            && !(0..self.range.slots).any(|offset| self.at(offset).is_some_and(Mailbox::is_ripe));
         if none_is_ripe && !self.shared.is_stopping() {
             return true;
         }

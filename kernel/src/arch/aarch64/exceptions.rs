@@ -1,27 +1,31 @@
 //! What the vectors call: interrupts, the preemption trap, and faults.
 
-use aarch64_cpu::registers::{ESR_EL1, FAR_EL1, Readable, VBAR_EL1, Writeable};
+use aarch64_cpu::registers::{ESR_EL1, FAR_EL1, Readable, TPIDR_EL0, VBAR_EL1, Writeable};
 
 use super::frame::Frame;
-use super::{gic, timer, vectors};
-use crate::arch::handlers::{self, Fault, FaultReason};
+use super::switch::PREEMPT_CALL;
+use super::{cpu, gic, percpu, timer, vectors};
+use crate::arch::handlers::{self, Fault, FaultReason, Verdict};
+use crate::arch::stack_layout::{EXCEPTION_STACK_BYTES, FAULT_STACK_BYTES, Place, place_in_slot};
 
-/// Bytes of a stack's slot, and of the guard page at its lower end.
-pub const STACK_SLOT_BYTES: usize = 64 * 1024;
-/// Bytes of the guard page.
-pub const GUARD_BYTES: usize = 4 * 1024;
-
-/// Points this core's vectors here, and gives it the stack on which it handles stack overflows.
+/// Points this core's vectors here, and gives it its stacks for exceptions.
 ///
 /// # Safety
-/// `emergency_top` is the 16-byte aligned top of a stack of this core's own, for nothing else.
-pub unsafe fn install(emergency_top: *mut u8) {
+/// `top` is 16-byte aligned, and the [`EXCEPTION_STACK_BYTES`](crate::arch::stack_layout::EXCEPTION_STACK_BYTES) below it
+/// are this core's own, for nothing else.
+pub unsafe fn install(top: *mut u8) {
     // SAFETY: only the address is taken.
     VBAR_EL1.set((&raw const vectors::magpie_vectors) as u64);
     // SAFETY: `TPIDR_EL0` is a plain register at EL1; see the head of `aarch64`.
     unsafe {
-        core::arch::asm!("msr tpidr_el0, {}", "isb", in(reg) emergency_top, options(nostack, preserves_flags));
+        core::arch::asm!("msr tpidr_el0, {}", "isb", in(reg) top, options(nostack, preserves_flags));
     }
+}
+
+/// Where this core's stacks for exceptions lie.
+pub fn stacks() -> core::ops::Range<usize> {
+    let top = TPIDR_EL0.get() as usize;
+    top - EXCEPTION_STACK_BYTES..top
 }
 
 /// # Safety
@@ -54,10 +58,10 @@ unsafe extern "C" fn magpie_interrupt(frame: *mut Frame) {
 /// # Safety
 /// Called by the vectors with a complete frame.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn magpie_synchronous(frame: *mut Frame, overflowed: u64) {
+unsafe extern "C" fn magpie_synchronous(frame: *mut Frame) {
     const SVC: u64 = 0x15;
     let syndrome = ESR_EL1.get();
-    if syndrome >> 26 == SVC && overflowed == 0 {
+    if syndrome >> 26 == SVC && syndrome & 0xffff == PREEMPT_CALL {
         if let Some(table) = handlers::get() {
             // SAFETY: the frame is complete, interrupts are masked.
             unsafe { (table.preempt_trap)(frame) };
@@ -65,42 +69,66 @@ unsafe extern "C" fn magpie_synchronous(frame: *mut Frame, overflowed: u64) {
         return;
     }
     // SAFETY: the vectors made the frame.
-    let pc = unsafe { (*frame).elr };
-    let address = FAR_EL1.get();
-    let fault = Fault { reason: reason(syndrome, overflowed != 0), pc, address, syndrome };
-    // SAFETY: as above.
-    unsafe { report(&fault, frame) }
+    unsafe { report(reason(syndrome), frame) }
 }
 
 /// # Safety
 /// Called by the vectors with a complete frame.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn magpie_unexpected_exception(frame: *mut Frame, _overflowed: u64) {
+unsafe extern "C" fn magpie_unexpected_exception(frame: *mut Frame) {
     // SAFETY: the vectors made the frame.
-    let pc = unsafe { (*frame).elr };
-    let fault = Fault { reason: FaultReason::Other, pc, address: FAR_EL1.get(), syndrome: ESR_EL1.get() };
-    // SAFETY: as above.
-    unsafe { report(&fault, frame) }
+    unsafe { report(FaultReason::Other, frame) }
 }
 
 /// # Safety
 /// `frame` is the complete frame of the code that faulted.
-unsafe fn report(fault: &Fault, frame: *mut Frame) {
+unsafe fn report(reason: FaultReason, frame: *mut Frame) {
+    // SAFETY: by contract.
+    let frame = unsafe { &mut *frame };
+    give_up_if_nested(frame);
+    let address = FAR_EL1.get();
+    let block = percpu::stack_block() as usize;
+    let place = place_in_slot(block, frame.sp as usize);
+    let touched = match reason {
+        FaultReason::DataAbort | FaultReason::Alignment if place != Place::Outside => {
+            place_in_slot(block, address as usize)
+        }
+        _ => place,
+    };
+    let is_beyond = place == Place::Guard || touched == Place::Guard;
+    let overflowed = is_beyond || touched == Place::Reserve;
+    let fault = Fault {
+        reason: if overflowed { FaultReason::StackOverflow } else { reason },
+        pc: frame.elr,
+        address,
+        syndrome: ESR_EL1.get(),
+        in_reserve: overflowed && !is_beyond,
+        on_own_stack: place != Place::Outside,
+    };
     if let Some(table) = handlers::get() {
         // SAFETY: by contract.
-        unsafe { (table.fault)(fault, frame) };
+        if unsafe { (table.fault)(&fault, frame) } == Verdict::Retry {
+            return;
+        }
     }
-    // SAFETY: by contract.
-    let frame = unsafe { &*frame };
     panic!("{:?} at pc {:#x}, address {:#x}\n{frame}", fault.reason, fault.pc, fault.address);
 }
 
-fn reason(syndrome: u64, overflowed: bool) -> FaultReason {
-    if overflowed {
-        return FaultReason::StackOverflow;
+/// Faults while a fault is handled, again and again, would run off the fault stack. With less than a quarter of it left
+/// there is nothing more to be said: the core stops.
+fn give_up_if_nested(frame: &Frame) {
+    let top = TPIDR_EL0.get();
+    let used = top.wrapping_sub(core::ptr::from_ref(frame) as u64);
+    if used > (FAULT_STACK_BYTES as u64) / 4 * 3 {
+        loop {
+            cpu::wait_for_interrupt();
+        }
     }
+}
+
+fn reason(syndrome: u64) -> FaultReason {
     match syndrome >> 26 {
-        0x00 | 0x07 | 0x0e => FaultReason::Undefined,
+        0x00 | 0x07 | 0x0e | 0x15 => FaultReason::Undefined,
         0x20 | 0x21 => FaultReason::InstructionAbort,
         0x22 | 0x26 => FaultReason::Alignment,
         0x24 | 0x25 if syndrome & 0x3f == 0x21 => FaultReason::Alignment,

@@ -2,7 +2,8 @@
 
 use core::mem::{offset_of, size_of};
 
-/// All registers of suspended code, on its own stack. The vectors write and read it.
+/// All registers of interrupted or suspended code. The vectors write and read it.
+#[derive(Clone)]
 #[repr(C, align(16))]
 pub struct Frame {
     /// x0 to x30.
@@ -11,7 +12,7 @@ pub struct Frame {
     pub elr: u64,
     /// Its processor state.
     pub spsr: u64,
-    /// Its stack pointer; differs from the frame's end only after a stack overflow.
+    /// Its stack pointer.
     pub sp: u64,
     /// Floating-point control.
     pub fpcr: u64,
@@ -19,6 +20,16 @@ pub struct Frame {
     pub fpsr: u64,
     /// q0 to q31: the target is hard-float, so any code may use them.
     pub q: [u128; 32],
+}
+
+impl Frame {
+    /// Of no code.
+    pub const EMPTY: Self = Self { x: [0; 31], elr: 0, spsr: 0, sp: 0, fpcr: 0, fpsr: 0, q: [0; 32] };
+
+    /// Where the code's stack pointer was.
+    pub(crate) fn stack_pointer(&self) -> usize {
+        self.sp as usize
+    }
 }
 
 /// Bytes of a frame, for the assembly.

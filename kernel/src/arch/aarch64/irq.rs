@@ -1,7 +1,5 @@
 //! Masking interrupts on this core.
 
-use aarch64_cpu::registers::{DAIF, Readable, Writeable};
-
 /// Unmasks interrupts on this core.
 ///
 /// # Safety
@@ -17,16 +15,4 @@ pub unsafe fn enable() {
 pub fn disable() {
     // SAFETY: changes the mask bit only.
     unsafe { core::arch::asm!("msr daifset, #2", options(nostack, preserves_flags)) };
-}
-
-/// Masks interrupts on this core, and returns the mask there was.
-pub fn mask() -> u64 {
-    let before = DAIF.get();
-    disable();
-    before
-}
-
-/// Puts back the mask that [`mask`] returned.
-pub fn restore(before: u64) {
-    DAIF.set(before);
 }

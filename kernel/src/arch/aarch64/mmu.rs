@@ -1,221 +1,177 @@
-//! Page tables: an identity map with 4 KiB granules and 39-bit addresses.
+//! The MMU and the caches: turning them on, what the hardware must be told of a change of the tables, and which lines
+//! must be dropped or written back where a core runs without them. The tables themselves: `page_tables`.
 //!
-//! The tables come from a fixed pool, filled by boot before any other core runs and not changed
-//! afterwards. Blocks of 1 GiB and 2 MiB are used where a range allows, pages elsewhere. What is not
-//! mapped faults: page 0, and the guard pages of the stacks.
+//! The tables come from a fixed pool, filled by boot before any other core runs. Afterwards only the pages of
+//! stacks' reserves change, see [`map_page`]. Why each step is as it is: `docs/boot.md`.
 
-use core::cell::UnsafeCell;
+use core::arch::{asm, global_asm};
+use core::sync::atomic::Ordering;
 
 use aarch64_cpu::asm::barrier;
-use aarch64_cpu::registers::{MAIR_EL1, ReadWriteable, SCTLR_EL1, TCR_EL1, TTBR0_EL1, Writeable};
 
-const ENTRIES: usize = 512;
-const PAGE_BYTES: usize = 4096;
-/// Bytes that one entry maps, by level: 1 GiB, 2 MiB, 4 KiB.
-const ENTRY_BYTES: [usize; 3] = [1 << 30, 1 << 21, PAGE_BYTES];
-/// Addresses from here on are not mapped: 39 bits.
-const ADDRESS_LIMIT: usize = 1 << 39;
+pub use crate::arch::page_tables::{MapError, Tables, Use};
+use crate::arch::page_tables::{PAGE_BYTES, Table, page_entry};
+
 /// Tables in the pool: the root, and enough to cut up the image, the stacks and a few devices.
 const TABLES: usize = 64;
 
-const VALID: u64 = 1;
-const TABLE_OR_PAGE: u64 = 1 << 1;
-const ATTRIBUTE_NORMAL: u64 = 0 << 2;
-const ATTRIBUTE_DEVICE: u64 = 1 << 2;
-const READ_ONLY: u64 = 1 << 7;
-const INNER_SHAREABLE: u64 = 3 << 8;
-const ACCESSED: u64 = 1 << 10;
-const PRIVILEGED_EXECUTE_NEVER: u64 = 1 << 53;
-const EXECUTE_NEVER: u64 = 1 << 54;
-const ADDRESS_MASK: u64 = 0x0000_ffff_ffff_f000;
+#[unsafe(link_section = ".bss.no_pointers")]
+static POOL: [Table; TABLES] = [const { Table::empty() }; TABLES];
 
-/// What a range of memory is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Use {
-    /// Code: read and execute.
-    Text,
-    /// Constants and input: read.
-    ReadOnly,
-    /// Data, heap, stacks: read and write.
-    Data,
-    /// Registers of devices: read and write, in order, one by one.
-    Device,
-    /// Nothing: every access faults.
-    Guard,
-}
+/// Attribute 0: normal memory, write-back, allocated on reads and writes. Attribute 1: device registers, nGnRE.
+const MAIR: u64 = 0x04ff;
 
-impl Use {
-    fn bits(self) -> u64 {
-        let normal = VALID | ATTRIBUTE_NORMAL | INNER_SHAREABLE | ACCESSED | EXECUTE_NEVER;
-        match self {
-            Self::Text => normal | READ_ONLY,
-            Self::ReadOnly => normal | READ_ONLY | PRIVILEGED_EXECUTE_NEVER,
-            Self::Data => normal | PRIVILEGED_EXECUTE_NEVER,
-            Self::Device => VALID | ATTRIBUTE_DEVICE | ACCESSED | EXECUTE_NEVER | PRIVILEGED_EXECUTE_NEVER,
-            Self::Guard => 0,
-        }
-    }
-}
+/// 39-bit addresses from 4 KiB granules below TTBR0 alone, 40-bit physical; the walks read as the cores do: inner shareable,
+/// write-back.
+const TCR: u64 = {
+    const ADDRESS_BITS: u64 = 39;
+    const WALKS_WRITE_BACK: u64 = 1 << 8 | 1 << 10;
+    const WALKS_INNER_SHAREABLE: u64 = 3 << 12;
+    const NO_TTBR1: u64 = 1 << 23;
+    const PHYSICAL_40_BITS: u64 = 2 << 32;
+    (64 - ADDRESS_BITS) | WALKS_WRITE_BACK | WALKS_INNER_SHAREABLE | NO_TTBR1 | PHYSICAL_40_BITS
+};
 
-/// Why a range was not mapped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MapError {
-    /// The pool of tables is used up.
-    OutOfTables,
-    /// The range is not made of whole pages, or lies beyond 39 bits.
-    BadRange,
-}
+/// The bits that are one, and: translation, data caches, the check of SP's alignment, instruction caches, nothing that is
+/// writable is executable. Written as a whole, so that nothing depends on what was there.
+const SCTLR: u64 = 0x30d0_0800 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
 
-#[repr(C, align(4096))]
-struct Table([u64; ENTRIES]);
+global_asm!(
+    r#"
+    .section .text.mmu, "ax"
 
-struct Pool(UnsafeCell<[Table; TABLES]>);
+    // Drops the cache lines of x0..x1 without writing them back. x0 is where a line begins, and x1 where one ends,
+    // whatever the length of lines. Changes x0, x2 and x3.
+    .global magpie_drop_lines
+magpie_drop_lines:
+    mrs     x2, ctr_el0
+    ubfx    x2, x2, #16, #4         // DminLine: the shortest line of any data cache, as a power of two words
+    mov     x3, #4
+    lsl     x2, x3, x2
+    dsb     sy                      // what was written without caches is in memory
+1:  cmp     x0, x1
+    b.hs    2f
+    dc      ivac, x0
+    add     x0, x0, x2
+    b       1b
+2:  dsb     sy
+    ret
 
-// SAFETY: written by the boot core alone, before the others run (the contract of `Tables::new`).
-unsafe impl Sync for Pool {}
+    // Turns on the map and the caches on this core, having dropped the lines of x0..x1 as above: what was written with
+    // caches off, up to now. Touches no memory between that and its end. Changes x0 to x4.
+    .global magpie_mmu_on
+magpie_mmu_on:
+    mov     x4, x30
+    bl      magpie_drop_lines
+    mov     x30, x4
+    mov     x0, #{mair}
+    msr     mair_el1, x0
+    mov     x0, #{tcr_low}
+    movk    x0, #{tcr_middle}, lsl #16
+    movk    x0, #{tcr_high}, lsl #32
+    msr     tcr_el1, x0
+    adrp    x0, {pool}
+    msr     ttbr0_el1, x0           // ASID 0
+    isb                             // no walk with the registers of before, once it is on
+    tlbi    vmalle1                 // what a TLB holds from before, or from reset
+    ic      iallu                   // and an instruction cache
+    dsb     nsh
+    isb
+    mov     x0, #{sctlr_low}
+    movk    x0, #{sctlr_high}, lsl #16
+    msr     sctlr_el1, x0           // translation and caches at once: no walk without caches
+    isb                             // what follows is fetched, and accesses memory, with them
+    ret
+    "#,
+    mair = const MAIR,
+    tcr_low = const TCR & 0xffff,
+    tcr_middle = const TCR >> 16 & 0xffff,
+    tcr_high = const TCR >> 32 & 0xffff,
+    sctlr_low = const SCTLR & 0xffff,
+    sctlr_high = const SCTLR >> 16 & 0xffff,
+    pool = sym POOL,
+);
 
-static POOL: Pool = Pool(UnsafeCell::new([const { Table([0; ENTRIES]) }; TABLES]));
+const _: () =
+    assert!(MAIR <= 0xffff && TCR < 1 << 48 && SCTLR < 1 << 32, "as the instructions above load them");
 
-/// The tables while they are being filled.
-pub struct Tables {
-    used: usize,
-}
-
-impl Tables {
-    /// The empty root.
-    ///
-    /// # Safety
-    /// Called once, on the core that boots, before any other core runs.
-    pub unsafe fn new() -> Self {
-        Self { used: 1 }
-    }
-
-    /// Maps `start..end` onto itself; a later call overrides an earlier one where they overlap.
-    pub fn map(&mut self, start: usize, end: usize, purpose: Use) -> Result<(), MapError> {
-        if !start.is_multiple_of(PAGE_BYTES)
-            || !end.is_multiple_of(PAGE_BYTES)
-            || end > ADDRESS_LIMIT
-            || start > end
-        {
-            return Err(MapError::BadRange);
-        }
-        self.map_in(0, 0, start, end, purpose.bits())
-    }
-
-    fn map_in(
-        &mut self,
-        table: usize,
-        level: usize,
-        mut at: usize,
-        end: usize,
-        bits: u64,
-    ) -> Result<(), MapError> {
-        let bytes = ENTRY_BYTES[level];
-        while at < end {
-            let index = at / bytes % ENTRIES;
-            let next = ((at / bytes + 1) * bytes).min(end);
-            if next - at == bytes {
-                let kind = if level == 2 { TABLE_OR_PAGE } else { 0 };
-                let entry = if bits == 0 { 0 } else { at as u64 | bits | kind };
-                self.set(table, index, entry);
-            } else {
-                let below = self.table_below(table, level, index)?;
-                self.map_in(below, level + 1, at, next, bits)?;
-            }
-            at = next;
-        }
-        Ok(())
-    }
-
-    /// The table that an entry refers to, made from the block it maps now if it is none yet.
-    fn table_below(&mut self, table: usize, level: usize, index: usize) -> Result<usize, MapError> {
-        let entry = self.get(table, index);
-        if entry & VALID != 0 && entry & TABLE_OR_PAGE != 0 {
-            return Ok(((entry & ADDRESS_MASK) as usize - base()) / PAGE_BYTES);
-        }
-        if self.used == TABLES {
-            return Err(MapError::OutOfTables);
-        }
-        let below = self.used;
-        self.used += 1;
-        if entry & VALID != 0 {
-            let kind = if level == 1 { TABLE_OR_PAGE } else { 0 };
-            for i in 0..ENTRIES {
-                self.set(below, i, (entry + (i * ENTRY_BYTES[level + 1]) as u64) | kind);
-            }
-        }
-        self.set(table, index, (base() + below * PAGE_BYTES) as u64 | VALID | TABLE_OR_PAGE);
-        Ok(below)
-    }
-
-    fn get(&self, table: usize, index: usize) -> u64 {
-        // SAFETY: `self` is the only user of the pool (see `new`), and the indices are in bounds.
-        unsafe { (*POOL.0.get())[table].0[index] }
-    }
-
-    fn set(&mut self, table: usize, index: usize, entry: u64) {
-        // SAFETY: as in `get`.
-        unsafe { (*POOL.0.get())[table].0[index] = entry }
-    }
-}
-
-fn base() -> usize {
-    POOL.0.get() as usize
-}
-
-/// Turns on the map and the caches on this core.
+/// The empty tables.
 ///
 /// # Safety
-/// The tables map everything that runs and is used from here on, onto itself.
-pub unsafe fn enable() {
-    MAIR_EL1.write(
-        MAIR_EL1::Attr0_Normal_Outer::WriteBack_NonTransient_ReadWriteAlloc
-            + MAIR_EL1::Attr0_Normal_Inner::WriteBack_NonTransient_ReadWriteAlloc
-            + MAIR_EL1::Attr1_Device::nonGathering_nonReordering_EarlyWriteAck,
-    );
-    TCR_EL1.write(
-        TCR_EL1::T0SZ.val(25)
-            + TCR_EL1::TG0::KiB_4
-            + TCR_EL1::SH0::Inner
-            + TCR_EL1::ORGN0::WriteBack_ReadAlloc_WriteAlloc_Cacheable
-            + TCR_EL1::IRGN0::WriteBack_ReadAlloc_WriteAlloc_Cacheable
-            + TCR_EL1::EPD1::DisableTTBR1Walks
-            + TCR_EL1::IPS::Bits_40,
-    );
-    TTBR0_EL1.set_baddr(base() as u64);
-    // SAFETY: drops what the caches of translations and instructions may hold from before.
+/// Called once, on the core that boots, before any other core runs.
+pub unsafe fn tables() -> Tables<'static> {
+    Tables::over(&POOL)
+}
+
+/// Turns on the map and the caches on the core that boots. `start..end` is what it has written until now: whole pages,
+/// this stack among them, the caches' lines of which are dropped.
+///
+/// # Safety
+/// The tables map everything that runs and is used from here on, onto itself. Nobody has written to `start..end` through
+/// a cache since its lines were dropped before the first write.
+pub unsafe fn enable(start: usize, end: usize) {
+    // SAFETY: by contract. It changes the registers that are named, and memory only as far as the caches did not agree
+    // with it.
     unsafe {
-        core::arch::asm!(
-            "dsb ish",
-            "tlbi vmalle1",
-            "ic iallu",
+        asm!(
+            "bl magpie_mmu_on",
+            inout("x0") start => _,
+            in("x1") end,
+            out("x2") _,
+            out("x3") _,
+            out("x4") _,
+            out("x30") _,
+            options(nostack)
+        );
+    }
+}
+
+/// Maps a page as data, or unmaps it, on every core.
+///
+/// # Safety
+/// Boot has left this page unmapped, among pages that are mapped. Nobody else changes it at the same time, and nobody uses
+/// it where it is unmapped.
+pub unsafe fn map_page(address: usize, is_mapped: bool) {
+    let purpose = if is_mapped { Use::Data } else { Use::Guard };
+    let Some(entry) = page_entry(&POOL, address) else { panic!("page {address:#x} has no entry of its own") };
+    // Relaxed: what orders it for the walkers of the tables are the barriers below.
+    entry.store(purpose.page(address), Ordering::Relaxed);
+    let page = (address / PAGE_BYTES) as u64;
+    // What was not mapped is in no core's TLB; dropping it all the same keeps this short.
+    // SAFETY: drops cached translations; the tables themselves say what is mapped.
+    unsafe {
+        asm!(
+            "dsb ishst",
+            "tlbi vaae1is, {}",
             "dsb ish",
             "isb",
+            in(reg) page,
             options(nostack, preserves_flags)
         );
     }
-    SCTLR_EL1.modify(
-        SCTLR_EL1::M::Enable + SCTLR_EL1::C::Cacheable + SCTLR_EL1::I::Cacheable + SCTLR_EL1::WXN::Enable,
-    );
-    barrier::isb(barrier::SY);
 }
 
 /// Makes changes of the map take effect on every core.
 pub fn flush() {
     // SAFETY: drops cached translations; the tables themselves say what is mapped.
-    unsafe {
-        core::arch::asm!("dsb ishst", "tlbi vmalle1is", "dsb ish", "isb", options(nostack, preserves_flags))
-    };
+    unsafe { asm!("dsb ishst", "tlbi vmalle1is", "dsb ish", "isb", options(nostack, preserves_flags)) };
 }
 
-/// Writes a range back to memory, so that a core with its caches off, or the firmware, sees it.
+/// Writes a range back to memory and drops it from the caches, so that a core with its caches off, or the firmware, sees
+/// what was written here, or what they write is seen here. After every access before it, and before every one after it.
 pub fn clean(start: usize, bytes: usize) {
-    const LINE_BYTES: usize = 64;
-    let mut at = start & !(LINE_BYTES - 1);
+    let shape: usize;
+    // SAFETY: reads a register.
+    unsafe { asm!("mrs {}, ctr_el0", out(reg) shape, options(pure, nomem, nostack, preserves_flags)) };
+    // DminLine, as above.
+    let line_bytes = 4 << (shape >> 16 & 0xf);
+    // An answer's arrival was read from a device before: that is no access to the range, so it needs a barrier.
+    barrier::dsb(barrier::SY);
+    let mut at = start & !(line_bytes - 1);
     while at < start + bytes {
         // SAFETY: writes a cache line back; changes no data.
-        unsafe { core::arch::asm!("dc civac, {}", in(reg) at, options(nostack, preserves_flags)) };
-        at += LINE_BYTES;
+        unsafe { asm!("dc civac, {}", in(reg) at, options(nostack, preserves_flags)) };
+        at += line_bytes;
     }
     barrier::dsb(barrier::SY);
 }

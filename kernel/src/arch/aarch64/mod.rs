@@ -1,7 +1,7 @@
 //! The AArch64 back end: the only room with assembly and system registers.
 //!
 //! Code runs at EL1 with SP_EL1. `TPIDR_EL1` holds the core's block, `SP_EL0` the block of the stack that
-//! runs, `TPIDR_EL0` the top of the core's emergency stack; `TPIDRRO_EL0` is scratch in the vectors.
+//! runs, `TPIDR_EL0` the top of the core's stacks for exceptions; `TPIDRRO_EL0` is scratch in the vectors.
 
 pub mod barrier;
 pub mod clock;
@@ -9,6 +9,7 @@ pub mod cpu;
 pub mod exceptions;
 mod frame;
 pub mod gic;
+pub mod image;
 pub mod ipi;
 pub mod irq;
 pub mod mmu;

@@ -26,6 +26,7 @@ pub fn core_block() -> *mut () {
 ///
 /// # Safety
 /// `block` points to at least a preemption word, exclusively this stack's.
+#[allow(dead_code, reason = "the first instructions set it; here for one interface with the host")]
 pub unsafe fn set_stack_block(block: *mut ()) {
     // SAFETY: the kernel runs on SP_EL1, so SP_EL0 is a plain register.
     unsafe { core::arch::asm!("msr sp_el0, {}", in(reg) block, options(nostack, preserves_flags)) };

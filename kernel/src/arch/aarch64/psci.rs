@@ -53,7 +53,10 @@ fn call(conduit: Conduit, function: u64, arguments: [u64; 3]) -> i32 {
 }
 
 /// Starts the core with this affinity value at `entry`, a physical address, with `context` in its x0.
-pub fn cpu_on(conduit: Conduit, affinity: u64, entry: usize, context: usize) -> Result<(), PsciError> {
+///
+/// # Safety
+/// What is at `entry` may run on the core as it comes from the firmware, with that context.
+pub unsafe fn cpu_on(conduit: Conduit, affinity: u64, entry: usize, context: usize) -> Result<(), PsciError> {
     match call(conduit, CPU_ON_64, [affinity, entry as u64, context as u64]) {
         0 => Ok(()),
         error => Err(PsciError(error)),

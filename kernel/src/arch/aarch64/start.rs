@@ -1,13 +1,15 @@
 //! The first instructions: image header, exception level, early stack; and how other cores come in.
 //!
 //! Entered at EL2 or EL1 with the MMU off, x0 = device tree. Ends in `magpie_boot_primary`, on the boot
-//! core's stack, still with the MMU off: boot reads the tree and turns it on. Other cores enter at
-//! `magpie_secondary` with x0 = their [`SecondaryStart`] and end in `magpie_boot_secondary`.
+//! core's stack, still with the MMU off: boot maps the image and turns it on. Other cores enter at
+//! `magpie_secondary` with x0 = their [`SecondaryStart`] and end in `magpie_boot_secondary`, with the MMU on. What each
+//! instruction touches before that, and why that is sound: `docs/boot.md`.
 
 use core::arch::global_asm;
 use core::mem::offset_of;
 
 use crate::arch::atomic::{AtomicUsize, Ordering};
+use crate::arch::stack_layout::BLOCK_BYTES;
 use crate::arch::{cpu, mmu};
 
 /// What a core needs before it can run Rust; written by the boot core and cleaned to memory.
@@ -21,8 +23,6 @@ pub struct SecondaryStart {
     pub core: usize,
 }
 
-/// Bytes of the block at the end of the boot stack; `mem::stack` and the linker script say the same.
-const BLOCK_BYTES: usize = 512;
 /// Distance of the image from the start of memory, the same on every board.
 const TEXT_OFFSET: u64 = 0x20_0000;
 /// Cores that can be told apart by the lowest affinity field, a power of two.
@@ -51,6 +51,13 @@ magpie_primary:
     msr     daifset, #0xf
     mov     x20, x0
     bl      magpie_to_el1
+    // From here until the caches are on, only what lies between these two is written. A line that whoever ran before
+    // has left in a cache could be written back over it.
+    adrp    x0, __bss_start
+    add     x0, x0, :lo12:__bss_start
+    adrp    x1, __image_end
+    add     x1, x1, :lo12:__image_end
+    bl      magpie_drop_lines
     adrp    x0, __bss_start
     add     x0, x0, :lo12:__bss_start
     adrp    x1, __bss_end
@@ -81,11 +88,17 @@ magpie_secondary:
     msr     daifset, #0xf
     mov     x20, x0
     bl      magpie_to_el1
-    ldr     x1, [x20, #{stack_top}]
-    ldr     x2, [x20, #{stack_block}]
-    ldr     x0, [x20, #{core}]
-    mov     sp, x1
-    msr     sp_el0, x2
+    // Nothing is written before the caches are on: other cores, whose caches are, may hold lines of this core's stack.
+    // What is read was cleaned to memory.
+    ldr     x21, [x20, #{stack_top}]
+    ldr     x22, [x20, #{stack_block}]
+    ldr     x23, [x20, #{core}]
+    mov     x0, xzr
+    mov     x1, xzr
+    bl      magpie_mmu_on
+    mov     x0, x23
+    mov     sp, x21
+    msr     sp_el0, x22
     msr     tpidr_el1, xzr
     mov     x29, xzr
     mov     x30, xzr
@@ -112,6 +125,8 @@ magpie_to_el1:
 2:  // EL2: let EL1 use the timers, the counter offset zero, the interrupt controller's registers.
     mov     x0, #(1 << 31)          // HCR_EL2.RW: EL1 is AArch64
     msr     hcr_el2, x0
+    isb                             // the registers below are as they are without E2H
+    msr     vttbr_el2, xzr          // one VMID on all cores: it is part of what a broadcast TLBI names
     mov     x0, #3
     msr     cnthctl_el2, x0
     msr     cntvoff_el2, xzr

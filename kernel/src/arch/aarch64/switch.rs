@@ -3,6 +3,8 @@
 use core::arch::{asm, naked_asm};
 
 pub use super::frame::Frame;
+use super::percpu;
+use crate::arch::stack_layout::{FAULT_STACK_BYTES, Place, place_in_slot};
 
 /// Starts `entry(arg)` on a fresh stack and abandons the current one.
 ///
@@ -14,37 +16,55 @@ pub unsafe fn start_on(top: *mut u8, block: *mut (), entry: extern "C" fn(usize)
     // SAFETY: by contract nothing of the current stack is needed any more.
     unsafe {
         asm!(
-            "msr sp_el0, {block}",
-            "mov sp, {top}",
+            "msr sp_el0, x1",
+            "mov sp, x2",
+            // What the abandoned code kept in registers must not seem to be in use: whoever looks for pointers
+            // would find it where the callee saves them.
+            "mov x19, xzr",
+            "mov x20, xzr",
+            "mov x21, xzr",
+            "mov x22, xzr",
+            "mov x23, xzr",
+            "mov x24, xzr",
+            "mov x25, xzr",
+            "mov x26, xzr",
+            "mov x27, xzr",
+            "mov x28, xzr",
             // The end of the chain of frames.
             "mov x29, xzr",
             "mov x30, xzr",
-            "br {entry}",
-            block = in(reg) block,
-            top = in(reg) top,
-            entry = in(reg) entry,
+            "br x3",
+            in("x1") block,
+            in("x2") top,
+            in("x3") entry,
             in("x0") arg,
             options(noreturn)
         )
     }
 }
 
-/// Switches to the stack of `frame`, calls `after(arg)` there, and continues the suspended code.
+/// Calls `after(arg)` on the core's interrupt stack, in the name of the stack of `block`, and continues the code that
+/// is suspended there.
 ///
 /// # Safety
-/// `frame` was saved by an exception on the stack of `block`, and nobody else continues it. Interrupts are
-/// masked. Nothing of the current stack is needed any more.
+/// `frame` holds the registers of the code that is suspended on the stack of `block`, and nobody else continues it.
+/// Interrupts are masked. Nothing of the current stack is needed any more.
 pub unsafe fn resume(frame: *mut Frame, block: *mut (), after: extern "C" fn(usize), arg: usize) -> ! {
-    // SAFETY: by contract. The space under the frame is free stack.
+    // SAFETY: by contract. With interrupts masked and no handler running, the interrupt stack is free.
     unsafe {
         asm!(
-            "msr sp_el0, {block}",
-            "mov sp, {frame}",
-            "blr {after}",
+            "msr sp_el0, x2",
+            // What goes in has registers of its own, so x4 is free.
+            "mrs x4, tpidr_el0",
+            "sub sp, x4, #{fault_bytes}",
+            "blr x3",
+            // Kept by `after`, as the calling convention has it.
+            "mov x0, x20",
             "b magpie_restore",
-            block = in(reg) block,
-            frame = in(reg) frame,
-            after = in(reg) after,
+            fault_bytes = const FAULT_STACK_BYTES,
+            in("x2") block,
+            in("x3") after,
+            in("x20") frame,
             in("x0") arg,
             options(noreturn)
         )
@@ -54,5 +74,41 @@ pub unsafe fn resume(frame: *mut Frame, block: *mut (), after: extern "C" fn(usi
 /// Enters the preemption handler as an interrupt would; the caller may continue later, on another core.
 #[unsafe(naked)]
 pub extern "C" fn preempt_trap() {
-    naked_asm!("svc #0", "ret")
+    naked_asm!("svc #{number}", "ret", number = const PREEMPT_CALL)
+}
+
+/// What marks the trap of [`preempt_trap`]: any other supervisor call is an undefined instruction here.
+pub(super) const PREEMPT_CALL: u64 = 0x4d50;
+
+/// Whether the caller runs on the stack whose block SP_EL0 names, and not in a handler.
+pub fn is_on_own_stack() -> bool {
+    let sp: usize;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, sp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
+    place_in_slot(percpu::stack_block() as usize, sp) == Place::Stack
+}
+
+/// The registers that a call leaves as they are: x19 to x28.
+pub type KeptRegisters = [usize; 10];
+
+/// Writes down the registers that a call leaves as they are, so that what they hold is on the stack. Returns where the
+/// caller's stack pointer is: with what a function has saved of them at its beginning, all lies between that and the top.
+#[inline(always)]
+pub fn save_registers(kept: &mut KeptRegisters) -> usize {
+    let sp: usize;
+    // SAFETY: writes the ten words of the array.
+    unsafe {
+        asm!(
+            "stp x19, x20, [{kept}]",
+            "stp x21, x22, [{kept}, #16]",
+            "stp x23, x24, [{kept}, #32]",
+            "stp x25, x26, [{kept}, #48]",
+            "stp x27, x28, [{kept}, #64]",
+            "mov {sp}, sp",
+            kept = in(reg) kept.as_mut_ptr(),
+            sp = lateout(reg) sp,
+            options(nostack, preserves_flags)
+        )
+    };
+    sp
 }

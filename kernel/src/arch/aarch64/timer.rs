@@ -2,6 +2,9 @@
 
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable};
 
+/// Whether a deadline interrupts what the core runs.
+pub const INTERRUPTS: bool = true;
+
 /// Arms this core's timer for `deadline` in clock ticks; one in the past fires at once.
 #[inline(always)]
 pub fn arm(deadline: u64) {

@@ -1,65 +1,77 @@
-//! The exception vectors: save everything on the interrupted stack, call Rust, restore everything.
+//! The exception vectors: save every register, call Rust on a stack of the core's own, restore every register.
 //!
-//! A stack that has no room left cannot be written to. Every stack occupies a slot of 64 KiB whose lowest
-//! 4 KiB are its guard page, so bits 12 to 15 of the new stack pointer are zero exactly when it has run
-//! into the guard. Then the frame goes to the core's emergency stack instead.
+//! Nothing is written to the interrupted stack, because it may have no room left. Where the registers go, and on what the
+//! handlers run, is told in [`stack_layout`](crate::arch::stack_layout).
 
 use core::arch::global_asm;
 
 use super::frame::{ELR, FPCR, Q, SIZE, SP};
+use crate::arch::stack_layout::{FAULT_STACK_BYTES, FRAME_IN_BLOCK};
 
 global_asm!(
     r#"
-    // Makes room for a frame and saves x0 and x1; afterwards x1 says whether the stack had overflowed.
-    .macro ENTER handler
+    // Both: save x0, x1 and the stack pointer in the frame, whose address is in x0 afterwards.
+
+    // The frame is in the block of the interrupted stack, to which SP_EL0 points. It is not in use: interrupts are
+    // masked while a handler runs, and code that is suspended in it is on no core.
+    .macro ENTER_INTERRUPT
         msr     tpidrro_el0, x0
-        sub     x0, sp, #{size}
-        tst     x0, #0xf000
-        b.eq    1f
-        mov     sp, x0
-        mrs     x0, tpidrro_el0
-        stp     x0, x1, [sp]
-        add     x0, sp, #{size}
-        str     x0, [sp, #{sp}]
-        mov     x1, #0
-        b       \handler
-    1:  // Out of stack.
-        mrs     x0, tpidr_el0
-        sub     x0, x0, #{size}
+        mrs     x0, sp_el0
+        add     x0, x0, #{frame_in_block}
         str     x1, [x0, #8]
         mov     x1, sp
         str     x1, [x0, #{sp}]
-        mov     sp, x0
         mrs     x1, tpidrro_el0
-        str     x1, [sp]
-        mov     x1, #1
+        str     x1, [x0]
+        mrs     x1, tpidr_el0
+        sub     sp, x1, #{fault_bytes}
+        b       magpie_interrupt_entry
+    .endm
+
+    // The frame is at the top of the core's fault stack or, for a fault on that stack, below what is in use of it.
+    .macro ENTER_FAULT handler
+        msr     tpidrro_el0, x0
+        mrs     x0, tpidr_el0
+        sub     x0, sp, x0
+        cmn     x0, #{fault_bytes}      // carry: 0 < top - sp <= bytes
+        mrs     x0, tpidr_el0
+        b.cc    1f
+        mov     x0, sp
+        and     x0, x0, #0xfffffffffffffff0
+    1:  sub     x0, x0, #{size}
+        str     x1, [x0, #8]
+        mov     x1, sp
+        str     x1, [x0, #{sp}]
+        mrs     x1, tpidrro_el0
+        str     x1, [x0]
+        mov     sp, x0
         b       \handler
     .endm
 
-    // Saves the rest; x0 and x1 are saved already, x1 is kept.
+    // Saves the rest in the frame at x0.
     .macro SAVE
-        stp     x2, x3, [sp, #16]
-        stp     x4, x5, [sp, #32]
-        stp     x6, x7, [sp, #48]
-        stp     x8, x9, [sp, #64]
-        stp     x10, x11, [sp, #80]
-        stp     x12, x13, [sp, #96]
-        stp     x14, x15, [sp, #112]
-        stp     x16, x17, [sp, #128]
-        stp     x18, x19, [sp, #144]
-        stp     x20, x21, [sp, #160]
-        stp     x22, x23, [sp, #176]
-        stp     x24, x25, [sp, #192]
-        stp     x26, x27, [sp, #208]
-        stp     x28, x29, [sp, #224]
-        str     x30, [sp, #240]
+        stp     x2, x3, [x0, #16]
+        stp     x4, x5, [x0, #32]
+        stp     x6, x7, [x0, #48]
+        stp     x8, x9, [x0, #64]
+        stp     x10, x11, [x0, #80]
+        stp     x12, x13, [x0, #96]
+        stp     x14, x15, [x0, #112]
+        stp     x16, x17, [x0, #128]
+        stp     x18, x19, [x0, #144]
+        stp     x20, x21, [x0, #160]
+        stp     x22, x23, [x0, #176]
+        stp     x24, x25, [x0, #192]
+        stp     x26, x27, [x0, #208]
+        stp     x28, x29, [x0, #224]
+        str     x30, [x0, #240]
         mrs     x2, elr_el1
         mrs     x3, spsr_el1
-        stp     x2, x3, [sp, #{elr}]
+        stp     x2, x3, [x0, #{elr}]
         mrs     x2, fpcr
         mrs     x3, fpsr
-        stp     x2, x3, [sp, #{fpcr}]
-        add     x2, sp, #{q}
+        stp     x2, x3, [x0, #{fpcr}]
+        add     x2, x0, #{q}
         stp     q0, q1, [x2]
         stp     q2, q3, [x2, #32]
         stp     q4, q5, [x2, #64]
@@ -84,57 +96,62 @@ global_asm!(
 magpie_vectors:
     // From the current EL on SP_EL0: never used.
     .balign 0x80
-    ENTER magpie_unexpected
+    ENTER_FAULT magpie_unexpected
     .balign 0x80
-    ENTER magpie_unexpected
+    ENTER_FAULT magpie_unexpected
     .balign 0x80
-    ENTER magpie_unexpected
+    ENTER_FAULT magpie_unexpected
     .balign 0x80
-    ENTER magpie_unexpected
+    ENTER_FAULT magpie_unexpected
     // From the current EL on SP_EL1: the kernel.
     .balign 0x80
-    ENTER magpie_synchronous_entry
+    ENTER_FAULT magpie_synchronous_entry
     .balign 0x80
-    ENTER magpie_interrupt_entry
+    ENTER_INTERRUPT
     .balign 0x80
-    ENTER magpie_unexpected
+    ENTER_FAULT magpie_unexpected
     .balign 0x80
-    ENTER magpie_unexpected
+    ENTER_FAULT magpie_unexpected
     // From a lower EL: never used.
     .rept 8
     .balign 0x80
-    ENTER magpie_unexpected
+    ENTER_FAULT magpie_unexpected
     .endr
     .balign 0x80
 
 magpie_synchronous_entry:
     SAVE
-    mov     x0, sp
+    mov     x19, x0
     bl      magpie_synchronous
+    mov     x0, x19
     b       magpie_restore
 
 magpie_unexpected:
     SAVE
-    mov     x0, sp
+    mov     x19, x0
     bl      magpie_unexpected_exception
+    mov     x0, x19
     b       magpie_restore
 
 magpie_interrupt_entry:
     SAVE
-    mov     x0, sp
+    mov     x19, x0
     bl      magpie_interrupt
+    mov     x0, x19
     // Falls through.
 
-    // Continues the code whose frame the stack pointer points to.
+    // Continues the code whose frame is at x0.
     .global magpie_restore
 magpie_restore:
-    ldp     x2, x3, [sp, #{elr}]
+    ldp     x2, x3, [x0, #{elr}]
     msr     elr_el1, x2
     msr     spsr_el1, x3
-    ldp     x2, x3, [sp, #{fpcr}]
+    ldp     x2, x3, [x0, #{fpcr}]
     msr     fpcr, x2
     msr     fpsr, x3
-    add     x2, sp, #{q}
+    ldr     x2, [x0, #{sp}]
+    mov     sp, x2
+    add     x2, x0, #{q}
     ldp     q0, q1, [x2]
     ldp     q2, q3, [x2, #32]
     ldp     q4, q5, [x2, #64]
@@ -151,23 +168,22 @@ magpie_restore:
     ldp     q26, q27, [x2, #416]
     ldp     q28, q29, [x2, #448]
     ldp     q30, q31, [x2, #480]
-    ldp     x4, x5, [sp, #32]
-    ldp     x6, x7, [sp, #48]
-    ldp     x8, x9, [sp, #64]
-    ldp     x10, x11, [sp, #80]
-    ldp     x12, x13, [sp, #96]
-    ldp     x14, x15, [sp, #112]
-    ldp     x16, x17, [sp, #128]
-    ldp     x18, x19, [sp, #144]
-    ldp     x20, x21, [sp, #160]
-    ldp     x22, x23, [sp, #176]
-    ldp     x24, x25, [sp, #192]
-    ldp     x26, x27, [sp, #208]
-    ldp     x28, x29, [sp, #224]
-    ldr     x30, [sp, #240]
-    ldp     x2, x3, [sp, #16]
-    ldp     x0, x1, [sp]
-    add     sp, sp, #{size}
+    ldp     x4, x5, [x0, #32]
+    ldp     x6, x7, [x0, #48]
+    ldp     x8, x9, [x0, #64]
+    ldp     x10, x11, [x0, #80]
+    ldp     x12, x13, [x0, #96]
+    ldp     x14, x15, [x0, #112]
+    ldp     x16, x17, [x0, #128]
+    ldp     x18, x19, [x0, #144]
+    ldp     x20, x21, [x0, #160]
+    ldp     x22, x23, [x0, #176]
+    ldp     x24, x25, [x0, #192]
+    ldp     x26, x27, [x0, #208]
+    ldp     x28, x29, [x0, #224]
+    ldr     x30, [x0, #240]
+    ldp     x2, x3, [x0, #16]
+    ldp     x0, x1, [x0]
     eret
     "#,
     size = const SIZE,
@@ -175,6 +191,8 @@ magpie_restore:
     elr = const ELR,
     fpcr = const FPCR,
     q = const Q,
+    fault_bytes = const FAULT_STACK_BYTES,
+    frame_in_block = const FRAME_IN_BLOCK,
 );
 
 unsafe extern "C" {

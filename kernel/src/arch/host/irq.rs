@@ -9,11 +9,3 @@ pub unsafe fn enable() {}
 
 /// Masks interrupts on this core.
 pub fn disable() {}
-
-/// Masks interrupts on this core, and returns the mask there was.
-pub fn mask() -> u64 {
-    0
-}
-
-/// Puts back the mask that [`mask`] returned.
-pub fn restore(_before: u64) {}

@@ -1,8 +1,19 @@
 //! Stack switching: absent here. A host core runs all on its thread's one stack, so nothing is ever
-//! suspended and no [`Frame`] is ever made; the functions exist because the scheduler names them.
+//! suspended and no [`Frame`] ever filled; the functions exist because the scheduler names them.
 
-/// The registers of suspended code: never constructed on the host.
-pub enum Frame {}
+/// The registers of suspended code: none, on the host.
+#[derive(Clone)]
+pub struct Frame;
+
+impl Frame {
+    /// Of no code.
+    pub const EMPTY: Self = Self;
+
+    /// Where the code's stack pointer was: there is none.
+    pub(crate) fn stack_pointer(&self) -> usize {
+        usize::MAX
+    }
+}
 
 /// Starts `entry(arg)` on a fresh stack and abandons the current one.
 ///
@@ -19,6 +30,20 @@ pub unsafe fn start_on(_top: *mut u8, _block: *mut (), _entry: extern "C" fn(usi
 pub unsafe fn resume(_frame: *mut Frame, _block: *mut (), _after: extern "C" fn(usize), _arg: usize) -> ! {
     unreachable!("the host back end lends no stacks")
 }
+
+/// Whether the caller runs on a stack of its own, and not in a handler: always, on the host.
+pub fn is_on_own_stack() -> bool {
+    true
+}
+
+/// The caller's stack pointer: none that matters, for nothing is suspended.
+#[inline(always)]
+pub fn save_registers(_kept: &mut KeptRegisters) -> usize {
+    usize::MAX
+}
+
+/// The registers that a call leaves as they are: none, on the host.
+pub type KeptRegisters = [usize; 0];
 
 /// Enters the preemption handler as an interrupt would: nothing to preempt on the host.
 pub fn preempt_trap() {}

@@ -5,6 +5,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use super::{clock, percpu};
 use crate::arch::{CoreId, MAX_CORES};
 
+/// Whether a deadline interrupts what the core runs: a thread has no interrupts, see [`poll`].
+pub const INTERRUPTS: bool = false;
+
 const DISARMED: u64 = u64::MAX;
 
 // Only the thread of the core itself reads and writes its entry, so nothing needs ordering.

@@ -1,0 +1,57 @@
+//! Memory for a heap to be made of, and chance.
+
+use alloc::alloc::{alloc, dealloc};
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+/// A mebibyte.
+pub const MEBIBYTE: usize = 1 << 20;
+
+/// So many mebibytes from the machine's own heap.
+pub struct Region {
+    /// Its first byte.
+    pub start: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Region {
+    /// `None` without memory.
+    pub fn new(mebibytes: usize) -> Option<Self> {
+        let layout = Layout::from_size_align(mebibytes * MEBIBYTE, 4096).ok()?;
+        // SAFETY: the size is not zero.
+        let start = NonNull::new(unsafe { alloc(layout) })?;
+        Some(Self { start, layout })
+    }
+
+    /// Its length in bytes.
+    pub fn bytes(&self) -> usize {
+        self.layout.size()
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+/// Numbers that look like chance and are the same in every run (xorshift64*).
+pub struct Random(pub u64);
+
+impl Random {
+    /// Below the bound.
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        ((self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16) % bound as u64) as usize
+    }
+
+    /// Brings a slice into any order.
+    pub fn shuffle<T>(&mut self, slice: &mut [T]) {
+        for index in (1..slice.len()).rev() {
+            slice.swap(index, self.below(index + 1));
+        }
+    }
+}

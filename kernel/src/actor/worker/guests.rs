@@ -1,0 +1,119 @@
+//! Guests: mailboxes of idle workers, whose mail was sent on this worker's core and is handled here.
+//!
+//! Waking an idle core for one message costs more than handling it. So who sends a lone message to an actor whose worker
+//! is idle gives the mailbox to the worker on its own core, the *host*, as a guest. The mailbox stays where it is in the
+//! table, and its owner stays its owner: the next message may find that one awake.
+//!
+//! - A mailbox is in one list at most: [`GuestFlag`](crate::sync::GuestFlag) says so, and why no mail is overlooked.
+//! - Only code on the host's core touches the list, with preemption off, and no interrupt does. So a host that goes to
+//!   sleep cannot miss a guest: who invites one runs before that or after it, and then wakes the host.
+//! - What excludes two workers is `being_processed`, for guests as for all: the owner may take the mailbox all the same
+//!   (see [`surplus`](super::surplus)), a thief may steal it from the owner. Then the host finds nothing, or misses.
+//! - The list is the host's alone and ends with it. Mailboxes are closed by then; the next executor that opens one takes
+//!   the flag back.
+
+use core::cell::Cell;
+use core::ptr;
+
+use super::{Private, Worker};
+use crate::actor::mailbox::Mailbox;
+use crate::arch::atomic::Ordering;
+use crate::sync::PreemptGuard;
+
+/// A worker's guests, in the order in which they came. Touched on its core only, with preemption off.
+pub(super) struct Guests {
+    first: Cell<*const Mailbox>,
+    last: Cell<*const Mailbox>,
+}
+
+impl Guests {
+    pub(super) const fn new() -> Self {
+        Self { first: Cell::new(ptr::null()), last: Cell::new(ptr::null()) }
+    }
+
+    /// Whether there is one.
+    #[inline(always)]
+    pub(super) fn any(&self) -> bool {
+        !self.first.get().is_null()
+    }
+
+    /// All of them, in order. On the worker's core, with preemption off or in an interrupt: there, what is seen may be
+    /// in the middle of being changed, but each link is null or leads to a mailbox.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'static Mailbox> {
+        // SAFETY: mailboxes are never freed.
+        let mut next = unsafe { self.first.get().as_ref() };
+        core::iter::from_fn(move || {
+            let mailbox = next?;
+            // Relaxed: the list is this core's.
+            // SAFETY: as above.
+            next = unsafe { mailbox.next_guest.load(Ordering::Relaxed).as_ref() };
+            Some(mailbox)
+        })
+    }
+
+    fn push(&self, mailbox: &Mailbox) {
+        // Relaxed: the list is this core's.
+        mailbox.next_guest.store(ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: mailboxes are never freed.
+        match unsafe { self.last.get().as_ref() } {
+            Some(last) => last.next_guest.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed),
+            None => self.first.set(mailbox),
+        }
+        self.last.set(mailbox);
+    }
+
+    fn pop(&self) -> Option<&'static Mailbox> {
+        // SAFETY: mailboxes are never freed.
+        let mailbox = unsafe { self.first.get().as_ref() }?;
+        // Relaxed: as above.
+        let next = mailbox.next_guest.load(Ordering::Relaxed);
+        self.first.set(next);
+        if next.is_null() {
+            self.last.set(ptr::null());
+        }
+        Some(mailbox)
+    }
+}
+
+impl Worker {
+    /// A sender on this worker's core gives it a mailbox to handle, whose flag it has claimed.
+    #[inline(always)]
+    pub(in crate::actor) fn invite(&self, mailbox: &Mailbox, _here: &PreemptGuard) {
+        self.guests.push(mailbox);
+        self.statistics.guests.bump();
+    }
+
+    /// Whether more waits for it than what it has in hand. On its own core, with preemption off.
+    #[inline(always)]
+    pub(in crate::actor) fn has_other_work(&self) -> bool {
+        // SAFETY: the caller is on the worker's core, and interrupts what it does there at most between two accesses.
+        let round = unsafe { self.private() }.round.get();
+        // Relaxed: an estimate.
+        round != 0 || self.hints.load(Ordering::Relaxed) != 0 || self.guests.any()
+    }
+
+    /// The guest that has waited longest, if one is to be handled now: they and what the round has left take turns. It is
+    /// in no list any more. In the worker's turn.
+    #[inline(always)]
+    pub(super) fn next_guest(&self, private: &Private) -> Option<&'static Mailbox> {
+        if private.round.get() != 0 && !private.guest_is_next.replace(!private.guest_is_next.get()) {
+            return None;
+        }
+        let here = PreemptGuard::new();
+        let mailbox = self.guests.pop()?;
+        drop(here);
+        // From here on it may be invited again, here or elsewhere.
+        mailbox.guest.clear();
+        Some(mailbox)
+    }
+
+    /// A mailbox could not be gulped. If there was no memory for a buffer, a guest comes round again, for nobody else
+    /// looks at it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn not_gulped(&self, mailbox: &Mailbox, was_guest: bool) {
+        if was_guest && mailbox.is_ripe() {
+            self.shared.notify(mailbox, &PreemptGuard::new());
+        }
+    }
+}

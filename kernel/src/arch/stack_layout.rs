@@ -1,0 +1,99 @@
+//! The shape of a stack's slot and of a core's stacks for exceptions: what the vectors, boot and the linker script rely
+//! on. Not who owns a stack: see `mem::stack`.
+//!
+//! ```text
+//! slot, aligned to its size          of each core, below the address in TPIDR_EL0
+//! +---------------------+ high       +-----------------+
+//! | block               |            | fault stack     |
+//! +---------------------+            +-----------------+
+//! | stack, grows down   |            | interrupt stack |
+//! +---------------------+            +-----------------+
+//! | reserve             |
+//! +---------------------+
+//! | guard, not mapped   |
+//! +---------------------+ low
+//! ```
+//!
+//! An interrupt saves the registers of the code that it interrupts in the block of that code's stack, and runs on the
+//! interrupt stack; so it needs nothing of the stack that it meets, however little of that is left. A fault saves them on
+//! the fault stack, and runs there.
+//!
+//! The reserve is not mapped either. It is for a section of the kernel's that runs out of stack with preemption disabled, and
+//! so cannot be ended where it is: the reserve is mapped, the section ends, and then its process does.
+
+/// Bytes of a slot, and its alignment.
+pub const SLOT_BYTES: usize = 64 * 1024;
+/// Bytes at the low end of a slot that are never mapped.
+pub const GUARD_BYTES: usize = 4 * 1024;
+/// Bytes above the guard that are mapped while a section of the kernel's needs them to end.
+pub const RESERVE_BYTES: usize = 8 * 1024;
+/// Bytes at the high end of a slot that are the block. The linker script says the same.
+pub const BLOCK_BYTES: usize = 1024;
+/// Where in the block the registers of interrupted code are.
+pub const FRAME_IN_BLOCK: usize = 64;
+/// Bytes of the stack on which a core handles faults.
+pub const FAULT_STACK_BYTES: usize = 16 * 1024;
+/// Bytes of the stack on which a core handles interrupts.
+pub const INTERRUPT_STACK_BYTES: usize = 16 * 1024;
+/// Bytes of both.
+pub const EXCEPTION_STACK_BYTES: usize = FAULT_STACK_BYTES + INTERRUPT_STACK_BYTES;
+
+/// Where an address lies, seen from a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// In the guard.
+    Guard,
+    /// In the reserve.
+    Reserve,
+    /// Between reserve and block, or just above the last byte of it: where a stack pointer may be.
+    Stack,
+    /// Elsewhere.
+    Outside,
+}
+
+/// Where the reserve begins of the stack with the block at `block`.
+pub const fn reserve_start(block: usize) -> usize {
+    block + BLOCK_BYTES - SLOT_BYTES + GUARD_BYTES
+}
+
+/// Whether a stack pointer is that of code on the stack with the block at `block`.
+pub const fn is_on(block: usize, sp: usize) -> bool {
+    matches!(place_in_slot(block, sp), Place::Stack | Place::Reserve)
+}
+
+/// Where `address` lies, seen from the stack with the block at `block`.
+pub const fn place_in_slot(block: usize, address: usize) -> Place {
+    let Some(start) = (block + BLOCK_BYTES).checked_sub(SLOT_BYTES) else { return Place::Outside };
+    if address < start || address > block {
+        Place::Outside
+    } else if address < start + GUARD_BYTES {
+        Place::Guard
+    } else if address < start + GUARD_BYTES + RESERVE_BYTES {
+        Place::Reserve
+    } else {
+        Place::Stack
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCK_BYTES, GUARD_BYTES, Place, RESERVE_BYTES, SLOT_BYTES, place_in_slot, reserve_start};
+
+    #[test]
+    fn each_end_of_each_part_is_told_from_its_neighbour() {
+        let start = 5 * SLOT_BYTES;
+        let block = start + SLOT_BYTES - BLOCK_BYTES;
+        let place = |address| place_in_slot(block, address);
+        assert_eq!(place(start - 1), Place::Outside);
+        assert_eq!(place(start), Place::Guard);
+        assert_eq!(place(start + GUARD_BYTES - 1), Place::Guard);
+        assert_eq!(place(start + GUARD_BYTES), Place::Reserve);
+        assert_eq!(reserve_start(block), start + GUARD_BYTES);
+        assert_eq!(place(start + GUARD_BYTES + RESERVE_BYTES - 1), Place::Reserve);
+        assert_eq!(place(start + GUARD_BYTES + RESERVE_BYTES), Place::Stack);
+        assert_eq!(place(block), Place::Stack);
+        assert_eq!(place(block + 1), Place::Outside);
+        assert_eq!(place(0), Place::Outside);
+        assert_eq!(place_in_slot(0, 0), Place::Outside);
+    }
+}

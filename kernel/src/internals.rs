@@ -1,0 +1,175 @@
+//! What the boot crate needs of the kernel, and the kernel's own tests and figures. Not for applications: with what is
+//! here the kernel can be stopped, or broken. What breaks it at once is `unsafe`, with what must hold.
+//!
+//! Everything else that is public is for applications, and keeps its promises whatever safe code does with it.
+
+/// The machine.
+pub mod arch {
+    pub use crate::arch::outcomes::{Full, Steal, SwapOutcome};
+    pub use crate::arch::{CoreId, MAX_CORES};
+
+    /// The atomics that the portable structures use.
+    pub mod atomic {
+        pub use crate::arch::atomic::*;
+    }
+
+    /// Barriers.
+    pub mod barrier {
+        pub use crate::arch::barrier::full;
+    }
+
+    /// The clock.
+    pub mod clock {
+        pub use crate::arch::clock::{frequency, now};
+    }
+
+    /// The core itself.
+    pub mod cpu {
+        pub use crate::arch::cpu::*;
+    }
+
+    /// The deque's primitives.
+    pub mod deque_ops {
+        pub use crate::arch::deque_ops::*;
+    }
+
+    /// Store-exclusives that fail on demand.
+    #[cfg(feature = "forced-failure")]
+    pub mod forced_failure {
+        pub use crate::arch::forced_failure::*;
+    }
+
+    /// What the machine tells of a fault.
+    pub mod handlers {
+        pub use crate::arch::handlers::{Fault, FaultReason, Verdict};
+    }
+
+    /// The shape of stacks.
+    pub mod stack_layout {
+        pub use crate::arch::stack_layout::*;
+    }
+
+    /// Interrupts between cores.
+    pub mod ipi {
+        pub use crate::arch::ipi::send;
+    }
+
+    /// Interrupt masking.
+    pub mod irq {
+        /// Masks interrupts on this core.
+        ///
+        /// # Safety
+        /// The caller does not return to what was running: the core takes no interrupt any more, so nothing there is
+        /// preempted, woken or told of anything.
+        pub unsafe fn disable() {
+            crate::arch::irq::disable();
+        }
+    }
+
+    /// Which core this is.
+    pub mod percpu {
+        pub use crate::arch::percpu::core_number;
+    }
+
+    /// The saved registers of interrupted code.
+    pub mod switch {
+        pub use crate::arch::switch::Frame;
+    }
+
+    /// The double swap.
+    pub mod swap {
+        pub use crate::arch::swap::*;
+    }
+
+    #[cfg(target_os = "none")]
+    pub use machine::*;
+
+    /// What only the machine has.
+    #[cfg(target_os = "none")]
+    mod machine {
+        /// The exception vectors.
+        pub mod exceptions {
+            pub use crate::arch::exceptions::*;
+        }
+
+        /// The interrupt controller.
+        pub mod gic {
+            pub use crate::arch::gic::*;
+        }
+
+        /// Translation tables, and caches.
+        pub mod mmu {
+            pub use crate::arch::mmu::*;
+        }
+
+        /// The firmware.
+        pub mod psci {
+            pub use crate::arch::psci::*;
+        }
+
+        /// Starting cores.
+        pub mod start {
+            pub use crate::arch::start::*;
+        }
+    }
+}
+
+/// The queues that carry pointers between cores.
+pub mod deque {
+    pub use crate::arch::outcomes::{Full, Steal};
+    pub use crate::deque::*;
+}
+
+/// The console.
+#[cfg(not(loom))]
+pub mod console {
+    pub use crate::log::console::{Sink, enter_panic, register};
+}
+
+/// Memory.
+#[cfg(not(loom))]
+pub mod mem {
+    /// The heap's central part, for comparisons.
+    pub mod central {
+        pub use crate::mem::central::Central;
+    }
+
+    /// The heap.
+    pub mod heap {
+        pub use crate::mem::heap::{HEAP, Heap};
+    }
+
+    /// What crashed code leaves behind.
+    pub mod orphans {
+        pub use crate::mem::orphans::{Collection, begin, is_due, note};
+    }
+
+    /// The pool of stacks.
+    pub mod stack {
+        pub use crate::mem::stack::{StackBlock, StackRef, block_address, give, init, take, usage};
+    }
+}
+
+/// The scheduler's start and end, and the end of what crashes.
+#[cfg(not(loom))]
+pub mod sched {
+    pub use crate::sched::crash::{
+        can_end_current, can_end_faulted, end_current, end_panicked, lend_reserve,
+    };
+    #[cfg(feature = "checks")]
+    pub mod damage {
+        pub use crate::sched::damage::*;
+    }
+    pub use crate::sched::start::{enter, prepare};
+    pub use crate::sched::stop::on_deadlock;
+}
+
+/// What the kernel's protocols are made of. A lock of these is held with preemption disabled: whoever keeps one keeps the
+/// core.
+pub mod sync {
+    pub use crate::sync::{
+        Census, Depth, GuestFlag, Holder, IdleFlag, InHand, LockWord, Looked, OwnerHint, Quiescence,
+        ReadyMask, SeqLock, SpinGuard, SpinLock, Standstill, Taken, TurnWord, WordCell, Words, detachment,
+        preemption_is_disabled,
+    };
+}

@@ -1,0 +1,400 @@
+//! Which blocks of the heap only the dead could reach: a conservative mark phase, in two steps.
+//!
+//! 1. From what the dead left behind (see [`super`]) every block that can be reached becomes a *candidate*.
+//! 2. From everything that lives (statics, stacks, registers, and the blocks that are no candidates) every candidate that
+//!    can be reached is live again, and so is what can be reached from it.
+//!
+//! What is a candidate still, nobody has a pointer to. Whoever could make one again would need one to begin with, so it
+//! stays that way, also when the cores run on; and its memory can be given back.
+//!
+//! Nothing is known of types. Whatever looks like an address in a block, its middle included, counts as a pointer to it, so
+//! what is kept may be too much. For what lives, too little must never be seen: so words are read at every byte, because
+//! a packed structure may hold a pointer anywhere, and their two highest bytes are left out of account, because a pointer
+//! may carry a tag there. At other addresses than multiples of eight only what points to the beginning of a block counts, as boxes
+//! and vectors do: small numbers, shifted, look like addresses all too often where memory begins at 0. For the dead, what is not seen stays allocated, and aligned words do. After Boehm and Weiser, "Garbage collection in an uncooperative environment" (1988).
+//!
+//! Not here: what the roots are, and how the cores are stopped.
+
+use core::ops::Range;
+
+use super::marks::{Mark, Marks};
+
+/// Where a block of the heap lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::mem) struct Extent {
+    pub(in crate::mem) start: usize,
+    pub(in crate::mem) bytes: usize,
+}
+
+/// The memory that is looked at. It does not change meanwhile.
+pub(in crate::mem) trait World {
+    /// The block that holds the address, free or in use.
+    fn block_at(&self, address: usize) -> Option<Extent>;
+    /// The block that begins exactly there, free or in use.
+    fn block_from(&self, address: usize) -> Option<Extent>;
+    /// Shows every free block that [`Self::block_at`] would find, and those in use in which nothing counts.
+    fn each_free(&self, visit: &mut dyn FnMut(Extent));
+    /// Shows every block in use, and perhaps free ones.
+    fn each_block(&self, visit: &mut dyn FnMut(Extent));
+    /// Shows every stretch of memory outside of the heap where pointers into it may be, at multiples of eight bytes.
+    fn each_root(&self, visit: &mut dyn FnMut(Range<usize>));
+}
+
+/// A pointer may carry a tag above these bits.
+const ADDRESS_BITS: u64 = (1 << 48) - 1;
+const WORD_BYTES: usize = 8;
+/// Blocks that wait to be looked into. If there are more, all are looked through once more.
+const MOST_WAITING: usize = 1024;
+
+/// Blocks that are to be looked into. Where they begin is kept inverted: this lies where roots are looked for.
+struct Waiting {
+    blocks: [Extent; MOST_WAITING],
+    count: usize,
+    overflowed: bool,
+}
+
+impl Waiting {
+    fn push(&mut self, block: Extent) {
+        match self.blocks.get_mut(self.count) {
+            Some(place) => {
+                *place = Extent { start: !block.start, ..block };
+                self.count += 1;
+            }
+            None => self.overflowed = true,
+        }
+    }
+
+    fn pop(&mut self) -> Option<Extent> {
+        self.count = self.count.checked_sub(1)?;
+        self.blocks.get(self.count).map(|block| Extent { start: !block.start, ..*block })
+    }
+}
+
+/// The state of a collection; large, so it is made once, in place.
+pub(in crate::mem) struct Collector {
+    waiting: Waiting,
+}
+
+impl Collector {
+    pub(in crate::mem) const fn new() -> Self {
+        const NONE: Extent = Extent { start: 0, bytes: 0 };
+        Self { waiting: Waiting { blocks: [NONE; MOST_WAITING], count: 0, overflowed: false } }
+    }
+
+    /// Marks what only the dead could reach as candidates, and nothing else. `orphans` is what they left: anything, of which
+    /// what points into blocks counts.
+    ///
+    /// # Safety
+    /// What the world shows as roots and blocks is readable, in whole words, and nobody writes to it meanwhile.
+    pub(in crate::mem) unsafe fn mark(
+        &mut self,
+        world: &impl World,
+        marks: &Marks<'_>,
+        orphans: impl Iterator<Item = usize>,
+    ) {
+        marks.clear();
+        world.each_free(&mut |block| marks.set(block.start, Mark::Free));
+        let mut search =
+            Search { world, marks, waiting: &mut self.waiting, from: Mark::Live, to: Mark::Candidate };
+        for address in orphans {
+            search.reached(address);
+        }
+        // SAFETY: by contract, here and below.
+        unsafe { search.finish() };
+
+        search.from = Mark::Candidate;
+        search.to = Mark::Live;
+        // SAFETY: as above.
+        world.each_root(&mut |range| unsafe { search.look_through(range) });
+        world.each_block(&mut |block| {
+            if marks.get(block.start) == Mark::Live {
+                // SAFETY: as above.
+                unsafe { search.look_into(block) };
+            }
+        });
+        // SAFETY: as above.
+        unsafe { search.finish() };
+    }
+}
+
+/// Whether `address` is in a live block, and in none for which this was true before: it uses up the marks of the living. After
+/// [`Collector::mark`].
+pub(in crate::mem) fn is_first_of_live(world: &impl World, marks: &Marks<'_>, address: usize) -> bool {
+    world.block_at(address).is_some_and(|block| {
+        let is_live = marks.get(block.start) == Mark::Live;
+        if is_live {
+            marks.set(block.start, Mark::Free);
+        }
+        is_live
+    })
+}
+
+/// One of the two steps: blocks marked `from` that are reached are marked `to`, and looked into.
+struct Search<'a, W> {
+    world: &'a W,
+    marks: &'a Marks<'a>,
+    waiting: &'a mut Waiting,
+    from: Mark,
+    to: Mark,
+}
+
+impl<W: World> Search<'_, W> {
+    /// Something points to `address`, or seems to.
+    #[inline(always)]
+    fn reached(&mut self, address: usize) {
+        if address.wrapping_sub(self.marks.base()) >= self.marks.bytes() {
+            return;
+        }
+        self.reached_in_heap(address);
+    }
+
+    #[inline(never)]
+    fn reached_in_heap(&mut self, address: usize) {
+        if let Some(block) = self.world.block_at(address) {
+            self.reached_block(block);
+        }
+    }
+
+    fn reached_block(&mut self, block: Extent) {
+        if self.marks.get(block.start) == self.from {
+            self.marks.set(block.start, self.to);
+            self.waiting.push(block);
+        }
+    }
+
+    /// Looks into all that was reached, until there is no more.
+    ///
+    /// # Safety
+    /// As for [`Collector::mark`].
+    unsafe fn finish(&mut self) {
+        loop {
+            while let Some(block) = self.waiting.pop() {
+                // SAFETY: by contract.
+                unsafe { self.look_into(block) };
+            }
+            if !core::mem::take(&mut self.waiting.overflowed) {
+                return;
+            }
+            // Some were marked and not looked into. Which is not known, so all are; each round marks more of them.
+            self.world.each_block(&mut |block| {
+                if self.marks.get(block.start) == self.to {
+                    // SAFETY: by contract.
+                    unsafe { self.look_into(block) };
+                    while let Some(block) = self.waiting.pop() {
+                        // SAFETY: by contract.
+                        unsafe { self.look_into(block) };
+                    }
+                }
+            });
+        }
+    }
+
+    /// # Safety
+    /// As for [`Collector::mark`].
+    unsafe fn look_into(&mut self, block: Extent) {
+        // A block's last bytes that fill no word hold no pointer.
+        let range = block.start..block.start + block.bytes / WORD_BYTES * WORD_BYTES;
+        // SAFETY: by contract.
+        unsafe { self.look_through(range) }
+    }
+
+    /// # Safety
+    /// As for [`Collector::mark`]; the range is one of the world's.
+    unsafe fn look_through(&mut self, range: Range<usize>) {
+        let at_every_byte = self.to == Mark::Live;
+        let mut before = 0;
+        for address in range.step_by(WORD_BYTES) {
+            // SAFETY: by contract it can be read. Volatile: to the compiler it may be anything, and of any type.
+            let word = unsafe { core::ptr::with_exposed_provenance::<u64>(address).read_volatile() };
+            if word | before != 0 {
+                self.reached((word & ADDRESS_BITS) as usize);
+                if at_every_byte {
+                    self.look_between(before, word);
+                }
+            }
+            before = word;
+        }
+        // What begins in the last word and is shorter than one: the six bytes of an address may end with it.
+        if at_every_byte && before != 0 {
+            self.look_between(before, 0);
+        }
+    }
+
+    /// The seven words that begin in one word and end in the next.
+    #[inline]
+    fn look_between(&mut self, before: u64, word: u64) {
+        for bits in (8..64).step_by(8) {
+            let address = ((before >> bits | word << (64 - bits)) & ADDRESS_BITS) as usize;
+            if address.wrapping_sub(self.marks.base()) < self.marks.bytes()
+                && let Some(block) = self.world.block_from(address)
+            {
+                self.reached_block(block);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::marks::{Mark, Marks};
+    use super::{Collector, Extent, World};
+    use crate::arch::atomic::AtomicU64;
+    use crate::checks::Random;
+    use alloc::boxed::Box;
+    use alloc::collections::{BTreeMap, BTreeSet};
+    use alloc::vec::Vec;
+    use core::ops::Range;
+
+    /// Some memory with blocks in it, and some that are roots.
+    struct Model {
+        heap: Box<[u128]>,
+        roots: Box<[u64]>,
+        /// By where they begin: bytes, and whether it is free.
+        blocks: BTreeMap<usize, (usize, bool)>,
+        /// By block, or 0 for the roots: what it has pointers to.
+        pointers: BTreeMap<usize, BTreeSet<usize>>,
+        /// Addresses of bytes that are part of a pointer.
+        taken: BTreeSet<usize>,
+        /// Of the pointers the ones at aligned addresses.
+        aligned: BTreeMap<usize, BTreeSet<usize>>,
+    }
+
+    fn start_of(heap: &[u128]) -> usize {
+        heap.as_ptr().expose_provenance()
+    }
+
+    impl Model {
+        fn new(random: &mut Random, count: usize) -> Self {
+            let sizes: Vec<_> = (0..count).map(|_| 16 * (1 + random.below(12))).collect();
+            let mut heap = alloc::vec![0u128; sizes.iter().sum::<usize>() / 16].into_boxed_slice();
+            let roots = alloc::vec![0u64; 64].into_boxed_slice();
+            heap.as_mut_ptr().expose_provenance();
+            let mut blocks = BTreeMap::new();
+            let mut start = start_of(&heap);
+            for size in sizes {
+                blocks.insert(start, (size, random.below(4) == 0));
+                start += size;
+            }
+            Self {
+                heap,
+                roots,
+                blocks,
+                pointers: BTreeMap::new(),
+                aligned: BTreeMap::new(),
+                taken: BTreeSet::new(),
+            }
+        }
+
+        /// Writes a pointer into a block or, if that is 0, into the roots.
+        fn point(&mut self, random: &mut Random, from: usize, to: usize) {
+            let (place, room) = match from {
+                0 => (self.roots.as_mut_ptr().cast::<u8>(), self.roots.len() * 8),
+                from => {
+                    let offset = from - start_of(&self.heap);
+                    // SAFETY: within the slice.
+                    let place = unsafe { self.heap.as_mut_ptr().cast::<u8>().add(offset) };
+                    (place, self.blocks[&from].0)
+                }
+            };
+            let at = if random.below(2) == 0 { random.below(room - 7) } else { 8 * random.below(room / 8) };
+            // Anywhere in the block that it points to, but for those at odd addresses; with a tag or without.
+            let inside = if at % 8 == 0 { random.below(self.blocks[&to].0) } else { 0 };
+            let address = to + inside;
+            let tag = (random.below(2) * random.below(1 << 16)) as u64;
+            let bytes = place.addr() + at..place.addr() + at + 8;
+            // Bytes that are zero may be part of one, too.
+            if bytes.clone().any(|byte| self.taken.contains(&byte)) {
+                return;
+            }
+            self.taken.extend(bytes);
+            // SAFETY: the place has room for it there.
+            unsafe { place.add(at).cast::<u64>().write_unaligned(address as u64 | tag << 48) };
+            self.pointers.entry(from).or_default().insert(to);
+            if at % 8 == 0 {
+                self.aligned.entry(from).or_default().insert(to);
+            }
+        }
+
+        fn reachable(
+            &self,
+            pointers: &BTreeMap<usize, BTreeSet<usize>>,
+            from: impl IntoIterator<Item = usize>,
+        ) -> BTreeSet<usize> {
+            let mut found = BTreeSet::new();
+            let mut waiting: Vec<usize> = from.into_iter().collect();
+            while let Some(block) = waiting.pop() {
+                for to in pointers.get(&block).into_iter().flatten() {
+                    if !self.blocks[to].1 && found.insert(*to) {
+                        waiting.push(*to);
+                    }
+                }
+            }
+            found
+        }
+    }
+
+    impl World for Model {
+        fn block_at(&self, address: usize) -> Option<Extent> {
+            let (start, (bytes, _)) = self.blocks.range(..=address).next_back()?;
+            (address < start + bytes).then_some(Extent { start: *start, bytes: *bytes })
+        }
+
+        fn block_from(&self, address: usize) -> Option<Extent> {
+            self.block_at(address).filter(|block| block.start == address)
+        }
+
+        fn each_free(&self, visit: &mut dyn FnMut(Extent)) {
+            let free = self.blocks.iter().filter(|(_, (_, is_free))| *is_free);
+            free.for_each(|(start, (bytes, _))| visit(Extent { start: *start, bytes: *bytes }));
+        }
+
+        fn each_block(&self, visit: &mut dyn FnMut(Extent)) {
+            self.blocks.iter().for_each(|(start, (bytes, _))| visit(Extent { start: *start, bytes: *bytes }));
+        }
+
+        fn each_root(&self, visit: &mut dyn FnMut(Range<usize>)) {
+            let start = self.roots.as_ptr().expose_provenance();
+            visit(start..start + self.roots.len() * 8);
+        }
+    }
+
+    /// In any memory, what becomes free is exactly what the dead could reach and nobody who lives can.
+    #[test]
+    fn it_finds_what_only_the_dead_could_reach() {
+        let mut found = 0;
+        let mut collector = Box::new(Collector::new());
+        for seed in 0..60 {
+            let mut random = Random::new(seed, 1);
+            // Now and then more than wait at a time.
+            let count = if seed % 20 == 0 { 6000 } else { 20 + random.below(200) };
+            let mut model = Model::new(&mut random, count);
+            let all: Vec<usize> = model.blocks.keys().copied().collect();
+            for _ in 0..count * 3 / 2 {
+                let from = if random.below(12) == 0 { 0 } else { all[random.below(count)] };
+                let to = all[random.below(count)];
+                model.point(&mut random, from, to);
+            }
+            let orphans: Vec<usize> = (0..1 + count / 4).map(|_| all[random.below(count)] + 3).collect();
+            let dead: BTreeSet<usize> = orphans.iter().map(|address| address - 3).collect();
+            let dead: BTreeSet<usize> = dead.into_iter().filter(|block| !model.blocks[block].1).collect();
+            let mut candidates = model.reachable(&model.aligned, dead.iter().copied());
+            candidates.extend(&dead);
+            let others =
+                all.iter().copied().filter(|block| !model.blocks[block].1 && !candidates.contains(block));
+            let living = model.reachable(&model.pointers, others.chain([0]));
+            let expected: Vec<usize> = candidates.difference(&living).copied().collect();
+
+            let base = start_of(&model.heap);
+            let words = Marks::words_for(model.heap.len() * 16);
+            let words: Vec<_> = (0..words).map(|_| AtomicU64::new(7)).collect();
+            let marks = Marks::new(&words, base);
+            // SAFETY: the model's memory is readable, and nobody else's.
+            unsafe { collector.mark(&model, &marks, orphans.into_iter()) };
+            let marked: Vec<usize> =
+                all.iter().copied().filter(|start| marks.get(*start) == Mark::Candidate).collect();
+            assert_eq!(marked, expected, "seed {seed}");
+            found += marked.len();
+        }
+        assert!(found > 1000, "only {found} blocks were found in all");
+    }
+}

@@ -1,0 +1,219 @@
+//! Orphans: blocks of the heap that crashed code owned, and that nobody else can reach.
+//!
+//! A crash drops nothing, because it may have come in the middle of a change. What the crashed code owned on the heap would
+//! stay allocated for ever. So the crash path notes every word that may be a pointer into the heap, in what it gives back:
+//! the used part of the stack, the future or the actor's state, the message in hand ([`note`]). Later all of it is looked at together
+//! ([`begin`]): a block that a noted word leads to, and that nothing alive leads to, is freed without being dropped.
+//!
+//! So a block belongs to who can reach it. What was moved to another actor in a message is that one's, and what is shared
+//! is everybody's, without a word of bookkeeping where memory is allocated or messages are sent.
+//!
+//! When and from which roots is said in `sched::collect`.
+
+mod collect;
+mod marks;
+mod world;
+
+use core::cell::UnsafeCell;
+use core::ops::Range;
+
+use super::heap::HEAP;
+use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::SpinLock;
+use collect::Collector;
+pub(super) use world::Memory;
+use world::Walk;
+
+/// How many words are kept until they are looked at.
+const MOST_NOTED: usize = 4096;
+/// A crash notes the same word once, as far as this remembers.
+const REMEMBERED: usize = 64;
+
+/// What crashes have left: words that lie in the heap. They are kept inverted, because this list must not seem to be somebody
+/// who knows them.
+struct Noted {
+    words: [usize; MOST_NOTED],
+    count: usize,
+    remembered: [usize; REMEMBERED],
+}
+
+static NOTED: SpinLock<Noted> =
+    SpinLock::new(Noted { words: [0; MOST_NOTED], count: 0, remembered: [0; REMEMBERED] });
+
+/// Words that found no room.
+static LOST: AtomicU64 = AtomicU64::new(0);
+/// With fewer free bytes than this it is time to collect.
+static COLLECT_BELOW_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+impl Noted {
+    fn note(&mut self, word: usize) {
+        let remembered = &mut self.remembered[(word >> 4) % REMEMBERED];
+        if *remembered == !word {
+            return;
+        }
+        *remembered = !word;
+        match self.words.get_mut(self.count) {
+            Some(place) => {
+                *place = !word;
+                self.count += 1;
+            }
+            // Relaxed: a statistic.
+            None => _ = LOST.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+}
+
+impl Noted {
+    /// Keeps the last eighth at most, and of that what `is_kept`: it may become free later, because somebody alive knows it for now.
+    fn keep_last(&mut self, mut is_kept: impl FnMut(usize) -> bool) {
+        let begin = self.count.saturating_sub(MOST_NOTED / 8);
+        let mut kept = 0;
+        for index in begin..self.count {
+            let word = self.words[index];
+            if is_kept(!word) {
+                self.words[kept] = word;
+                kept += 1;
+            }
+        }
+        self.count = kept;
+        self.remembered.fill(0);
+    }
+}
+
+/// Notes what a crash leaves in some memory, before that is given back.
+///
+/// # Safety
+/// The memory is readable, in whole words where it is aligned, and nobody writes to it.
+pub unsafe fn note(memory: *const u8, bytes: usize) {
+    let skipped = memory.align_offset(size_of::<usize>());
+    let words = bytes.saturating_sub(skipped) / size_of::<usize>();
+    let first = memory.wrapping_add(skipped).cast::<usize>();
+    let mut noted = NOTED.lock();
+    for index in 0..words {
+        // SAFETY: by contract. Volatile: it may be of any type.
+        let word = unsafe { first.add(index).read_volatile() };
+        if HEAP.marked.holds(word) {
+            noted.note(word);
+        }
+    }
+}
+
+/// Notes what a crash leaves in some memory, and overwrites it: it would seem to be in use where it lies, in a pool or on a
+/// list of what can be used again.
+///
+/// # Safety
+/// The memory is readable and writable, and nobody uses what is in it any more.
+pub unsafe fn note_and_clear(memory: *mut u8, bytes: usize) {
+    // SAFETY: by contract.
+    unsafe {
+        note(memory, bytes);
+        memory.write_bytes(0, bytes);
+    }
+}
+
+/// Whether enough has come together to collect, or memory is short and something may be had.
+pub fn is_due() -> bool {
+    let count = NOTED.lock().count;
+    // Relaxed: a hint.
+    let is_short = || {
+        let (used, free) = HEAP.usage();
+        free < COLLECT_BELOW_BYTES.load(Ordering::Relaxed).min((used + free) / 4)
+    };
+    count > MOST_NOTED / 4 * 3 || (count > 0 && is_short())
+}
+
+/// What collections have done so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Collections {
+    /// How many came to an end.
+    pub finished: u64,
+    /// How many were given up, because a core did not stand still in time.
+    pub given_up: u64,
+    /// Blocks freed, and their bytes.
+    pub blocks: u64,
+    /// See `blocks`.
+    pub bytes: u64,
+    /// The longest time that all cores stood still, in clock ticks.
+    pub longest_ticks: u64,
+    /// What crashes left and nobody looked at, in words, because too much came between two collections.
+    pub lost: u64,
+}
+
+static COLLECTIONS: SpinLock<Collections> =
+    SpinLock::new(Collections { finished: 0, given_up: 0, blocks: 0, bytes: 0, longest_ticks: 0, lost: 0 });
+
+/// What collections have done so far.
+pub fn collections() -> Collections {
+    // Relaxed: a statistic.
+    Collections { lost: LOST.load(Ordering::Relaxed), ..*COLLECTIONS.lock() }
+}
+
+/// The collector's own memory, for who holds the [`Collection`].
+struct Place(UnsafeCell<Collector>);
+
+// SAFETY: used by who has set `IS_BUSY` only.
+unsafe impl Sync for Place {}
+
+static PLACE: Place = Place(UnsafeCell::new(Collector::new()));
+static IS_BUSY: crate::arch::atomic::AtomicBool = crate::arch::atomic::AtomicBool::new(false);
+
+/// A collection in progress; one at a time.
+pub struct Collection(());
+
+/// Begins a collection, unless one is in progress.
+pub fn begin() -> Option<Collection> {
+    // Acquire: pairs with the release at the end of the one before.
+    (!IS_BUSY.swap(true, Ordering::Acquire)).then_some(Collection(()))
+}
+
+impl Collection {
+    /// Frees what nobody can reach any more. `each_root` shows all memory outside of the heap where pointers into it may be,
+    /// `each_unused` an address in each block of the heap that nobody reads before it is written to.
+    ///
+    /// # Safety
+    /// Nobody else is in the heap or changes any memory meanwhile, and pointers into the heap are nowhere else.
+    pub unsafe fn run(
+        &mut self,
+        each_root: impl Fn(&mut dyn FnMut(Range<usize>)),
+        each_unused: impl Fn(&mut dyn FnMut(usize)),
+    ) {
+        let Some(marks) = HEAP.marked.marks() else { return };
+        // SAFETY: this is the collection in progress.
+        let collector = unsafe { &mut *PLACE.0.get() };
+        let mut noted = NOTED.lock();
+        // SAFETY: by contract, here and below; blocks of the heap are readable.
+        let walk = unsafe { Walk::new(&HEAP, &each_root, &each_unused) };
+        let words = noted.words.iter().take(noted.count).map(|word| !word);
+        // SAFETY: as above.
+        unsafe { collector.mark(&walk, &marks, words) };
+        noted.keep_last(|word| collect::is_first_of_live(&walk, &marks, word));
+        drop(noted);
+        // SAFETY: as above; what is a candidate still, nobody can reach.
+        let (blocks, bytes) = unsafe { world::free_candidates(&HEAP, &marks) };
+        let mut collections = COLLECTIONS.lock();
+        collections.finished += 1;
+        collections.blocks += blocks;
+        collections.bytes += bytes;
+    }
+
+    /// Ends, after all cores stood still for so many clock ticks.
+    pub fn end(self, ticks: u64) {
+        let (_, free) = HEAP.usage();
+        // A collection that finds little is not repeated for every crash. Relaxed: a hint.
+        COLLECT_BELOW_BYTES.store(free / 2, Ordering::Relaxed);
+        let mut collections = COLLECTIONS.lock();
+        collections.longest_ticks = collections.longest_ticks.max(ticks);
+    }
+
+    /// Ends without having looked; what was noted stays.
+    pub fn give_up(self) {
+        COLLECTIONS.lock().given_up += 1;
+    }
+}
+
+impl Drop for Collection {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `begin`.
+        IS_BUSY.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,74 @@
+//! Collecting what crashed code owned: when, and from which roots. How blocks are found is in `mem::orphans`.
+//!
+//! A crash leaves behind what may be pointers to blocks that nobody else knows. When enough of it has come together, or
+//! memory is short, the core that it happened on collects: all others stand still while the blocks are marked that nobody
+//! can reach; they go on before those are freed. So a system in which nothing crashes never stands still.
+
+use core::ops::Range;
+
+use super::cores::Core;
+use super::{calls, halt};
+use crate::arch::stack_layout::FRAME_IN_BLOCK;
+use crate::arch::switch::Frame;
+use crate::arch::{clock, image};
+use crate::mem::{orphans, stack};
+
+/// Something has crashed. What it left is noted.
+pub(super) fn after_crash() {
+    if orphans::is_due() {
+        calls::CALLS.raise(calls::COLLECT);
+    }
+}
+
+/// Does what the core is called for.
+///
+/// # Safety
+/// The caller is `core`'s loop, between two turns.
+pub(super) unsafe fn answer(core: &Core, called_for: u32) {
+    if called_for & calls::HALT != 0 {
+        // SAFETY: by contract.
+        unsafe { halt::stand_still_in_loop(core) };
+    } else if calls::CALLS.lower(calls::COLLECT) {
+        // SAFETY: by contract.
+        unsafe { collect(core) };
+    }
+}
+
+/// # Safety
+/// As for [`answer`].
+unsafe fn collect(core: &Core) {
+    let Some(mut collection) = orphans::begin() else { return };
+    let mark = |standing: &halt::Standing| {
+        let began = clock::now();
+        // SAFETY: nothing changes, for all other cores stand still and interrupts are masked here. These are all roots:
+        // what a core has in hand is on the stack of a turn, for the loops have nothing, or in the frame of that turn.
+        unsafe {
+            collection.run(
+                |visit| each_root(standing, visit),
+                |visit| standing.exception_stacks().for_each(|stacks| visit(stacks.start)),
+            );
+        };
+        clock::now() - began
+    };
+    // SAFETY: by contract.
+    match unsafe { halt::with_all_standing(core, mark) } {
+        Some(ticks) => collection.end(ticks),
+        None => collection.give_up(),
+    }
+}
+
+/// Shows all memory outside of the heap where pointers into it may be.
+fn each_root(standing: &halt::Standing, visit: &mut dyn FnMut(Range<usize>)) {
+    image::statics().into_iter().for_each(&mut *visit);
+    for block in stack::all().filter(|block| !block.process().is_null()) {
+        // A turn that stands, or that is suspended.
+        let frame = standing.frame_on(block).unwrap_or(block.saved());
+        let top = core::ptr::from_ref(block).addr();
+        // SAFETY: complete, and nobody writes to it.
+        let sp = unsafe { (*frame).sp } as usize;
+        visit(frame.addr()..frame.addr() + size_of::<Frame>());
+        visit(sp.next_multiple_of(8).min(top)..top);
+        // The block up to the frame in it: whose turn it is.
+        visit(top..top + FRAME_IN_BLOCK);
+    }
+}

@@ -1,0 +1,85 @@
+//! Whether a thing is in a guest list: the list of somebody who is not its owner, but will see to it.
+//!
+//! The owner of a thing is idle. Who makes work for the thing need not wake the owner: it may put the thing into the
+//! guest list of whoever is awake on its own core. Several may want that at once, and a list has one link for each
+//! thing; the flag makes one of them the one who does. The others leave it to the host that has the thing already,
+//! and that is right for this reason:
+//!
+//! ```text
+//!   who has made work                host
+//!   ─────────────────                ────
+//!   count the work                   take the thing out of its list
+//!   full barrier                     clear the flag
+//!   claim the flag: was it set?      full barrier
+//!   then leave it to that host       look for work
+//! ```
+//!
+//! With a full barrier on both sides either the claim finds the flag clear, or the host's look finds the work.
+
+use crate::arch::atomic::{AtomicBool, Ordering};
+use crate::arch::barrier;
+use crate::mutant;
+
+/// The flag.
+#[derive(Debug)]
+pub struct GuestFlag(AtomicBool);
+
+impl GuestFlag {
+    /// In no list.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// In no list.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// For who has made work and passed a full barrier since: whether the caller must put the thing into its list. If
+    /// not, it is in somebody's, who will look.
+    #[inline(always)]
+    pub fn claim(&self) -> bool {
+        if mutant::is("guest-claim-by-load") {
+            let was = self.0.load(Ordering::Relaxed);
+            self.0.store(true, Ordering::Relaxed);
+            return !was;
+        }
+        // Relaxed first: while it stays set nothing need be written. AcqRel: the acquire pairs with the release in
+        // `clear`, so that the thing's link, which the last host has read, is the caller's from now on.
+        let order = mutant::choose("guest-claim-relaxed", Ordering::AcqRel, Ordering::Relaxed);
+        !self.0.load(Ordering::Relaxed) && !self.0.swap(true, order)
+    }
+
+    /// The host has taken the thing out of its list, and will look for work after this.
+    #[inline(always)]
+    pub fn clear(&self) {
+        // Release: pairs with the acquire in `claim`.
+        let order = mutant::choose("guest-clear-relaxed", Ordering::Release, Ordering::Relaxed);
+        self.0.store(false, order);
+        // Pairs with the barrier that who makes work passes before `claim`.
+        if !mutant::is("guest-clear-no-fence") {
+            barrier::full();
+        }
+    }
+
+    /// The thing is in no list, for nobody uses it.
+    pub fn reset(&self) {
+        // Relaxed: published by what leads to the thing.
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether it is in a list. To rely on it, pass a full barrier before.
+    #[inline(always)]
+    pub fn is_set(&self) -> bool {
+        // Relaxed: a hint, or ordered by the caller's barrier.
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for GuestFlag {
+    fn default() -> Self {
+        Self::new()
+    }
+}

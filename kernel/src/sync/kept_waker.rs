@@ -1,0 +1,35 @@
+//! Wakers that the kernel keeps: those of the scheduler's processes as they are, in the place of others something that may be
+//! called and dropped anywhere (see `sched::foreign`). The scheduler, which is above, says how.
+
+use core::task::Waker;
+
+use spin::Once;
+
+/// What the scheduler does about wakers.
+pub struct Keeper {
+    /// What may be kept for a waker, and called and dropped anywhere; `None` without memory.
+    pub keep: fn(&Waker) -> Option<Waker>,
+    /// Whether what is kept is for that waker.
+    pub is_for: fn(&Waker, &Waker) -> bool,
+}
+
+static KEEPER: Once<Keeper> = Once::new();
+
+/// Registers what the scheduler does; later calls change nothing.
+pub fn register_keeper(keeper: Keeper) {
+    KEEPER.call_once(|| keeper);
+}
+
+/// What may be kept to wake `waker`; `None` without memory. Under no lock, and with preemption enabled, for it may clone the
+/// application's own.
+pub fn keep_waker(waker: &Waker) -> Option<Waker> {
+    match KEEPER.get() {
+        Some(keeper) => (keeper.keep)(waker),
+        None => Some(waker.clone()),
+    }
+}
+
+/// Whether `kept` stands for `waker`.
+pub fn is_kept_for(kept: &Waker, waker: &Waker) -> bool {
+    kept.will_wake(waker) || KEEPER.get().is_some_and(|keeper| (keeper.is_for)(kept, waker))
+}

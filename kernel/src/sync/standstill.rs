@@ -1,0 +1,103 @@
+//! What all cores are called for, in one word, and how all but one come to stand still.
+//!
+//! One leads: it raises the call and waits until each of the others has set its bit. A core sets its bit where it holds
+//! nothing, and goes on only after the call was taken back. So what the leader does in between, it does alone.
+//!
+//! A core that goes on takes its bit back, passes a full barrier, and looks at the call again. The next leader raises the call,
+//! passes a full barrier, and looks at the bits. So if it sees a bit of the last time, that core sees its call, and stands.
+//! A leader may give up waiting; who stands then goes on.
+
+use crate::arch::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::arch::barrier;
+use crate::mutant;
+
+/// The calls, and who stands still.
+pub struct Standstill {
+    calls: AtomicU32,
+    led: AtomicBool,
+    standing: AtomicU64,
+}
+
+impl Standstill {
+    /// Nothing is called for.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self { calls: AtomicU32::new(0), led: AtomicBool::new(false), standing: AtomicU64::new(0) }
+    }
+
+    /// Nothing is called for.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self { calls: AtomicU32::new(0), led: AtomicBool::new(false), standing: AtomicU64::new(0) }
+    }
+
+    /// What is called for.
+    #[inline(always)]
+    pub fn calls(&self) -> u32 {
+        // Acquire: pairs with the release in `raise` and `lower`.
+        self.calls.load(Ordering::Acquire)
+    }
+
+    /// Calls. Who must be sure that a sleeping core sees it passes a full barrier and wakes that core.
+    pub fn raise(&self, call: u32) {
+        // Release: what was written before is visible to who answers.
+        self.calls.fetch_or(call, Ordering::Release);
+    }
+
+    /// Takes the call back. Whether it was raised.
+    pub fn lower(&self, call: u32) -> bool {
+        // Release: what the leader did is visible to who goes on. Acquire: what was written before the call is seen.
+        let ordering = mutant::choose("standstill-lower-relaxed", Ordering::AcqRel, Ordering::Relaxed);
+        self.calls.fetch_and(!call, ordering) & call != 0
+    }
+
+    /// Stands still as the core of this mask until the call is taken back. The caller holds nothing.
+    pub fn stand(&self, mask: u64, call: u32, mut pause: impl FnMut()) {
+        while self.calls() & call != 0 {
+            // Release: pairs with the acquire in `standing`: the leader sees what this core has written.
+            let ordering = mutant::choose("standstill-stand-relaxed", Ordering::Release, Ordering::Relaxed);
+            self.standing.fetch_or(mask, ordering);
+            while self.calls() & call != 0 {
+                pause();
+            }
+            // Release: pairs with the acquire in `standing`.
+            self.standing.fetch_and(!mask, Ordering::Release);
+            if mutant::is("standstill-go-unasked") {
+                return;
+            }
+            // Between taking the bit back and looking again: the call may be the next leader's by now.
+            barrier::full();
+        }
+    }
+
+    /// Begins to lead, if nobody does: raises the call.
+    pub fn lead(&self, call: u32) -> bool {
+        // Acquire: one leader after the other, see `end`.
+        if self.led.swap(true, Ordering::Acquire) {
+            return false;
+        }
+        self.raise(call);
+        // Before the leader looks who stands; pairs with the barrier in `stand`.
+        barrier::full();
+        true
+    }
+
+    /// Which cores stand.
+    pub fn standing(&self) -> u64 {
+        // Acquire: pairs with the release in `stand`.
+        self.standing.load(Ordering::Acquire)
+    }
+
+    /// Ends what [`lead`](Self::lead) began.
+    pub fn end(&self, call: u32) {
+        self.lower(call);
+        // Release: pairs with the acquire in `lead`.
+        self.led.store(false, Ordering::Release);
+    }
+}
+
+impl Default for Standstill {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,64 @@
+//! Containment: whatever a process or an actor does to itself, the kernel and everybody else go on.
+//!
+//! What is done wrong here is done in safe code alone: it is what an application can do by mistake. `memory` uses the
+//! allocator as a collection does, and one test of `stacks` sets its stack pointer by hand, to have every value of it.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod crashes;
+mod ends;
+mod futures;
+mod memory;
+mod misdeeds;
+mod mutex;
+mod orphans;
+mod points;
+mod remains;
+mod soundness;
+mod stacks;
+mod timers;
+mod wakers;
+mod ways;
+
+use alloc::vec::Vec;
+use core::hint::black_box;
+
+use magpie::sched;
+use magpie_tests::{Failure, Outcome};
+
+magpie_tests::suite!();
+
+/// What is written over memory that was given back: as a pointer or an index it is far from anything.
+const OVERWRITTEN: u64 = 0x5a5a_5a5a_5a5a_5a5a;
+
+/// Uses stacks and heap again that were given back, and leaves other things in them.
+async fn use_memory_again() -> Outcome {
+    let mut processes = Vec::new();
+    for _ in 0..8 {
+        let process = sched::spawn(async {
+            let state = black_box([OVERWRITTEN; 64]);
+            sched::yield_now().await;
+            fill_stack(black_box(8));
+            state[black_box(7)]
+        });
+        processes.push(process.map_err(not_started)?);
+    }
+    for process in processes {
+        process.await?;
+    }
+    let blocks: Vec<Vec<u64>> = (1..128).map(|words| alloc::vec![OVERWRITTEN; words]).collect();
+    drop(black_box(blocks));
+    Ok(())
+}
+
+fn fill_stack(depth: u64) -> u64 {
+    let frame = black_box([OVERWRITTEN; 128]);
+    let below = if depth == 0 { 0 } else { fill_stack(depth - 1) };
+    below ^ frame[black_box(depth as usize)]
+}
+
+fn not_started(error: sched::SpawnError) -> Failure {
+    Failure(alloc::format!("a process was not started: {error}"))
+}

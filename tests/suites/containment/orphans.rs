@@ -1,0 +1,252 @@
+//! What crashed code owned on the heap comes back, and nothing that anybody else can reach does.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::hint::black_box;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+
+use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive, Request};
+use magpie::internals::mem::heap::HEAP;
+use magpie::sched::{self, Priority, Spawn};
+use magpie::{stats, time};
+use magpie_tests::{Outcome, amount, ensure, ensure_eq, kernel_test};
+
+use crate::not_started;
+
+/// Some things on the heap that point to each other, with a value that must not change.
+#[expect(clippy::vec_box, reason = "each is to be a block of its own")]
+struct Things {
+    boxes: Vec<Box<[u64; 8]>>,
+    map: BTreeMap<u64, Vec<u64>>,
+    packed: Option<Box<Packed>>,
+    shared: Arc<[u64; 20]>,
+}
+
+/// Its pointer lies at an odd address.
+#[repr(C, packed)]
+struct Packed {
+    byte: u8,
+    far: Box<[u64; 30]>,
+}
+
+impl Things {
+    fn new(value: u64, shared: &Arc<[u64; 20]>) -> Self {
+        Self {
+            boxes: (0..20).map(|index| Box::new([value + index; 8])).collect(),
+            map: (0..20).map(|index| (index, alloc::vec![value + index; index as usize])).collect(),
+            packed: Some(Box::new(Packed { byte: 7, far: Box::new([value; 30]) })),
+            shared: shared.clone(),
+        }
+    }
+
+    fn are_whole(&mut self, value: u64) -> bool {
+        // By value and back again: no reference may be made to a packed field.
+        let Some(packed) = self.packed.take() else { return false };
+        let Packed { byte, far } = *packed;
+        let packed_is_whole = byte == 7 && *far == [value; 30];
+        self.packed = Some(Box::new(Packed { byte, far }));
+        packed_is_whole
+            && self.boxes.iter().zip(value..).all(|(boxed, value)| **boxed == [value; 8])
+            && self.map.iter().all(|(index, list)| *list == alloc::vec![value + index; *index as usize])
+            && self.shared.iter().all(|word| *word == 42)
+    }
+}
+
+/// Owns much, and crashes while it does.
+fn crash_with_much(shared: &Arc<[u64; 20]>) {
+    let mut things: [Things; 4] = core::array::from_fn(|index| Things::new(index as u64, shared));
+    let pointers: [Box<u64>; 64] = core::array::from_fn(|index| Box::new(index as u64));
+    if black_box(&mut things).iter_mut().zip(0..).all(|(things, value)| things.are_whole(value))
+        && *pointers[9] == 9
+    {
+        panic!("on purpose");
+    }
+    black_box(&pointers);
+}
+
+async fn crash_often(count: usize, shared: &Arc<[u64; 20]>) -> Outcome {
+    for _ in 0..count {
+        let shared = shared.clone();
+        let process =
+            sched::spawn(async move { crash_with_much(black_box(&shared)) }).map_err(not_started)?;
+        ensure!(process.await.is_err(), "it did not crash");
+    }
+    Ok(())
+}
+
+/// Keeps its things in its state, and passes others on.
+struct Keeper {
+    things: Things,
+}
+
+impl Actor for Keeper {}
+
+/// Told to a [`Keeper`]: take these, and return the others.
+struct Exchange(Things);
+
+impl Receive<Request<Exchange, Things>> for Keeper {
+    fn receive(&mut self, request: Request<Exchange, Things>, _: &mut Context<Self>) -> After {
+        let Exchange(new) = request.message;
+        if request.reply.send(core::mem::replace(&mut self.things, new)).is_err() {
+            return After::Delete;
+        }
+        After::Continue
+    }
+}
+
+/// An actor that takes much of memory.
+#[expect(clippy::vec_box, reason = "each is to be a block of its own")]
+struct Glutton {
+    hoard: Vec<Vec<u64>>,
+    lists: Vec<Box<(u64, [u64; 20])>>,
+}
+
+impl Actor for Glutton {}
+
+/// Told to a [`Glutton`]: take blocks of so many words, so many bytes in all, and crash with them.
+struct Eat(usize, usize);
+
+impl Receive<Request<Eat, ()>> for Glutton {
+    fn receive(&mut self, request: Request<Eat, ()>, _: &mut Context<Self>) -> After {
+        let Eat(words, bytes) = request.message;
+        let mut eaten = 0;
+        while eaten < bytes {
+            if words > 100 {
+                self.hoard.push(alloc::vec![1; words]);
+            } else {
+                self.lists.push(Box::new((1, [2; 20])));
+            }
+            eaten += words * 8;
+        }
+        panic!("on purpose");
+    }
+}
+
+/// Bytes that a [`Glutton`] takes.
+const MUCH: usize = 8 << 20;
+
+/// Waits until so many bytes are free, a few seconds at most.
+async fn is_back(bytes: usize) -> bool {
+    for _ in 0..1000 {
+        if HEAP.usage().1 >= bytes {
+            return true;
+        }
+        let _ = time::sleep(Duration::from_millis(5)).await;
+    }
+    false
+}
+
+kernel_test! {
+    /// However much crashed processes owned, memory stays; what the living have is whole: in a state, in a future, on the
+    /// stack of a suspended process and of one that runs, in a message, shared, and in a packed structure.
+    async fn what_the_dead_owned_comes_back_and_nothing_else() -> Outcome {
+        let shared = Arc::new([42; 20]);
+        let ends = Arc::new(AtomicBool::new(false));
+        let mut spinning = Vec::new();
+        let low = Spawn::new().priority(Priority::Low);
+        for core in 0..2 {
+            let (shared, ends) = (shared.clone(), ends.clone());
+            let process = low.start(async move {
+                let mut things = Things::new(core, &shared);
+                while !ends.load(Ordering::Relaxed) {
+                    if !black_box(&mut things).are_whole(core) {
+                        return false;
+                    }
+                }
+                things.are_whole(core)
+            });
+            spinning.push(process.map_err(not_started)?);
+        }
+        let waiting = {
+            let (shared, ends) = (shared.clone(), ends.clone());
+            sched::spawn(async move {
+                let mut things = Things::new(9, &shared);
+                while !ends.load(Ordering::Relaxed) {
+                    let _ = time::sleep(Duration::from_millis(1)).await;
+                }
+                things.are_whole(9)
+            })
+            .map_err(not_started)?
+        };
+        let executor = Executor::start(&Config::default())?;
+        let keeper = executor.handle().spawn(Keeper { things: Things::new(5, &shared) })?;
+
+        let (before, began) = (stats::collections(), HEAP.usage().0);
+        let rounds = amount("orphans", 8);
+        let mut value = 5;
+        for round in 0..rounds {
+            crash_often(10, &shared).await?;
+            let mut old = keeper.ask(Exchange(Things::new(round, &shared))).await?;
+            ensure!(old.are_whole(value), "what was in a message and in a state has changed");
+            value = round;
+        }
+        let after = stats::collections();
+        let grown = HEAP.usage().0.saturating_sub(began);
+        ends.store(true, Ordering::Relaxed);
+        for process in spinning {
+            ensure_eq!(process.await, Ok(true), "whether what a process has on its stack is whole");
+        }
+        ensure_eq!(waiting.await, Ok(true), "whether what a future has is whole");
+        ensure!(shared.iter().all(|word| *word == 42), "what is shared has changed");
+        magpie::text!(
+            "{} collections, {} given up; {} blocks, {} bytes; all stood still for {} ticks at most; {grown} bytes more",
+            after.finished - before.finished, after.given_up - before.given_up,
+            after.blocks - before.blocks, after.bytes - before.bytes, after.longest_ticks
+        );
+        ensure!(after.finished > before.finished, "nothing was collected");
+        // Each crash owned about 400 blocks; those after the last collection are not back yet.
+        ensure!(after.blocks - before.blocks > rounds * 10 * 50, "{} blocks came back", after.blocks - before.blocks);
+        ensure!(grown < 8 << 20, "{grown} bytes more are in use after {} crashes", rounds * 10);
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// What an actor took in its behaviours comes back when it crashes, in whatever pieces.
+    async fn a_glutton_gives_everything_back() -> Outcome {
+        let shared = Arc::new([42; 20]);
+        let executor = Executor::start(&Config::default())?;
+        for words in [20, 1 << 10, 1 << 17] {
+            let (used, before) = (HEAP.usage().0, stats::collections());
+            let glutton = executor.handle().spawn(Glutton { hoard: Vec::new(), lists: Vec::new() })?;
+            ensure!(glutton.ask(Eat(words, MUCH)).await.is_err(), "it did not crash");
+            let taken = HEAP.usage().0 - used;
+            ensure!(taken > MUCH / 2, "{taken} bytes more are in use, though {MUCH} were taken");
+            // Until enough has come together to collect, and nothing old that looks like a pointer keeps it any more.
+            let grown = || HEAP.usage().0.saturating_sub(used);
+            let mut crashes = 0;
+            while (stats::collections().finished == before.finished || grown() > MUCH / 2) && crashes < 300 {
+                crash_often(5, &shared).await?;
+                crashes += 5;
+            }
+            let (after, grown) = (stats::collections(), grown());
+            magpie::text!("of {used} bytes in use {taken} were taken; {grown} left after {crashes} crashes and {after:?}");
+            ensure!(grown <= MUCH / 2, "{grown} bytes more are in use after {MUCH} were taken");
+        }
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// An actor that allocates until memory is used up takes next to none of it with it when it crashes. On a small machine,
+    /// because it takes as long as there is memory.
+    async fn the_last_memory_comes_back() -> Outcome {
+        let free = HEAP.usage().1;
+        if free > 100 << 20 {
+            return Ok(());
+        }
+        for words in [20, 1 << 10, 1 << 17] {
+            let executor = Executor::start(&Config::default())?;
+            let glutton = executor.handle().spawn(Glutton { hoard: Vec::new(), lists: Vec::new() })?;
+            ensure!(glutton.ask(Eat(words, usize::MAX)).await.is_err(), "it did not crash");
+            ensure!(is_back(free / 100 * 95).await, "{} of {free} bytes are free again", HEAP.usage().1);
+            executor.stop().await;
+        }
+        Ok(())
+    }
+}
