@@ -3,6 +3,15 @@
 //!
 //! Everything else that is public is for applications, and keeps its promises whatever safe code does with it.
 
+/// Actors.
+#[cfg(not(loom))]
+pub mod actor {
+    /// Bytes of the chunks that cells of actors lie in.
+    pub fn chunk_bytes() -> usize {
+        crate::actor::chunk_bytes()
+    }
+}
+
 /// The machine.
 pub mod arch {
     pub use crate::arch::outcomes::{Full, Steal, SwapOutcome};

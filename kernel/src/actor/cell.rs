@@ -278,6 +278,11 @@ fn publish(chunk: NonNull<Chunk>) {
     }
 }
 
+/// Bytes of all chunks. They stay allocated: a core keeps free cells, and what it frees another may have made.
+pub fn chunk_bytes() -> usize {
+    all_chunks().count() * CHUNK_BYTES
+}
+
 /// Every chunk there is.
 pub(super) fn all_chunks() -> impl Iterator<Item = NonNull<Chunk>> {
     // Acquire: pairs with the release in `publish`.

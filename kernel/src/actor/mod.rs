@@ -52,6 +52,7 @@ pub use address::Addr;
 pub use ask::{Answer, AskError, Reply, Request};
 pub use behaviour::{Actor, Context, Message, Outcome, Receive};
 pub use config::{Config, MAILBOXES_PER_WORKER, StartError};
+pub(crate) use cell::chunk_bytes;
 pub(crate) use current::{ActorId, current};
 pub use executor::Executor;
 pub use handle::{ExecutorHandle, HighWater};
