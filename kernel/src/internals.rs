@@ -150,7 +150,7 @@ pub mod mem {
 
     /// What crashed code leaves behind.
     pub mod orphans {
-        pub use crate::mem::orphans::{Collection, begin, is_due, note};
+        pub use crate::mem::orphans::{Collection, begin, is_due, is_wanted, note};
     }
 
     /// The pool of stacks.
@@ -169,6 +169,7 @@ pub mod sched {
     pub mod damage {
         pub use crate::sched::damage::*;
     }
+    pub use crate::sched::preempt::reserves;
     pub use crate::sched::start::{enter, prepare};
     pub use crate::sched::stop::on_deadlock;
 }

@@ -31,7 +31,7 @@ mod load;
 mod migration;
 mod offline;
 mod out_of_work;
-mod preempt;
+pub(crate) mod preempt;
 mod priority;
 mod process;
 mod reductions;

@@ -34,7 +34,7 @@ use super::sharing;
 use super::{balance, core_loop, crash, detached, enqueue, idle, residents, stop};
 #[cfg(target_os = "none")]
 use super::{calls, halt};
-use crate::arch::atomic::Ordering;
+use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::arch::switch::{self, Frame};
 use crate::arch::{clock, irq, timer};
 use crate::mem::stack::{self, StackBlock, StackRef};
@@ -199,7 +199,7 @@ unsafe fn lend_stack(
     core.slices.store(0, Ordering::Relaxed);
     let from_pool = stack::take();
     let is_reserve = from_pool.is_none();
-    let Some(fresh) = from_pool.or_else(|| core.reserve.take()) else {
+    let Some(fresh) = from_pool.or_else(|| take_reserve(core)) else {
         core.statistics.preemptions_without_stack.bump();
         block.preempt().reset(0);
         return;
@@ -315,10 +315,30 @@ extern "C" fn after_resume(_: usize) {
     StackBlock::current().preempt().reset(0);
 }
 
-/// A stack is not needed any more: the core's reserve comes first.
+/// How many cores have their reserve.
+static RESERVES: AtomicU32 = AtomicU32::new(0);
+
+/// How many stacks cores have in reserve; roughly, while they suspend and resume.
+pub fn reserves() -> u32 {
+    RESERVES.load(Ordering::Relaxed)
+}
+
+fn take_reserve(core: &Core) -> Option<StackRef> {
+    let reserve = core.reserve.take()?;
+    // Relaxed: a statistic.
+    RESERVES.fetch_sub(1, Ordering::Relaxed);
+    Some(reserve)
+}
+
+/// A stack is not needed any more: the core's reserve comes first. With it, the core is not on its last stack.
 fn keep_or_give(core: &Core, stack: StackRef) {
     match core.reserve.take() {
-        None => core.reserve.set(Some(stack)),
+        None => {
+            // Relaxed: as in `take_reserve`.
+            RESERVES.fetch_add(1, Ordering::Relaxed);
+            core.reserve.set(Some(stack));
+            core.on_reserve.set(false);
+        }
         Some(reserve) => {
             core.reserve.set(Some(reserve));
             stack::give(stack);
@@ -328,7 +348,9 @@ fn keep_or_give(core: &Core, stack: StackRef) {
 
 /// Gives a core the reserve that it begins with, if there is one.
 pub(super) fn prepare(core: &Core) {
-    core.reserve.set(stack::take());
+    if let Some(reserve) = stack::take() {
+        keep_or_give(core, reserve);
+    }
 }
 
 /// Whether a process that the core's loop has taken must wait, because the loop runs on the core's last stack. After as many
@@ -339,8 +361,7 @@ pub(super) fn is_kept_waiting(core: &Core, process: &Header) -> bool {
         return false;
     }
     if let Some(free) = stack::take() {
-        core.reserve.set(Some(free));
-        core.on_reserve.set(false);
+        keep_or_give(core, free);
         return false;
     }
     true

@@ -15,14 +15,14 @@ use magpie::actor::{
     Shared, StaticActor,
 };
 use magpie::arch::CoreId;
-use magpie::internals::mem::{heap::HEAP, stack};
+use magpie::internals::mem::heap::HEAP;
 use magpie::process_mailbox::{ProcessAddr, ProcessMailbox};
 use magpie::sched::{self, JoinError, Setting, Spawn};
 use magpie::{machine, stats, time};
 use magpie_tests::{Changed, Failure, Outcome, amount, ensure, ensure_eq, kernel_test};
 
-use crate::not_started;
 use crate::ways::{Way, linger};
+use crate::{free_stacks, not_started};
 
 /// Innocent actors, and as many innocent processes for each core.
 const ACTORS: usize = 12;
@@ -394,10 +394,6 @@ kernel_test! {
 
 /// What mailboxes and lists may have grown by meanwhile, for each core.
 const BUFFERS: u64 = 256 * 1024;
-
-fn free_stacks() -> u32 {
-    stack::usage().1
-}
 
 /// These crashes, by several at once.
 async fn make_crash(scene: &Scene, numbers: core::ops::Range<u64>) -> Outcome {

@@ -25,6 +25,8 @@ mod ways;
 use alloc::vec::Vec;
 use core::hint::black_box;
 
+use magpie::internals::mem::stack;
+use magpie::internals::sched::reserves;
 use magpie::sched;
 use magpie_tests::{Failure, Outcome};
 
@@ -32,6 +34,11 @@ magpie_tests::suite!();
 
 /// What is written over memory that was given back: as a pointer or an index it is far from anything.
 const OVERWRITTEN: u64 = 0x5a5a_5a5a_5a5a_5a5a;
+
+/// Free stacks: those of the pool, and what cores have in reserve, which is one core's or another's.
+fn free_stacks() -> u32 {
+    stack::usage().1 + reserves()
+}
 
 /// Uses stacks and heap again that were given back, and leaves other things in them.
 async fn use_memory_again() -> Outcome {

@@ -11,14 +11,14 @@ use magpie::actor::{
     Actor, Addr, Config, Context, Executor, ExecutorHandle, Outcome as After, Receive, SendError, StaticActor,
 };
 use magpie::arch::CoreId;
-use magpie::internals::mem::{heap::HEAP, stack};
+use magpie::internals::mem::heap::HEAP;
 use magpie::process_mailbox::{ProcessAddr, ProcessMailbox};
 use magpie::sched::{self, JoinError, Setting, Spawn};
 use magpie::{stats, time};
 use magpie_tests::{Changed, Failure, Outcome, ensure, ensure_eq, kernel_test};
 
-use crate::not_started;
 use crate::ways::{Way, linger};
+use crate::{free_stacks, not_started};
 
 /// So many that a cell of each shows, beside a chunk of cells and the slack.
 const CRASHES: usize = 100;
@@ -150,10 +150,10 @@ kernel_test! {
             Ok(())
         }
         sched::out_of_work().await;
-        let (_, free, _) = stack::usage();
+        let free = free_stacks();
         leaves_nothing!("processes", 2000, |number| one(number).await);
         sched::out_of_work().await;
-        ensure_eq!(stack::usage().1, free, "free stacks");
+        ensure_eq!(free_stacks(), free, "free stacks");
         Ok(())
     }
 }
