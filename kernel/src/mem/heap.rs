@@ -138,8 +138,8 @@ impl Heap {
     }
 
     /// Gives free blocks back to their spans until the attempt succeeds: class by class those of this core and the
-    /// depots, then core by core those of who sleeps. Who is awake gives back its own before long. The caller can be
-    /// preempted between one batch and the next.
+    /// depots, then core by core those of who sleeps. Who is awake gives back its own before long, and if crashes have left
+    /// something, it is looked for. The caller can be preempted between one batch and the next.
     fn give_up_kept_until<T>(&self, attempt: impl Fn() -> Option<T>) -> Option<T> {
         self.caches.note_shortage();
         for class in SizeClass::ALL {
@@ -151,12 +151,16 @@ impl Heap {
                 return Some(had);
             }
         }
-        (0..MAX_CORES).find_map(|core| {
+        let had = (0..MAX_CORES).find_map(|core| {
             for class in SizeClass::ALL {
                 self.caches.empty_sleeper(class, core, &PreemptGuard::new(), self);
             }
             attempt()
-        })
+        });
+        if had.is_none() {
+            orphans::want_if_any();
+        }
+        had
     }
 
     /// What a core does between two turns when memory was short. Whether there is more to do.

@@ -1,17 +1,31 @@
 //! Collecting what crashed code owned: when, and from which roots. How blocks are found is in `mem::orphans`.
 //!
 //! A crash leaves behind what may be pointers to blocks that nobody else knows. When enough of it has come together, or
-//! memory is short, the core that it happened on collects: all others stand still while the blocks are marked that nobody
-//! can reach; they go on before those are freed. So a system in which nothing crashes never stands still.
+//! memory is short, then or later, a core collects: all others stand still while the blocks are found and freed that nobody
+//! can reach. So a system in which nothing crashes never stands still.
 
 use core::ops::Range;
 
 use super::cores::Core;
 use super::{calls, halt};
+use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::stack_layout::FRAME_IN_BLOCK;
 use crate::arch::switch::Frame;
 use crate::arch::{clock, image};
 use crate::mem::{orphans, stack};
+
+/// After a collection that was not worth it, others that no crash asks for wait for so many times as long as it took.
+const REST: u64 = 8;
+/// The time from which such a collection may begin, in clock ticks.
+static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+
+/// Between two turns: memory may be short, though nothing crashes, or a collection was given up.
+pub(super) fn begin_if_wanted() {
+    // Relaxed: nothing is ordered by it.
+    if orphans::is_wanted() && clock::now() >= NOT_BEFORE.load(Ordering::Relaxed) {
+        calls::CALLS.raise(calls::COLLECT);
+    }
+}
 
 /// Something has crashed. What it left is noted.
 pub(super) fn after_crash() {
@@ -50,11 +64,16 @@ unsafe fn collect(core: &Core) {
         };
         clock::now() - began
     };
+    let began = clock::now();
     // SAFETY: by contract.
-    match unsafe { halt::with_all_standing(core, mark) } {
+    let was_worth_it = match unsafe { halt::with_all_standing(core, mark) } {
         Some(ticks) => collection.end(ticks),
         None => collection.give_up(),
-    }
+    };
+    let now = clock::now();
+    let not_before = if was_worth_it { now } else { now + REST * (now - began) };
+    // Relaxed: as in `begin_if_wanted`.
+    NOT_BEFORE.store(not_before, Ordering::Relaxed);
 }
 
 /// Shows all memory outside of the heap where pointers into it may be.

@@ -105,6 +105,8 @@ fn chores(core: &Core) {
         core.turn_ended_at.set(0);
         let more = time::expire(core.id(), clock::now(), settings::get(Setting::TimersPerPass) as usize);
         let keeps_more = HEAP.answer_shortage();
+        #[cfg(target_os = "none")]
+        collect::begin_if_wanted();
         if more || keeps_more {
             core.timer_due.store(1, Ordering::Relaxed);
         }

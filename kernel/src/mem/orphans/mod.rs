@@ -18,7 +18,7 @@ use core::cell::UnsafeCell;
 use core::ops::Range;
 
 use super::heap::HEAP;
-use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::SpinLock;
 use collect::Collector;
 pub(super) use world::Memory;
@@ -26,6 +26,10 @@ use world::Walk;
 
 /// How many words are kept until they are looked at.
 const MOST_NOTED: usize = 4096;
+/// How many of them a collection leaves to the next ones.
+const MOST_KEPT: usize = MOST_NOTED / 4;
+/// In how many collections a word is looked at.
+const MOST_LOOKS: u8 = 16;
 /// A crash notes the same word once, as far as this remembers.
 const REMEMBERED: usize = 64;
 
@@ -33,19 +37,27 @@ const REMEMBERED: usize = 64;
 /// who knows them.
 struct Noted {
     words: [usize; MOST_NOTED],
+    /// In how many collections each was looked at.
+    looks: [u8; MOST_NOTED],
     count: usize,
     remembered: [usize; REMEMBERED],
 }
 
-static NOTED: SpinLock<Noted> =
-    SpinLock::new(Noted { words: [0; MOST_NOTED], count: 0, remembered: [0; REMEMBERED] });
+static NOTED: SpinLock<Noted> = SpinLock::new(Noted::new());
 
 /// Words that found no room.
 static LOST: AtomicU64 = AtomicU64::new(0);
 /// With fewer free bytes than this it is time to collect.
 static COLLECT_BELOW_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX);
 
+/// Somebody who needs memory did not get it, though a collection may find some; or one was given up.
+static WANTED: AtomicBool = AtomicBool::new(false);
+
 impl Noted {
+    const fn new() -> Self {
+        Self { words: [0; MOST_NOTED], looks: [0; MOST_NOTED], count: 0, remembered: [0; REMEMBERED] }
+    }
+
     fn note(&mut self, word: usize) {
         let remembered = &mut self.remembered[(word >> 4) % REMEMBERED];
         if *remembered == !word {
@@ -55,27 +67,32 @@ impl Noted {
         match self.words.get_mut(self.count) {
             Some(place) => {
                 *place = !word;
+                self.looks[self.count] = 0;
                 self.count += 1;
             }
             // Relaxed: a statistic.
             None => _ = LOST.fetch_add(1, Ordering::Relaxed),
         }
     }
-}
 
-impl Noted {
-    /// Keeps the last eighth at most, and of that what `is_kept`: it may become free later, because somebody alive knows it for now.
-    fn keep_last(&mut self, mut is_kept: impl FnMut(usize) -> bool) {
-        let begin = self.count.saturating_sub(MOST_NOTED / 8);
-        let mut kept = 0;
-        for index in begin..self.count {
-            let word = self.words[index];
-            if is_kept(!word) {
-                self.words[kept] = word;
-                kept += 1;
+    /// Keeps of all words, the newest first, those that `is_live` says may become free later: somebody alive knows them for
+    /// now, or something looks as if. Not for ever, because most of them belong to the living.
+    fn keep_live(&mut self, mut is_live: impl FnMut(usize) -> bool) {
+        let mut first = self.count;
+        for index in (0..self.count).rev() {
+            if self.count - first == MOST_KEPT {
+                break;
+            }
+            let looks = self.looks[index] + 1;
+            if looks < MOST_LOOKS && is_live(!self.words[index]) {
+                first -= 1;
+                self.words[first] = self.words[index];
+                self.looks[first] = looks;
             }
         }
-        self.count = kept;
+        self.words.copy_within(first..self.count, 0);
+        self.looks.copy_within(first..self.count, 0);
+        self.count -= first;
         self.remembered.fill(0);
     }
 }
@@ -122,6 +139,20 @@ pub fn is_due() -> bool {
     count > MOST_NOTED / 4 * 3 || (count > 0 && is_short())
 }
 
+/// Memory that was needed was not there. If crashes have left something, a collection is wanted; each looks at a word once
+/// more, so they come to an end.
+pub(super) fn want_if_any() {
+    if NOTED.lock().count > 0 {
+        // Relaxed, here and where it is read and taken back: it asks, and orders nothing.
+        WANTED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether a collection is wanted though nothing crashes.
+pub fn is_wanted() -> bool {
+    WANTED.load(Ordering::Relaxed)
+}
+
 /// What collections have done so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Collections {
@@ -155,15 +186,18 @@ struct Place(UnsafeCell<Collector>);
 unsafe impl Sync for Place {}
 
 static PLACE: Place = Place(UnsafeCell::new(Collector::new()));
-static IS_BUSY: crate::arch::atomic::AtomicBool = crate::arch::atomic::AtomicBool::new(false);
+static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
 /// A collection in progress; one at a time.
-pub struct Collection(());
+pub struct Collection {
+    /// Bytes.
+    freed: usize,
+}
 
 /// Begins a collection, unless one is in progress.
 pub fn begin() -> Option<Collection> {
     // Acquire: pairs with the release at the end of the one before.
-    (!IS_BUSY.swap(true, Ordering::Acquire)).then_some(Collection(()))
+    (!IS_BUSY.swap(true, Ordering::Acquire)).then_some(Collection { freed: 0 })
 }
 
 impl Collection {
@@ -186,7 +220,7 @@ impl Collection {
         let words = noted.words.iter().take(noted.count).map(|word| !word);
         // SAFETY: as above.
         unsafe { collector.mark(&walk, &marks, words) };
-        noted.keep_last(|word| collect::is_first_of_live(&walk, &marks, word));
+        noted.keep_live(|word| collect::is_first_of_live(&walk, &marks, word));
         drop(noted);
         // SAFETY: as above; what is a candidate still, nobody can reach.
         let (blocks, bytes) = unsafe { world::free_candidates(&HEAP, &marks) };
@@ -194,20 +228,25 @@ impl Collection {
         collections.finished += 1;
         collections.blocks += blocks;
         collections.bytes += bytes;
+        self.freed = bytes as usize;
     }
 
-    /// Ends, after all cores stood still for so many clock ticks.
-    pub fn end(self, ticks: u64) {
-        let (_, free) = HEAP.usage();
+    /// Ends, after all cores stood still for so many clock ticks. Whether it was worth it.
+    pub fn end(self, ticks: u64) -> bool {
+        let (used, free) = HEAP.usage();
         // A collection that finds little is not repeated for every crash. Relaxed: a hint.
         COLLECT_BELOW_BYTES.store(free / 2, Ordering::Relaxed);
+        WANTED.store(false, Ordering::Relaxed);
         let mut collections = COLLECTIONS.lock();
         collections.longest_ticks = collections.longest_ticks.max(ticks);
+        self.freed > (used + free) / 16
     }
 
-    /// Ends without having looked; what was noted stays.
-    pub fn give_up(self) {
+    /// Ends without having looked; what was noted stays, and another is wanted. It was not worth it.
+    pub fn give_up(self) -> bool {
+        WANTED.store(true, Ordering::Relaxed);
         COLLECTIONS.lock().given_up += 1;
+        false
     }
 }
 
@@ -215,5 +254,52 @@ impl Drop for Collection {
     fn drop(&mut self) {
         // Release: pairs with the acquire in `begin`.
         IS_BUSY.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_KEPT, MOST_LOOKS, MOST_NOTED, Noted};
+    use alloc::boxed::Box;
+    use alloc::vec::Vec;
+
+    fn noted(words: impl Iterator<Item = usize>) -> Box<Noted> {
+        let mut noted = Box::new(Noted::new());
+        words.for_each(|word| noted.note(word));
+        noted
+    }
+
+    fn words(noted: &Noted) -> Vec<usize> {
+        noted.words[..noted.count].iter().map(|word| !word).collect()
+    }
+
+    /// What a crash left first is kept as well as what it left last, in that order.
+    #[test]
+    fn a_word_that_leads_to_the_living_is_kept_wherever_it_stood() {
+        let mut noted = noted((0..3000).map(|index| 0x1000 + index * 16));
+        let live = [0x1000, 0x1000 + 100 * 16, 0x1000 + 2999 * 16];
+        noted.keep_live(|word| live.contains(&word));
+        assert_eq!(words(&noted), live);
+    }
+
+    /// With too many, the newest are.
+    #[test]
+    fn the_newest_are_kept() {
+        let mut noted = noted((0..MOST_NOTED).map(|index| 0x1000 + index * 16));
+        noted.keep_live(|_| true);
+        let first = MOST_NOTED - MOST_KEPT;
+        assert_eq!(words(&noted), (first..MOST_NOTED).map(|index| 0x1000 + index * 16).collect::<Vec<_>>());
+    }
+
+    /// What is always found alive is forgotten in the end.
+    #[test]
+    fn no_word_is_kept_for_ever() {
+        let mut noted = noted([0x1000].into_iter());
+        for _ in 1..MOST_LOOKS {
+            noted.keep_live(|_| true);
+            assert_eq!(words(&noted), [0x1000]);
+        }
+        noted.keep_live(|_| true);
+        assert_eq!(words(&noted), []);
     }
 }

@@ -102,7 +102,8 @@ impl<R: Fn(&mut dyn FnMut(Range<usize>)), U: Fn(&mut dyn FnMut(usize))> World fo
     }
 }
 
-/// Frees the candidates among the marks: how many, and their bytes.
+/// Frees the candidates among the marks: how many, and their bytes. They are overwritten, because what is in them would seem
+/// to be somebody's as soon as the memory is used again.
 ///
 /// # Safety
 /// Nobody else is in the heap, and nobody uses the candidates.
@@ -112,11 +113,15 @@ pub(super) unsafe fn free_candidates(heap: &Heap, marks: &Marks<'_>) -> (u64, u6
     while let Some(start) = marks.next_candidate(from) {
         from = start + 1;
         // SAFETY: by contract.
-        let extent = unsafe { heap.block_at(start) };
-        // SAFETY: as above.
+        let Some((begins, length)) = (unsafe { heap.block_at(start) }) else { continue };
+        if begins == start {
+            // SAFETY: by contract.
+            unsafe { ptr::with_exposed_provenance_mut::<u8>(start).write_bytes(0, length) };
+        }
+        // SAFETY: by contract.
         if unsafe { heap.free_at(start) } {
             blocks += 1;
-            bytes += extent.map_or(0, |(_, bytes)| bytes as u64);
+            bytes += length as u64;
         }
     }
     (blocks, bytes)
