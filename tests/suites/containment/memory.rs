@@ -88,6 +88,11 @@ fn small_blocks_leave_room(bytes: usize, other: usize) -> Outcome {
     Ok(())
 }
 
+/// How much memory such a test is about: much, but for a small machine.
+fn arena(bytes: usize) -> usize {
+    bytes.min(HEAP.usage().1 / 2)
+}
+
 /// Takes memory until only so much is free, in one piece but for crumbs, so that tests of small blocks do not take long.
 fn all_but(bytes: usize) -> Result<Vec<Vec<u8>>, Failure> {
     let piece = |bytes| {
@@ -145,7 +150,7 @@ kernel_test! {
     /// of another size.
     async fn memory_serves_another_size_after_it_was_freed() -> Outcome {
         let _still = Changed::no_preemption()?;
-        let taken = all_but(24 << 20)?;
+        let taken = all_but(arena(24 << 20))?;
         small_blocks_leave_room(1000, 500)?;
         small_blocks_leave_room(64, 2000)?;
         small_blocks_leave_room(3000, 96)?;
@@ -159,7 +164,7 @@ kernel_test! {
     /// the others they come together again.
     async fn memory_full_of_holes_comes_together_again() -> Outcome {
         let _still = Changed::no_preemption()?;
-        let taken = all_but(24 << 20)?;
+        let taken = all_but(arena(24 << 20))?;
         let (used_before, free_before) = HEAP.usage();
         for bytes in [112, 700, 3000] {
             let Holes { left, fits, again } = Holes::between(bytes)?;
@@ -204,15 +209,16 @@ fn keep_the_middle(bytes: usize) -> Outcome {
 /// soon as that core sleeps, or works on.
 async fn another_core_keeps_the_middle() -> Outcome {
     let Some(last) = CoreId::new(machine::cores() - 1) else { return Err("no core".into()) };
-    let taken = all_but(16 << 20)?;
+    let arena = arena(16 << 20);
+    let taken = all_but(arena)?;
     let keeps = Spawn::new().pinned(last).start(async { keep_the_middle(1000) });
     keeps.map_err(not_started)?.await??;
     // Nothing is allocated meanwhile, for that could come to lie in the middle.
     let began = Instant::now();
-    while !has_room_for(12 << 20) {
+    while !has_room_for(arena / 4 * 3) {
         ensure!(
             began.elapsed() < Duration::from_secs(5),
-            "no room for 12 of 16 MiB; {:?} used and free",
+            "no room for three quarters of {arena} bytes; {:?} used and free",
             HEAP.usage()
         );
         sched::yield_now().await;

@@ -7,7 +7,7 @@ use super::instructions::check_instructions;
 use super::report::Report;
 use super::side_by_side::{self, Job};
 use crate::build::{Board, Executable, Features, Image, build_suites, write_flat};
-use crate::machine::{Ending, Guest, Machine, run};
+use crate::machine::{Ending, Guest, Machine, Size, run};
 use crate::setup::Qemu;
 use crate::stream::{Decoder, Output, show};
 use anyhow::{Context, Result};
@@ -24,6 +24,11 @@ const WAKE_UP_TESTS: &str = "wake_up::";
 
 /// The suite of the bounds in slices: only on machines whose time is counted in instructions.
 const COUNTED_SUITE: &str = "bounds";
+
+/// The suite that uses memory up, so it is booted on a small machine, too.
+const MEMORY_SUITE: &str = "containment";
+const SMALL_CORES: u32 = 4;
+const SMALL_MEMORY: Size = Size::from_mebibytes(64);
 
 /// What to run, and how.
 pub struct KernelTests<'a> {
@@ -71,6 +76,12 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
         };
         for machine in tests.machines {
             let Some(machine) = suited(machine, suite) else { continue };
+            if *suite == MEMORY_SUITE && machine.board == Board::Virt && machine.cores == SMALL_CORES {
+                let small = Machine { memory: machine.memory.min(SMALL_MEMORY), ..machine.clone() };
+                if small.memory != machine.memory {
+                    boots.push((executable, image.clone(), small));
+                }
+            }
             boots.push((executable, image.clone(), machine));
         }
     }
@@ -222,9 +233,13 @@ fn title(suite: &str, machine: &Machine, features: Features) -> String {
     let cores = if machine.cores == 1 { "1 core".to_owned() } else { format!("{} cores", machine.cores) };
     let gic = if machine.cores <= 8 && machine.gic == crate::machine::Gic::V3 { ", GICv3" } else { "" };
     let el2 = if machine.el2 && machine.board == Board::Virt { ", EL2" } else { "" };
+    let memory = match machine.memory {
+        small if machine.board == Board::Virt && small < Size::from_mebibytes(1024) => format!(", {small}"),
+        _ => String::new(),
+    };
     let portable = if features.portable { ", portable" } else { "" };
     let forced = if features.forced_failure { ", forced failures" } else { "" };
-    format!("kernel {suite}{board}, {cores}{gic}{el2}{portable}{forced}")
+    format!("kernel {suite}{board}, {cores}{memory}{gic}{el2}{portable}{forced}")
 }
 
 /// Says in each failure where it happened.
