@@ -71,25 +71,31 @@ pub(super) fn send<M: Message>(target: Target<M>, message: M) -> Result<(), Send
         Ok(packed) => packed,
         Err(message) => return Err(SendError::OutOfMemory(message)),
     };
+    let Err((mailbox, packed)) = write_at_once(target, packed) else { return Ok(()) };
+    // A copy, and the target in its parts: or the compiler would keep both in memory on the common path too, for addresses
+    // of them would be handed over here.
+    let packed = ManuallyDrop::new(packed);
+    // SAFETY: the original is not used again, nor dropped.
+    let copy = unsafe { ptr::read(&*packed) };
+    send_slowly(mailbox, target.cell, target.word, target.deliver(), copy)
+}
+
+/// Writes a message where the mailbox has room for it at once, and tells its worker. Otherwise it comes back.
+#[inline(always)]
+fn write_at_once<M: Message>(
+    target: Target<M>,
+    packed: Packed<M>,
+) -> Result<(), (&'static Mailbox, Packed<M>)> {
     let mailbox = directory::get(target.word.mailbox());
     let mut inside = mailbox.inside.lock();
-    match inside.queue.reserve_fast(const { envelope::size_of_envelope::<M>() }) {
-        Some(place) => {
-            // SAFETY: the queue reserved that many bytes, aligned.
-            unsafe { envelope::write(place, target, packed) };
-            count(mailbox, inside);
-            Ok(())
-        }
-        None => {
-            drop(inside);
-            // A copy, and the target in its parts: or the compiler would keep both in memory on the common path
-            // too, for addresses of them would be handed over here.
-            let packed = ManuallyDrop::new(packed);
-            // SAFETY: the original is not used again, nor dropped.
-            let copy = unsafe { ptr::read(&*packed) };
-            send_slowly(mailbox, target.cell, target.word, target.deliver(), copy)
-        }
-    }
+    let Some(place) = inside.queue.reserve_fast(const { envelope::size_of_envelope::<M>() }) else {
+        drop(inside);
+        return Err((mailbox, packed));
+    };
+    // SAFETY: the queue reserved that many bytes, aligned.
+    unsafe { envelope::write(place, target, packed) };
+    count(mailbox, inside);
+    Ok(())
 }
 
 /// Sends a message if there is nothing else to do for it: for a core's loop, which must run nothing of the application's, such
@@ -101,21 +107,7 @@ pub(super) fn send_at_once<M: Message>(target: Target<M>, message: M) -> Result<
         return Err(message);
     }
     sched::charge(1);
-    let packed = envelope::pack(message)?;
-    let mailbox = directory::get(target.word.mailbox());
-    let mut inside = mailbox.inside.lock();
-    match inside.queue.reserve_fast(const { envelope::size_of_envelope::<M>() }) {
-        Some(place) => {
-            // SAFETY: the queue reserved that many bytes, aligned.
-            unsafe { envelope::write(place, target, packed) };
-            count(mailbox, inside);
-            Ok(())
-        }
-        None => {
-            drop(inside);
-            Err(packed.unpack())
-        }
-    }
+    write_at_once(target, envelope::pack(message)?).map_err(|(_, packed)| packed.unpack())
 }
 
 /// Counts the envelope that was written, and wakes the mailbox's worker if it was the first one.
