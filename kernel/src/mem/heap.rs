@@ -282,7 +282,7 @@ unsafe impl GlobalAlloc for Heap {
 pub static HEAP: Heap = Heap::empty();
 
 #[cfg(test)]
-pub(super) use tests::Region;
+pub(super) use tests::{Region, TestHeap, layout};
 
 #[cfg(test)]
 mod tests {
@@ -312,20 +312,35 @@ mod tests {
         pub(in crate::mem) fn start(&self) -> core::ptr::NonNull<u8> {
             core::ptr::NonNull::new(self.memory).expect("checked in `new`")
         }
-
-        /// A heap in it, which begins where nothing is aligned. Once.
-        pub(in crate::mem) fn heap(&self) -> Box<Heap> {
-            let heap = Box::new(Heap::empty());
-            // SAFETY: the region is used for nothing else.
-            unsafe { heap.init(self.memory.expose_provenance() + 8, self.layout.size() - 8) };
-            heap
-        }
     }
 
     impl Drop for Region {
         fn drop(&mut self) {
             // SAFETY: allocated with this layout.
             unsafe { std::alloc::dealloc(self.memory, self.layout) };
+        }
+    }
+
+    /// A heap in memory of its own, which begins where nothing is aligned.
+    pub(in crate::mem) struct TestHeap {
+        heap: Box<Heap>,
+        pub(in crate::mem) region: Region,
+    }
+
+    impl TestHeap {
+        pub(in crate::mem) fn new(bytes: usize) -> Self {
+            let (heap, region) = (Box::new(Heap::empty()), Region::new(bytes));
+            // SAFETY: the region is used for nothing else.
+            unsafe { heap.init(region.memory.expose_provenance() + 8, bytes - 8) };
+            Self { heap, region }
+        }
+    }
+
+    impl core::ops::Deref for TestHeap {
+        type Target = Heap;
+
+        fn deref(&self) -> &Heap {
+            &self.heap
         }
     }
 
@@ -336,7 +351,8 @@ mod tests {
         }
     }
 
-    fn layout(random: &mut Random) -> Layout {
+    /// Any layout that a program may ask for.
+    pub(in crate::mem) fn layout(random: &mut Random) -> Layout {
         let size = match random.below(10) {
             0..7 => 1 + random.below(2048),
             7..9 => 1 + random.below(40_000),
@@ -349,8 +365,8 @@ mod tests {
     /// Any layouts in any order, until memory is short and beyond, against a map of what is in use.
     #[test]
     fn it_agrees_with_a_map_of_what_is_in_use() {
-        let region = Region::new(8 << 20);
-        let heap = region.heap();
+        let heap = TestHeap::new(8 << 20);
+        let region = &heap.region;
         let before = heap.usage();
         assert!(before.0 == 0 && before.1 > (8 << 20) / 100 * 97, "{before:?}");
         let (mut refused, mut moved) = (0, 0);
@@ -455,8 +471,7 @@ mod tests {
     /// With no room for a span left, small blocks are made of what there is, and go back to where they came from.
     #[test]
     fn the_last_memory_serves_small_blocks() {
-        let region = Region::new(1 << 20);
-        let heap = region.heap();
+        let heap = TestHeap::new(1 << 20);
         let before = heap.usage();
         let (large, small) = (Layout::new::<[u64; 1000]>(), Layout::new::<[u64; 10]>());
         let mut blocks = Vec::new();
@@ -487,8 +502,7 @@ mod tests {
     #[test]
     fn nearly_all_of_memory_fits_in_one_block() {
         for megabytes in [1, 3, 64, 890, 1100] {
-            let region = Region::new(megabytes << 20);
-            let heap = region.heap();
+            let heap = TestHeap::new(megabytes << 20);
             let layout = Layout::from_size_align((megabytes << 20) / 100 * 97, 16).expect("valid");
             // SAFETY: the size is not zero.
             let block = unsafe { heap.alloc(layout) };

@@ -8,10 +8,11 @@
 //! beginning, or for every MiB in which none begins. Only [`walk`](super::walk) searches.
 
 use core::alloc::Layout;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 
+use super::reserved::Reserved;
 use super::span_table::UNIT_BYTES;
-use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use crate::arch::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Bytes of a granule. Every block in the table is longer.
 pub(super) const GRANULE_BYTES: usize = 2048;
@@ -31,17 +32,13 @@ const _: () = assert!((GRANULE_BYTES / UNIT_BYTES + 1) << LENGTH_BITS <= 1 << 32
 pub(super) struct LargeTable {
     /// Address of the first granule; a multiple of the unit.
     base: AtomicUsize,
-    entries: AtomicPtr<AtomicU32>,
-    granules: AtomicUsize,
+    granules: Reserved<AtomicU32>,
+    sections: Reserved<AtomicU32>,
 }
 
 impl LargeTable {
     pub(super) const fn empty() -> Self {
-        Self {
-            base: AtomicUsize::new(0),
-            entries: AtomicPtr::new(ptr::null_mut()),
-            granules: AtomicUsize::new(0),
-        }
+        Self { base: AtomicUsize::new(0), granules: Reserved::empty(), sections: Reserved::empty() }
     }
 
     /// The entries for so many bytes: of granules, then of sections.
@@ -61,42 +58,30 @@ impl LargeTable {
     /// # Safety
     /// `entries` has [`Self::layout`] and is used for nothing else. Called once, before anything else.
     pub(super) unsafe fn init(&self, entries: NonNull<u8>, base: usize, length_bytes: usize) {
-        let entries = entries.cast::<AtomicU32>();
         let (granules, sections) = Self::counts(length_bytes);
-        for index in 0..granules + sections {
-            // SAFETY: by contract, room for so many.
-            unsafe { entries.add(index).write(AtomicU32::new(0)) };
-        }
-        // Relaxed, here and below: boot does this before there is another core, and starting that orders it.
+        let none = || AtomicU32::new(0);
+        // Relaxed, here and below: as in `Reserved`.
         self.base.store(base, Ordering::Relaxed);
-        self.entries.store(entries.as_ptr(), Ordering::Relaxed);
-        self.granules.store(granules, Ordering::Relaxed);
-    }
-
-    fn entry(&self, granule: usize) -> Option<&AtomicU32> {
-        if granule >= self.granules.load(Ordering::Relaxed) {
-            return None;
+        // SAFETY: by contract; one table lies behind the other.
+        unsafe {
+            self.granules.init(entries, granules, none);
+            self.sections.init(entries.cast::<AtomicU32>().add(granules).cast(), sections, none);
         }
-        // SAFETY: `init` made so many, and they stay.
-        Some(unsafe { &*self.entries.load(Ordering::Relaxed).add(granule) })
     }
 
     /// How many blocks begin in a granule's section.
     fn in_section(&self, granule: usize) -> &AtomicU32 {
-        let granules = self.granules.load(Ordering::Relaxed);
-        debug_assert!(granule < granules);
-        // SAFETY: `init` made one for each section, and they stay.
-        unsafe { &*self.entries.load(Ordering::Relaxed).add(granules + granule / SECTION) }
+        self.sections.get(granule / SECTION).expect("a granule of the heap, each of which has a section")
     }
 
     fn read(&self, granule: usize) -> (usize, usize) {
         // Relaxed, here and below: whoever has the central heap's lock is alone.
-        let entry = self.entry(granule).map_or(0, |entry| entry.load(Ordering::Relaxed)) as usize;
+        let entry = self.granules.get(granule).map_or(0, |entry| entry.load(Ordering::Relaxed)) as usize;
         (entry >> LENGTH_BITS, entry & LENGTH_MASK)
     }
 
     fn write(&self, granule: usize, place: usize, length: usize) {
-        if let Some(entry) = self.entry(granule) {
+        if let Some(entry) = self.granules.get(granule) {
             entry.store((place << LENGTH_BITS | length) as u32, Ordering::Relaxed);
         }
     }
@@ -155,7 +140,7 @@ impl LargeTable {
             return None;
         }
         let (granule, _) = self.granule_of(address);
-        if granule >= self.granules.load(Ordering::Relaxed) {
+        if granule >= self.granules.count() {
             return None;
         }
         // The last that begins at the address or below.
@@ -175,7 +160,7 @@ impl LargeTable {
 
     /// Calls for every block, in the order of their addresses.
     pub(super) fn for_each(&self, mut tell: impl FnMut(usize, usize)) {
-        let granules = self.granules.load(Ordering::Relaxed);
+        let granules = self.granules.count();
         for section in (0..granules).step_by(SECTION) {
             if self.in_section(section).load(Ordering::Relaxed) != 0 {
                 (section..granules.min(section + SECTION))

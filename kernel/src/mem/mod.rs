@@ -9,6 +9,7 @@ pub(crate) mod heap;
 mod keeper;
 mod large_table;
 pub(crate) mod orphans;
+mod reserved;
 mod size_class;
 mod span;
 mod span_table;

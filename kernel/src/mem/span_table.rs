@@ -11,8 +11,9 @@
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
 
+use super::reserved::Reserved;
 use super::span::{SPAN_BYTES, Span};
-use crate::arch::atomic::{AtomicPtr, AtomicU16, AtomicUsize, Ordering};
+use crate::arch::atomic::{AtomicU16, AtomicUsize, Ordering};
 
 /// What spans are aligned to, and what the entries count in.
 pub(super) const UNIT_BYTES: usize = 32;
@@ -24,22 +25,21 @@ pub(super) struct SpanTable {
     /// Address of the first slot; a multiple of the unit.
     base: AtomicUsize,
     /// For each slot one more than the units before the span that begins in it, or zero.
-    entries: AtomicPtr<AtomicU16>,
-    slots: AtomicUsize,
+    entries: Reserved<AtomicU16>,
 }
 
 impl SpanTable {
     pub(super) const fn empty() -> Self {
-        Self {
-            base: AtomicUsize::new(0),
-            entries: AtomicPtr::new(ptr::null_mut()),
-            slots: AtomicUsize::new(0),
-        }
+        Self { base: AtomicUsize::new(0), entries: Reserved::empty() }
+    }
+
+    fn slots(length_bytes: usize) -> usize {
+        length_bytes / SPAN_BYTES + 1
     }
 
     /// The memory that the table for so many bytes takes.
     pub(super) fn layout(length_bytes: usize) -> Option<Layout> {
-        Layout::array::<AtomicU16>(length_bytes / SPAN_BYTES + 1).ok()?.align_to(UNIT_BYTES).ok()
+        Layout::array::<AtomicU16>(Self::slots(length_bytes)).ok()?.align_to(UNIT_BYTES).ok()
     }
 
     /// Makes the table for the memory at `base`, which is a multiple of the unit.
@@ -47,24 +47,10 @@ impl SpanTable {
     /// # Safety
     /// `entries` has [`Self::layout`] and is used for nothing else. Called once, before anything else.
     pub(super) unsafe fn init(&self, entries: NonNull<u8>, base: usize, length_bytes: usize) {
-        let entries = entries.cast::<AtomicU16>();
-        let slots = length_bytes / SPAN_BYTES + 1;
-        for slot in 0..slots {
-            // SAFETY: by contract, room for so many.
-            unsafe { entries.add(slot).write(AtomicU16::new(0)) };
-        }
-        // Relaxed, here and below: boot does this before there is another core, and starting that orders it.
+        // Relaxed, here and below: as in `Reserved`.
         self.base.store(base, Ordering::Relaxed);
-        self.entries.store(entries.as_ptr(), Ordering::Relaxed);
-        self.slots.store(slots, Ordering::Relaxed);
-    }
-
-    fn entry(&self, slot: usize) -> Option<&AtomicU16> {
-        if slot >= self.slots.load(Ordering::Relaxed) {
-            return None;
-        }
-        // SAFETY: `init` made so many, and they stay.
-        Some(unsafe { &*self.entries.load(Ordering::Relaxed).add(slot) })
+        // SAFETY: by contract.
+        unsafe { self.entries.init(entries, Self::slots(length_bytes), || AtomicU16::new(0)) };
     }
 
     fn place(&self, address: usize) -> (usize, usize) {
@@ -75,7 +61,7 @@ impl SpanTable {
     /// Notes that a span begins there.
     pub(super) fn insert(&self, span: NonNull<Span>) {
         let (slot, offset) = self.place(span.as_ptr().expose_provenance());
-        if let Some(entry) = self.entry(slot) {
+        if let Some(entry) = self.entries.get(slot) {
             // Relaxed: the lock of the span's class, and whatever hands its blocks on, order this before a question
             // about them.
             entry.store((offset / UNIT_BYTES + 1) as u16, Ordering::Relaxed);
@@ -85,7 +71,7 @@ impl SpanTable {
     /// Forgets the span that begins there.
     pub(super) fn remove(&self, span: NonNull<Span>) {
         let (slot, _) = self.place(span.as_ptr().addr());
-        if let Some(entry) = self.entry(slot) {
+        if let Some(entry) = self.entries.get(slot) {
             // Relaxed: the central heap's lock orders this before another span begins in this slot.
             entry.store(0, Ordering::Relaxed);
         }
@@ -94,9 +80,9 @@ impl SpanTable {
     /// Calls for each span, while none comes or goes.
     pub(super) fn for_each(&self, mut tell: impl FnMut(NonNull<Span>)) {
         let base = self.base.load(Ordering::Relaxed);
-        for slot in 0..self.slots.load(Ordering::Relaxed) {
+        for (slot, entry) in self.entries.all().iter().enumerate() {
             // Relaxed: whoever has the heap for itself has seen all entries.
-            let place = self.entry(slot).map_or(0, |entry| usize::from(entry.load(Ordering::Relaxed)));
+            let place = usize::from(entry.load(Ordering::Relaxed));
             if place != 0 {
                 tell(span_at(base + slot * SPAN_BYTES + (place - 1) * UNIT_BYTES));
             }
@@ -112,7 +98,8 @@ impl SpanTable {
     pub(super) fn find_at(&self, address: usize) -> Option<NonNull<Span>> {
         let (slot, offset) = self.place(address);
         // Relaxed: see `insert`.
-        let begins_at = |slot| self.entry(slot).map_or(0, |entry| usize::from(entry.load(Ordering::Relaxed)));
+        let begins_at =
+            |slot| self.entries.get(slot).map_or(0, |entry| usize::from(entry.load(Ordering::Relaxed)));
         let base = self.base.load(Ordering::Relaxed);
         let here = begins_at(slot);
         if here != 0 && (here - 1) * UNIT_BYTES <= offset {

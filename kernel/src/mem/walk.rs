@@ -112,20 +112,10 @@ fn small_class(bytes: usize) -> Option<SizeClass> {
 #[cfg(test)]
 mod tests {
     use crate::checks::Random;
-    use crate::mem::heap::{Heap, Region};
+    use crate::mem::heap::{Heap, TestHeap, layout};
     use alloc::collections::{BTreeMap, BTreeSet};
     use alloc::vec::Vec;
     use core::alloc::{GlobalAlloc, Layout};
-
-    fn layout(random: &mut Random) -> Layout {
-        let size = match random.below(10) {
-            0..7 => 1 + random.below(2048),
-            7..9 => 1 + random.below(40_000),
-            _ => 1 + random.below(400_000),
-        };
-        let alignment = if random.below(8) == 0 { 1 << random.below(13) } else { 16 };
-        Layout::from_size_align(size, alignment).expect("valid")
-    }
 
     /// The walk's answers against a map of what is in use.
     fn agrees(heap: &Heap, model: &BTreeMap<usize, Layout>) {
@@ -163,8 +153,7 @@ mod tests {
     /// Blocks come and go, also with memory used up; some go by their address alone, whatever they are.
     #[test]
     fn it_finds_what_there_is() {
-        let region = Region::new(6 << 20);
-        let heap = region.heap();
+        let heap = TestHeap::new(6 << 20);
         let before = heap.usage();
         for seed in 0..3 {
             let mut random = Random::new(seed, 3);
@@ -220,9 +209,8 @@ mod tests {
 
     #[test]
     fn there_is_nothing_outside_of_blocks() {
-        let region = Region::new(1 << 20);
-        let heap = region.heap();
-        let start = region.start().as_ptr().addr();
+        let heap = TestHeap::new(1 << 20);
+        let start = heap.region.start().as_ptr().addr();
         for address in [0, 1, start - 1, start, start + 5000, start + (1 << 20), usize::MAX] {
             // SAFETY: nobody else has this heap.
             unsafe {

@@ -7,6 +7,7 @@
 use core::ops::Range;
 
 use super::cores::Core;
+use super::settings::{self, Setting};
 use super::{calls, halt};
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::stack_layout::FRAME_IN_BLOCK;
@@ -19,17 +20,21 @@ const REST: u64 = 8;
 /// The time from which such a collection may begin, in clock ticks.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 
+fn is_allowed() -> bool {
+    settings::get(Setting::CollectMicroseconds) != 0
+}
+
 /// Between two turns: memory may be short, though nothing crashes, or a collection was given up.
 pub(super) fn begin_if_wanted() {
     // Relaxed: nothing is ordered by it.
-    if orphans::is_wanted() && clock::now() >= NOT_BEFORE.load(Ordering::Relaxed) {
+    if is_allowed() && orphans::is_wanted() && clock::now() >= NOT_BEFORE.load(Ordering::Relaxed) {
         calls::CALLS.raise(calls::COLLECT);
     }
 }
 
 /// Something has crashed. What it left is noted.
 pub(super) fn after_crash() {
-    if orphans::is_due() {
+    if is_allowed() && orphans::is_due() {
         calls::CALLS.raise(calls::COLLECT);
     }
 }
@@ -60,6 +65,7 @@ unsafe fn collect(core: &Core) {
             collection.run(
                 |visit| each_root(standing, visit),
                 |visit| standing.exception_stacks().for_each(|stacks| visit(stacks.start)),
+                began + settings::ticks(Setting::CollectMicroseconds),
             );
         };
         clock::now() - began

@@ -56,7 +56,8 @@ pub(super) unsafe fn stand_still(core: &Core, block: &StackBlock, frame: *mut Fr
     note_exception_stacks(core);
     // Relaxed: published by the release in `Standstill::stand`.
     FRAMES[core.id().index()].store(if in_turn { frame } else { ptr::null_mut() }, Ordering::Relaxed);
-    calls::CALLS.stand(core.id().mask(), calls::HALT, cpu::relax);
+    // The leader rings when it is over. That stays pending, and ends this, also if it comes right before.
+    calls::CALLS.stand(core.id().mask(), calls::HALT, cpu::wait_for_interrupt);
 }
 
 /// Stands still in the core's own loop.
@@ -97,7 +98,11 @@ pub(super) unsafe fn with_all_standing<R>(core: &Core, action: impl FnOnce(&Stan
         // SAFETY: the loop runs with interrupts unmasked.
         unsafe { irq::enable() };
     }
+    let standing = calls::CALLS.standing();
     calls::CALLS.end(calls::HALT);
+    for other in cores::all().filter(|other| standing & other.id().mask() != 0) {
+        ipi::send(other.id());
+    }
     result
 }
 

@@ -67,6 +67,8 @@ pub enum Setting {
     ShareLooks,
     /// How long the mail of one mailbox must keep a core busy for its hand-over to have paid.
     ShareWorthMicroseconds,
+    /// How long all cores may stand still to find what crashed code owned on the heap; 0 leaves it there.
+    CollectMicroseconds,
 }
 
 struct Row {
@@ -81,7 +83,7 @@ const fn row(setting: Setting, name: &'static str, default: u64, least: u64, mos
     Row { setting, name, default, least, most }
 }
 
-const COUNT: usize = 28;
+const COUNT: usize = 29;
 
 static ROWS: [Row; COUNT] = [
     row(Setting::SliceMicroseconds, "sched.slice_us", 1_000, 50, 1_000_000),
@@ -119,6 +121,7 @@ static ROWS: [Row; COUNT] = [
     row(Setting::ShareProcesses, "share.processes", 16, 1, 1_000_000),
     row(Setting::ShareLooks, "share.looks", 4, 0, 32),
     row(Setting::ShareWorthMicroseconds, "share.worth_us", 50, 0, 1_000_000),
+    row(Setting::CollectMicroseconds, "collect.pause_us", 1_000_000, 0, 600_000_000),
 ];
 
 static VALUES: [AtomicU64; COUNT] = {

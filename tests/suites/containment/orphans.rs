@@ -10,9 +10,9 @@ use core::time::Duration;
 
 use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive, Request};
 use magpie::internals::mem::heap::HEAP;
-use magpie::sched::{self, Priority, Spawn};
+use magpie::sched::{self, Priority, Setting, Spawn};
 use magpie::{stats, time};
-use magpie_tests::{Failure, Outcome, amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Changed, Failure, Outcome, amount, ensure, ensure_eq, kernel_test};
 
 use crate::not_started;
 
@@ -128,6 +128,11 @@ impl Receive<Request<Eat, ()>> for Glutton {
 /// Bytes that a [`Glutton`] takes.
 const MUCH: usize = 8 << 20;
 
+/// All may stand still for as long as a busy host takes to look through memory.
+fn without_limit() -> Result<Changed, Failure> {
+    Changed::new(&[(Setting::CollectMicroseconds, 600_000_000)])
+}
+
 /// Room for pieces of memory. It is made while there is memory, because it must not be refused.
 struct Pieces(Vec<Vec<u8>>);
 
@@ -161,6 +166,7 @@ kernel_test! {
     /// However much crashed processes owned, memory stays; what the living have is whole: in a state, in a future, on the
     /// stack of a suspended process and of one that runs, in a message, shared, and in a packed structure.
     async fn what_the_dead_owned_comes_back_and_nothing_else() -> Outcome {
+        let _limit = without_limit()?;
         let shared = Arc::new([42; 20]);
         let ends = Arc::new(AtomicBool::new(false));
         let mut spinning = Vec::new();
@@ -226,6 +232,7 @@ kernel_test! {
 kernel_test! {
     /// What an actor took in its behaviours comes back when it crashes, in whatever pieces.
     async fn a_glutton_gives_everything_back() -> Outcome {
+        let _limit = without_limit()?;
         let shared = Arc::new([42; 20]);
         let executor = Executor::start(&Config::default())?;
         for words in [20, 1 << 10, 1 << 17] {
@@ -261,6 +268,7 @@ kernel_test! {
         if !is_small_machine() {
             return Ok(());
         }
+        let _limit = without_limit()?;
         let mut pieces = Pieces::of(HEAP.usage().1 / 10 * 8);
         for words in [20, 1 << 10, 1 << 17] {
             let executor = Executor::start(&Config::default())?;
@@ -280,6 +288,7 @@ kernel_test! {
         if !is_small_machine() {
             return Ok(());
         }
+        let _limit = without_limit()?;
         let (free, before) = (HEAP.usage().1, stats::collections());
         let mut pieces = Pieces::of((free + HEAP.kept()) / 10 * 7);
         let executor = Executor::start(&Config::default())?;
@@ -290,5 +299,39 @@ kernel_test! {
         ensure!(refused > 0 || collections > 0, "memory was not short");
         executor.stop().await;
         Ok(())
+    }
+}
+
+kernel_test! {
+    /// How long all cores may stand still is up to the application: not at all, or too short to see anything; later it comes
+    /// back all the same.
+    async fn nobody_stands_still_for_longer_than_is_allowed() -> Outcome {
+        let shared = Arc::new([42; 20]);
+        let limited = |microseconds| Changed::new(&[(Setting::CollectMicroseconds, microseconds)]);
+        let before = stats::collections();
+        {
+            let _never = limited(0)?;
+            crash_often(60, &shared).await?;
+            ensure_eq!(stats::collections().finished, before.finished, "collections where none are allowed");
+            ensure_eq!(stats::collections().given_up, before.given_up, "collections given up where none are allowed");
+        }
+        {
+            let _short = limited(1)?;
+            let mut crashes = 0;
+            while stats::collections().given_up == before.given_up {
+                crash_often(5, &shared).await?;
+                crashes += 5;
+                ensure!(crashes < 300, "none was begun");
+            }
+            ensure_eq!(stats::collections().finished, before.finished, "collections in a microsecond");
+        }
+        let _limit = without_limit()?;
+        for _ in 0..30 {
+            crash_often(10, &shared).await?;
+            if stats::collections().blocks - before.blocks > 60 * 50 {
+                return Ok(());
+            }
+        }
+        Err(Failure("what was left in the meantime does not come back".into()))
     }
 }

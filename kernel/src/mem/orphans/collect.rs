@@ -38,11 +38,15 @@ pub(in crate::mem) trait World {
     fn each_block(&self, visit: &mut dyn FnMut(Extent));
     /// Shows every stretch of memory outside of the heap where pointers into it may be, at multiples of eight bytes.
     fn each_root(&self, visit: &mut dyn FnMut(Range<usize>));
+    /// Whether looking has taken too long. It is asked now and then.
+    fn is_over(&self) -> bool;
 }
 
 /// A pointer may carry a tag above these bits.
 const ADDRESS_BITS: u64 = (1 << 48) - 1;
 const WORD_BYTES: usize = 8;
+/// So many bytes are looked through before the time is looked at.
+const STRETCH_BYTES: usize = 64 << 10;
 /// Blocks that wait to be looked into. If there are more, all are looked through once more.
 const MOST_WAITING: usize = 1024;
 
@@ -82,7 +86,7 @@ impl Collector {
     }
 
     /// Marks what only the dead could reach as candidates, and nothing else. `orphans` is what they left: anything, of which
-    /// what points into blocks counts.
+    /// what points into blocks counts. Whether it came to the end; if it took too long, the marks say nothing.
     ///
     /// # Safety
     /// What the world shows as roots and blocks is readable, in whole words, and nobody writes to it meanwhile.
@@ -91,11 +95,18 @@ impl Collector {
         world: &impl World,
         marks: &Marks<'_>,
         orphans: impl Iterator<Item = usize>,
-    ) {
+    ) -> bool {
         marks.clear();
         world.each_free(&mut |block| marks.set(block.start, Mark::Free));
-        let mut search =
-            Search { world, marks, waiting: &mut self.waiting, from: Mark::Live, to: Mark::Candidate };
+        let mut search = Search {
+            world,
+            marks,
+            waiting: &mut self.waiting,
+            from: Mark::Live,
+            to: Mark::Candidate,
+            looked: 0,
+            is_over: false,
+        };
         for address in orphans {
             search.reached(address);
         }
@@ -107,13 +118,14 @@ impl Collector {
         // SAFETY: as above.
         world.each_root(&mut |range| unsafe { search.look_through(range) });
         world.each_block(&mut |block| {
-            if marks.get(block.start) == Mark::Live {
+            if !search.is_over && marks.get(block.start) == Mark::Live {
                 // SAFETY: as above.
                 unsafe { search.look_into(block) };
             }
         });
         // SAFETY: as above.
         unsafe { search.finish() };
+        !search.is_over
     }
 }
 
@@ -136,6 +148,10 @@ struct Search<'a, W> {
     waiting: &'a mut Waiting,
     from: Mark,
     to: Mark,
+    /// Bytes looked through since the time was looked at.
+    looked: usize,
+    /// It took too long: nothing is looked through any more.
+    is_over: bool,
 }
 
 impl<W: World> Search<'_, W> {
@@ -172,7 +188,7 @@ impl<W: World> Search<'_, W> {
                 // SAFETY: by contract.
                 unsafe { self.look_into(block) };
             }
-            if !core::mem::take(&mut self.waiting.overflowed) {
+            if !core::mem::take(&mut self.waiting.overflowed) || self.is_over {
                 return;
             }
             // Some were marked and not looked into. Which is not known, so all are; each round marks more of them.
@@ -203,16 +219,26 @@ impl<W: World> Search<'_, W> {
     unsafe fn look_through(&mut self, range: Range<usize>) {
         let at_every_byte = self.to == Mark::Live;
         let mut before = 0;
-        for address in range.step_by(WORD_BYTES) {
-            // SAFETY: by contract it can be read. Volatile: to the compiler it may be anything, and of any type.
-            let word = unsafe { core::ptr::with_exposed_provenance::<u64>(address).read_volatile() };
-            if word | before != 0 {
-                self.reached((word & ADDRESS_BITS) as usize);
-                if at_every_byte {
-                    self.look_between(before, word);
+        let mut begin = range.start;
+        while begin < range.end && !self.is_over {
+            let end = range.end.min(begin + STRETCH_BYTES);
+            for address in (begin..end).step_by(WORD_BYTES) {
+                // SAFETY: by contract it can be read. Volatile: to the compiler it may be anything, and of any type.
+                let word = unsafe { core::ptr::with_exposed_provenance::<u64>(address).read_volatile() };
+                if word | before != 0 {
+                    self.reached((word & ADDRESS_BITS) as usize);
+                    if at_every_byte {
+                        self.look_between(before, word);
+                    }
                 }
+                before = word;
             }
-            before = word;
+            self.looked += end - begin;
+            if self.looked >= STRETCH_BYTES {
+                self.looked = 0;
+                self.is_over = self.world.is_over();
+            }
+            begin = end;
         }
         // What begins in the last word and is shorter than one: the six bytes of an address may end with it.
         if at_every_byte && before != 0 {
@@ -243,6 +269,7 @@ mod tests {
     use alloc::boxed::Box;
     use alloc::collections::{BTreeMap, BTreeSet};
     use alloc::vec::Vec;
+    use core::cell::Cell;
     use core::ops::Range;
 
     /// Some memory with blocks in it, and some that are roots.
@@ -257,6 +284,8 @@ mod tests {
         taken: BTreeSet<usize>,
         /// Of the pointers the ones at aligned addresses.
         aligned: BTreeMap<usize, BTreeSet<usize>>,
+        /// How often one may ask whether it is over.
+        patience: Cell<usize>,
     }
 
     fn start_of(heap: &[u128]) -> usize {
@@ -282,6 +311,7 @@ mod tests {
                 pointers: BTreeMap::new(),
                 aligned: BTreeMap::new(),
                 taken: BTreeSet::new(),
+                patience: Cell::new(usize::MAX),
             }
         }
 
@@ -356,12 +386,18 @@ mod tests {
             let start = self.roots.as_ptr().expose_provenance();
             visit(start..start + self.roots.len() * 8);
         }
+
+        fn is_over(&self) -> bool {
+            let left = self.patience.get().saturating_sub(1);
+            self.patience.set(left);
+            left == 0
+        }
     }
 
     /// In any memory, what becomes free is exactly what the dead could reach and nobody who lives can.
     #[test]
     fn it_finds_what_only_the_dead_could_reach() {
-        let mut found = 0;
+        let (mut found, mut cut_short) = (0, 0);
         let mut collector = Box::new(Collector::new());
         for seed in 0..60 {
             let mut random = Random::new(seed, 1);
@@ -389,12 +425,25 @@ mod tests {
             let words: Vec<_> = (0..words).map(|_| AtomicU64::new(7)).collect();
             let marks = Marks::new(&words, base);
             // SAFETY: the model's memory is readable, and nobody else's.
-            unsafe { collector.mark(&model, &marks, orphans.into_iter()) };
+            let came_to_the_end = unsafe { collector.mark(&model, &marks, orphans.iter().copied()) };
+            assert!(came_to_the_end);
             let marked: Vec<usize> =
                 all.iter().copied().filter(|start| marks.get(*start) == Mark::Candidate).collect();
             assert_eq!(marked, expected, "seed {seed}");
             found += marked.len();
+
+            // Cut short at any time it says so, and is as good as new.
+            let asked = usize::MAX - model.patience.get();
+            for patience in [1, 2, asked / 2, asked] {
+                if (1..=asked).contains(&patience) {
+                    model.patience.set(patience);
+                    // SAFETY: as above.
+                    assert!(!unsafe { collector.mark(&model, &marks, orphans.iter().copied()) });
+                    cut_short += 1;
+                }
+            }
         }
         assert!(found > 1000, "only {found} blocks were found in all");
+        assert!(cut_short > 10, "cut short {cut_short} times");
     }
 }

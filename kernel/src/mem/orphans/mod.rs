@@ -158,7 +158,7 @@ pub fn is_wanted() -> bool {
 pub struct Collections {
     /// How many came to an end.
     pub finished: u64,
-    /// How many were given up, because a core did not stand still in time.
+    /// How many were given up, because a core did not stand still in time, or looking took too long.
     pub given_up: u64,
     /// Blocks freed, and their bytes.
     pub blocks: u64,
@@ -190,6 +190,7 @@ static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
 /// A collection in progress; one at a time.
 pub struct Collection {
+    is_finished: bool,
     /// Bytes.
     freed: usize,
 }
@@ -197,12 +198,13 @@ pub struct Collection {
 /// Begins a collection, unless one is in progress.
 pub fn begin() -> Option<Collection> {
     // Acquire: pairs with the release at the end of the one before.
-    (!IS_BUSY.swap(true, Ordering::Acquire)).then_some(Collection { freed: 0 })
+    (!IS_BUSY.swap(true, Ordering::Acquire)).then_some(Collection { is_finished: false, freed: 0 })
 }
 
 impl Collection {
     /// Frees what nobody can reach any more. `each_root` shows all memory outside of the heap where pointers into it may be,
-    /// `each_unused` an address in each block of the heap that nobody reads before it is written to.
+    /// `each_unused` an address in each block of the heap that nobody reads before it is written to. If that is not known at
+    /// the time `end`, in clock ticks, nothing is freed.
     ///
     /// # Safety
     /// Nobody else is in the heap or changes any memory meanwhile, and pointers into the heap are nowhere else.
@@ -210,16 +212,20 @@ impl Collection {
         &mut self,
         each_root: impl Fn(&mut dyn FnMut(Range<usize>)),
         each_unused: impl Fn(&mut dyn FnMut(usize)),
+        end: u64,
     ) {
-        let Some(marks) = HEAP.marked.marks() else { return };
+        let marks = HEAP.marked.marks();
         // SAFETY: this is the collection in progress.
         let collector = unsafe { &mut *PLACE.0.get() };
         let mut noted = NOTED.lock();
         // SAFETY: by contract, here and below; blocks of the heap are readable.
-        let walk = unsafe { Walk::new(&HEAP, &each_root, &each_unused) };
+        let walk = unsafe { Walk::new(&HEAP, &each_root, &each_unused, end) };
         let words = noted.words.iter().take(noted.count).map(|word| !word);
         // SAFETY: as above.
-        unsafe { collector.mark(&walk, &marks, words) };
+        if !unsafe { collector.mark(&walk, &marks, words) } {
+            noted.keep_live(|_| true);
+            return;
+        }
         noted.keep_live(|word| collect::is_first_of_live(&walk, &marks, word));
         drop(noted);
         // SAFETY: as above; what is a candidate still, nobody can reach.
@@ -228,21 +234,27 @@ impl Collection {
         collections.finished += 1;
         collections.blocks += blocks;
         collections.bytes += bytes;
+        drop(collections);
+        self.is_finished = true;
         self.freed = bytes as usize;
     }
 
     /// Ends, after all cores stood still for so many clock ticks. Whether it was worth it.
     pub fn end(self, ticks: u64) -> bool {
+        let mut collections = COLLECTIONS.lock();
+        collections.longest_ticks = collections.longest_ticks.max(ticks);
+        drop(collections);
+        if !self.is_finished {
+            return self.give_up();
+        }
         let (used, free) = HEAP.usage();
         // A collection that finds little is not repeated for every crash. Relaxed: a hint.
         COLLECT_BELOW_BYTES.store(free / 2, Ordering::Relaxed);
         WANTED.store(false, Ordering::Relaxed);
-        let mut collections = COLLECTIONS.lock();
-        collections.longest_ticks = collections.longest_ticks.max(ticks);
         self.freed > (used + free) / 16
     }
 
-    /// Ends without having looked; what was noted stays, and another is wanted. It was not worth it.
+    /// Ends without having seen all; what was noted stays for now, and another is wanted. It was not worth it.
     pub fn give_up(self) -> bool {
         WANTED.store(true, Ordering::Relaxed);
         COLLECTIONS.lock().given_up += 1;

@@ -6,19 +6,21 @@ use core::ptr::{self, NonNull};
 
 use super::collect::{Extent, World};
 use super::marks::Marks;
-use crate::arch::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::arch::clock;
 use crate::mem::heap::Heap;
+use crate::mem::reserved::Reserved;
 
 /// Where the heap's memory lies, and the marks for it.
 pub(in crate::mem) struct Memory {
     base: AtomicUsize,
     bytes: AtomicUsize,
-    marks: AtomicPtr<AtomicU64>,
+    marks: Reserved<AtomicU64>,
 }
 
 impl Memory {
     pub(in crate::mem) const fn empty() -> Self {
-        Self { base: AtomicUsize::new(0), bytes: AtomicUsize::new(0), marks: AtomicPtr::new(ptr::null_mut()) }
+        Self { base: AtomicUsize::new(0), bytes: AtomicUsize::new(0), marks: Reserved::empty() }
     }
 
     /// Bytes of the marks for so many bytes.
@@ -29,15 +31,11 @@ impl Memory {
     /// # Safety
     /// `marks` has room for the words of so many bytes, and is used for nothing else. Called once, before anything else.
     pub(in crate::mem) unsafe fn init(&self, marks: NonNull<u8>, base: usize, bytes: usize) {
-        let marks = marks.cast::<AtomicU64>();
-        for index in 0..Marks::words_for(bytes) {
-            // SAFETY: by contract.
-            unsafe { marks.add(index).write(AtomicU64::new(0)) };
-        }
-        // Relaxed, here and below: boot does this before there is another core, and starting that orders it.
+        // Relaxed, here and below: as in `Reserved`.
         self.base.store(base, Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);
-        self.marks.store(marks.as_ptr(), Ordering::Relaxed);
+        // SAFETY: by contract.
+        unsafe { self.marks.init(marks, Marks::words_for(bytes), || AtomicU64::new(0)) };
     }
 
     /// Whether an address lies in it.
@@ -46,13 +44,9 @@ impl Memory {
         address.wrapping_sub(self.base.load(Ordering::Relaxed)) < self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The marks of all of it; `None` without memory.
-    pub(super) fn marks(&self) -> Option<Marks<'_>> {
-        let words = NonNull::new(self.marks.load(Ordering::Relaxed))?;
-        let count = Marks::words_for(self.bytes.load(Ordering::Relaxed));
-        // SAFETY: `init` made so many, and they stay.
-        let words = unsafe { core::slice::from_raw_parts(words.as_ptr(), count) };
-        Some(Marks::new(words, self.base.load(Ordering::Relaxed)))
+    /// The marks of all of it; of nothing without memory.
+    pub(super) fn marks(&self) -> Marks<'_> {
+        Marks::new(self.marks.all(), self.base.load(Ordering::Relaxed))
     }
 }
 
@@ -61,13 +55,15 @@ pub(super) struct Walk<'a, R, U> {
     heap: &'a Heap,
     each_root: &'a R,
     each_unused: &'a U,
+    /// The time at which looking has taken too long, in clock ticks.
+    end: u64,
 }
 
 impl<'a, R, U> Walk<'a, R, U> {
     /// # Safety
     /// Nobody else is in the heap as long as this is used.
-    pub(super) unsafe fn new(heap: &'a Heap, each_root: &'a R, each_unused: &'a U) -> Self {
-        Self { heap, each_root, each_unused }
+    pub(super) unsafe fn new(heap: &'a Heap, each_root: &'a R, each_unused: &'a U, end: u64) -> Self {
+        Self { heap, each_root, each_unused, end }
     }
 }
 
@@ -99,6 +95,10 @@ impl<R: Fn(&mut dyn FnMut(Range<usize>)), U: Fn(&mut dyn FnMut(usize))> World fo
 
     fn each_root(&self, visit: &mut dyn FnMut(Range<usize>)) {
         (self.each_root)(visit);
+    }
+
+    fn is_over(&self) -> bool {
+        clock::now() >= self.end
     }
 }
 
@@ -132,7 +132,7 @@ mod tests {
     use super::super::collect::Collector;
     use super::{Walk, free_candidates};
     use crate::checks::Random;
-    use crate::mem::heap::{Heap, Region};
+    use crate::mem::heap::TestHeap;
     use alloc::boxed::Box;
     use alloc::collections::BTreeMap;
     use alloc::vec::Vec;
@@ -156,8 +156,7 @@ mod tests {
     /// In a heap in which much was allocated and freed, until memory was short and beyond: of chains of blocks exactly those are freed that only orphans lead to.
     #[test]
     fn it_agrees_with_a_map_of_what_is_in_use() {
-        let region = Region::new(4 << 20);
-        let heap: Box<Heap> = region.heap();
+        let heap = TestHeap::new(4 << 20);
         let mut collector = Box::new(Collector::new());
         let (mut freed, mut was_short) = (0, false);
         for seed in 0..12 {
@@ -201,9 +200,15 @@ mod tests {
                 .flat_map(|(number, chain)| if number % 2 == 0 { &chain[..1] } else { &chain[1..] })
                 .map(|start| start + random.below(model[start].1.size()))
                 .collect();
-            let marks = heap.marked.marks().expect("it has memory");
+            let marks = heap.marked.marks();
             // SAFETY: nobody else uses the heap, here and below.
-            unsafe { collector.mark(&Walk::new(&heap, &no_roots, &no_unused), &marks, orphans.into_iter()) };
+            unsafe {
+                collector.mark(
+                    &Walk::new(&heap, &no_roots, &no_unused, u64::MAX),
+                    &marks,
+                    orphans.into_iter(),
+                )
+            };
             let before = heap.usage().0;
             // SAFETY: nobody uses what only the orphans lead to, below.
             let (blocks, bytes) = unsafe { free_candidates(&heap, &marks) };

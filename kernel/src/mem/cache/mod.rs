@@ -6,9 +6,10 @@
 //! from the depot. Freeing goes the other way. So a core that allocates and frees around any point visits the
 //! depot, which has a lock, at most once in a batch, and every step takes constant time.
 //!
-//! Blocks in one core's cache are not to be had by another; those are at most two batches for each class. When memory
-//! is short, a core gives its own back, and those of the cores that sleep ([`Keeper`]). It notes that memory was short, and
-//! every other core gives its own back, a class at a time, as often as it goes to the depot and between turns.
+//! Blocks in one core's cache are not to be had by another; those are at most two batches for each class. How they are given
+//! back when memory is short is in [`shortage`].
+
+mod shortage;
 
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::NonNull;
@@ -20,6 +21,7 @@ use super::size_class::SizeClass;
 use crate::arch::MAX_CORES;
 use crate::arch::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::PreemptGuard;
+use shortage::Answer;
 
 /// One core's lists of one class.
 struct Magazines {
@@ -41,14 +43,6 @@ struct CoreCache {
     allocations: AtomicU64,
 }
 
-/// How far a core has come in giving back what it keeps.
-struct Answer {
-    /// The shortage that it has answered, or does.
-    shortage: u32,
-    /// The classes before this are done.
-    next: usize,
-}
-
 // SAFETY: `classes` and `answer` are used by whoever has the keeper's lock: by its core, with preemption disabled and never
 // from an interrupt handler that did not interrupt preemptible code, or while that sleeps by one other.
 unsafe impl Sync for CoreCache {}
@@ -61,7 +55,7 @@ impl CoreCache {
                     SizeClass::COUNT],
             ),
             keeper: Keeper::new(),
-            answer: UnsafeCell::new(Answer { shortage: 0, next: SizeClass::COUNT }),
+            answer: UnsafeCell::new(Answer::NONE),
             in_use: AtomicU64::new(0),
             allocations: AtomicU64::new(0),
         }
@@ -237,111 +231,6 @@ impl Caches {
         self.elsewhere_in_use.fetch_add((class.block_bytes() as u64).wrapping_neg(), Ordering::Relaxed);
     }
 
-    /// Gives what this core keeps of a class back to the spans.
-    pub(super) fn empty_core(
-        &self,
-        class: SizeClass,
-        core: Option<usize>,
-        _here: &PreemptGuard,
-        source: &impl Source,
-    ) {
-        let Some(cache) = core.and_then(|core| self.cores.get(core)) else { return };
-        // SAFETY: the caller is on this core, and preemption is disabled.
-        unsafe { self.empty(class, cache, source) };
-    }
-
-    /// Gives what a sleeping core keeps of a class back to the spans. Nothing if it is awake.
-    pub(super) fn empty_sleeper(
-        &self,
-        class: SizeClass,
-        core: usize,
-        here: &PreemptGuard,
-        source: &impl Source,
-    ) {
-        if let Some(cache) = self.cores.get(core)
-            && cache.keeper.try_take(here)
-        {
-            // SAFETY: the keeper's lock is ours until the second call.
-            unsafe {
-                self.empty(class, cache, source);
-                cache.keeper.let_go();
-            }
-        }
-    }
-
-    /// # Safety
-    /// The caller has the cache.
-    unsafe fn empty(&self, class: SizeClass, cache: &CoreCache, source: &impl Source) {
-        // SAFETY: by contract.
-        let magazines = unsafe { &(*cache.classes.get())[class.index()] };
-        for list in [&magazines.current, &magazines.spare] {
-            // SAFETY: a core's lists hold free blocks of the class.
-            unsafe { self.depots[class.index()].put_apart(list.replace(List::EMPTY), source) };
-        }
-    }
-
-    /// Memory is short: who is awake gives back what it keeps.
-    pub(super) fn note_shortage(&self) {
-        // Relaxed: it asks, and orders nothing.
-        self.shortages.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Gives one class back if memory was short since this core has given back all. Whether there is more to give.
-    ///
-    /// # Safety
-    /// The caller has the cache.
-    unsafe fn answer(&self, cache: &CoreCache, source: &impl Source) -> bool {
-        // Relaxed: as in `note_shortage`.
-        let shortage = self.shortages.load(Ordering::Relaxed);
-        // SAFETY: by contract; nothing below comes here again.
-        let answer = unsafe { &mut *cache.answer.get() };
-        if answer.next >= SizeClass::COUNT {
-            if answer.shortage == shortage {
-                return false;
-            }
-            *answer = Answer { shortage, next: 0 };
-        }
-        let class = SizeClass::ALL[answer.next];
-        answer.next += 1;
-        // SAFETY: by contract.
-        unsafe { self.empty(class, cache, source) };
-        answer.next < SizeClass::COUNT
-    }
-
-    /// For a core between two turns: as for [`Self::note_shortage`]. Whether there is more to give.
-    pub(super) fn answer_shortage(
-        &self,
-        core: Option<usize>,
-        _here: &PreemptGuard,
-        source: &impl Source,
-    ) -> bool {
-        // SAFETY: the caller is on this core, and preemption is disabled.
-        core.and_then(|core| self.cores.get(core)).is_some_and(|cache| unsafe { self.answer(cache, source) })
-    }
-
-    /// This core does without its cache until [`Self::take_back`].
-    ///
-    /// # Safety
-    /// The caller is the core and neither allocates nor frees meanwhile, nor does an interrupt handler.
-    pub(super) unsafe fn let_go(&self, core: Option<usize>) {
-        if let Some(cache) = core.and_then(|core| self.cores.get(core)) {
-            // SAFETY: by contract; a core has its cache whenever it does not sleep.
-            unsafe { cache.keeper.let_go() };
-        }
-    }
-
-    /// This core has its cache again.
-    pub(super) fn take_back(&self, core: Option<usize>, here: &PreemptGuard) {
-        if let Some(cache) = core.and_then(|core| self.cores.get(core)) {
-            cache.keeper.take_back(here);
-        }
-    }
-
-    /// Gives what waits in a class's depot back to the spans.
-    pub(super) fn empty_depot(&self, class: SizeClass, source: &impl Source) {
-        self.depots[class.index()].take_batches_apart(source);
-    }
-
     /// Calls for each free block that waits in a core's cache or in a depot.
     ///
     /// # Safety
@@ -379,7 +268,7 @@ impl Caches {
 mod tests {
     use super::Caches;
     use crate::checks::Random;
-    use crate::mem::heap::{Heap, Region};
+    use crate::mem::heap::{Heap, TestHeap};
     use crate::mem::size_class::SizeClass;
     use crate::sync::PreemptGuard;
     use alloc::boxed::Box;
@@ -387,15 +276,15 @@ mod tests {
     use alloc::vec::Vec;
     use core::alloc::Layout;
 
-    const MEGABYTE: usize = 1 << 20;
+    pub(super) const MEGABYTE: usize = 1 << 20;
     const CORES: usize = 4;
 
-    fn class(bytes: usize) -> SizeClass {
+    pub(super) fn class(bytes: usize) -> SizeClass {
         SizeClass::of(Layout::from_size_align(bytes, 8).expect("valid")).expect("small")
     }
 
     /// Gives back what all cores and depots keep.
-    fn empty(caches: &Caches, source: &Heap) {
+    pub(super) fn empty(caches: &Caches, source: &Heap) {
         let here = PreemptGuard::new();
         for class in SizeClass::ALL {
             (0..CORES).for_each(|core| caches.empty_core(class, Some(core), &here, source));
@@ -406,10 +295,8 @@ mod tests {
     /// Blocks of random classes, taken and given back on random cores and on none, against a map of what is in use.
     #[test]
     fn blocks_do_not_overlap_and_every_span_comes_back() {
-        let region = Region::new(16 * MEGABYTE);
-        let heap = region.heap();
+        let (caches, heap) = (Box::new(Caches::new()), TestHeap::new(16 * MEGABYTE));
         let source: &Heap = &heap;
-        let caches = Box::new(Caches::new());
         let here = PreemptGuard::new();
         let before = source.usage();
         for seed in 0..4 {
@@ -456,10 +343,8 @@ mod tests {
     /// Freeing alone, with nobody short of memory, gives nearly all back.
     #[test]
     fn what_is_freed_beyond_what_waits_goes_back() {
-        let region = Region::new(24 * MEGABYTE);
-        let heap = region.heap();
+        let (caches, heap) = (Box::new(Caches::new()), TestHeap::new(24 * MEGABYTE));
         let source: &Heap = &heap;
-        let caches = Box::new(Caches::new());
         let here = PreemptGuard::new();
         let class = class(1000);
         let before = source.usage().1;
@@ -474,130 +359,10 @@ mod tests {
         assert!(free > before - 8 * MEGABYTE, "{free} of {before} bytes are free");
     }
 
-    /// Blocks of every class in a core's cache.
-    fn keep_some(caches: &Caches, core: usize, here: &PreemptGuard, source: &Heap) {
-        for class in SizeClass::ALL {
-            let blocks: Vec<_> = (0..class.batch() * 2)
-                .map(|_| caches.allocate(class, Some(core), here, source).expect("memory"))
-                .collect();
-            // SAFETY: allocated above, with this class.
-            blocks
-                .into_iter()
-                .for_each(|block| unsafe { caches.free(block, class, Some(core), here, source) });
-        }
-    }
-
-    /// A core that works gives its own back on its way to the depot, whatever class it is there for, and between turns;
-    /// once for each shortage.
-    #[test]
-    fn a_core_that_is_awake_answers_a_shortage() {
-        let region = Region::new(4 * MEGABYTE);
-        let heap = region.heap();
-        let source: &Heap = &heap;
-        let caches = Box::new(Caches::new());
-        let here = PreemptGuard::new();
-        let before = source.usage();
-        keep_some(&caches, 0, &here, source);
-        let kept = source.usage();
-        assert!(kept.1 < before.1);
-        assert!(!caches.answer_shortage(Some(0), &here, source), "an answer to nothing");
-        caches.note_shortage();
-        let class = class(1500);
-        let mut blocks = Vec::new();
-        for _ in 0..class.batch() * (SizeClass::COUNT + 1) {
-            blocks.push(caches.allocate(class, Some(0), &here, source).expect("memory"));
-        }
-        // SAFETY: allocated above, with this class.
-        blocks.into_iter().for_each(|block| unsafe { caches.free(block, class, Some(1), &here, source) });
-        caches.empty_core(class, Some(0), &here, source);
-        caches.empty_core(class, Some(1), &here, source);
-        caches.empty_depot(class, source);
-        assert_eq!(source.usage(), before, "after so many visits to the depot");
-        keep_some(&caches, 0, &here, source);
-        assert!(source.usage().1 < before.1, "given back, though memory is not short again");
-        caches.note_shortage();
-        let visits = (1..=100).find(|_| !caches.answer_shortage(Some(0), &here, source));
-        assert_eq!(visits, Some(SizeClass::COUNT));
-        assert_eq!(source.usage(), before, "after so many turns");
-    }
-
-    /// What a core keeps can be had while it sleeps, and only then.
-    #[test]
-    fn who_sleeps_lends_what_it_keeps() {
-        let region = Region::new(4 * MEGABYTE);
-        let heap = region.heap();
-        let source: &Heap = &heap;
-        let caches = Box::new(Caches::new());
-        let here = PreemptGuard::new();
-        let before = source.usage();
-        keep_some(&caches, 2, &here, source);
-        let kept = source.usage();
-        let empty = || SizeClass::ALL.iter().for_each(|class| caches.empty_sleeper(*class, 2, &here, source));
-        empty();
-        assert_eq!(source.usage(), kept, "taken from a core that is awake");
-        // SAFETY: nobody uses the cache until it is taken back.
-        unsafe { caches.let_go(Some(2)) };
-        empty();
-        assert_eq!(source.usage(), before);
-        caches.take_back(Some(2), &here);
-        keep_some(&caches, 2, &here, source);
-        empty();
-        assert_eq!(source.usage(), kept, "taken from a core that is awake again");
-    }
-
-    /// Cores fall asleep and wake while another takes what they keep: no block is lost or had twice.
-    #[test]
-    fn a_cache_is_one_users_at_a_time() {
-        const ROUNDS: usize = if cfg!(miri) { 20 } else { 3000 };
-        let region = Region::new(4 * MEGABYTE);
-        let heap = region.heap();
-        let source: &Heap = &heap;
-        let caches = Box::new(Caches::new());
-        let before = source.usage();
-        let class = class(300);
-        std::thread::scope(|scope| {
-            let caches = &caches;
-            for core in 0..2 {
-                scope.spawn(move || {
-                    let here = PreemptGuard::new();
-                    for round in 0..ROUNDS {
-                        let blocks: Vec<_> = (0..1 + (round * 7) % 40)
-                            .map(|_| caches.allocate(class, Some(core), &here, source).expect("memory"))
-                            .collect();
-                        for block in &blocks {
-                            // SAFETY: the block is that long, and ours.
-                            unsafe { block.cast::<usize>().write(core * ROUNDS + round) };
-                        }
-                        for block in blocks {
-                            // SAFETY: as above; allocated with this class.
-                            unsafe {
-                                let found = block.cast::<usize>().read();
-                                assert_eq!(found, core * ROUNDS + round, "a block that two have");
-                                caches.free(block, class, Some(core), &here, source);
-                            }
-                        }
-                        // SAFETY: this thread is the core, and does nothing meanwhile.
-                        unsafe { caches.let_go(Some(core)) };
-                        std::thread::yield_now();
-                        caches.take_back(Some(core), &here);
-                    }
-                });
-            }
-            scope.spawn(move || {
-                let here = PreemptGuard::new();
-                (0..ROUNDS).for_each(|round| caches.empty_sleeper(class, round % 2, &here, source));
-            });
-        });
-        empty(&caches, source);
-        assert_eq!(source.usage(), before);
-    }
-
     #[test]
     fn what_was_freed_is_used_again() {
-        let region = Region::new(4 * MEGABYTE);
-        let heap = region.heap();
+        let (caches, heap) = (Box::new(Caches::new()), TestHeap::new(4 * MEGABYTE));
         let source: &Heap = &heap;
-        let caches = Box::new(Caches::new());
         let here = PreemptGuard::new();
         let class = class(64);
         let before = source.usage().1;

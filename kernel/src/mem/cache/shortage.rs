@@ -1,0 +1,255 @@
+//! Giving back what caches keep, when memory is short.
+//!
+//! Who is short gives back what its own core keeps, and what the cores keep that sleep ([`Keeper`](crate::mem::keeper::Keeper)).
+//! It notes that memory was short, and every other core gives its own back, a class at a time, as often as it goes to the
+//! depot and between turns.
+
+use super::{Caches, CoreCache};
+use crate::arch::atomic::Ordering;
+use crate::mem::block::List;
+use crate::mem::depot::Source;
+use crate::mem::size_class::SizeClass;
+use crate::sync::PreemptGuard;
+
+/// How far a core has come in giving back what it keeps.
+pub(super) struct Answer {
+    /// The shortage that it has answered, or does.
+    shortage: u32,
+    /// The classes before this are done.
+    next: usize,
+}
+
+impl Answer {
+    /// To no shortage: there was none.
+    pub(super) const NONE: Self = Self { shortage: 0, next: SizeClass::COUNT };
+}
+
+impl Caches {
+    /// Gives what this core keeps of a class back to the spans.
+    pub(in crate::mem) fn empty_core(
+        &self,
+        class: SizeClass,
+        core: Option<usize>,
+        _here: &PreemptGuard,
+        source: &impl Source,
+    ) {
+        let Some(cache) = core.and_then(|core| self.cores.get(core)) else { return };
+        // SAFETY: the caller is on this core, and preemption is disabled.
+        unsafe { self.empty(class, cache, source) };
+    }
+
+    /// Gives what a sleeping core keeps of a class back to the spans. Nothing if it is awake.
+    pub(in crate::mem) fn empty_sleeper(
+        &self,
+        class: SizeClass,
+        core: usize,
+        here: &PreemptGuard,
+        source: &impl Source,
+    ) {
+        if let Some(cache) = self.cores.get(core)
+            && cache.keeper.try_take(here)
+        {
+            // SAFETY: the keeper's lock is ours until the second call.
+            unsafe {
+                self.empty(class, cache, source);
+                cache.keeper.let_go();
+            }
+        }
+    }
+
+    /// # Safety
+    /// The caller has the cache.
+    unsafe fn empty(&self, class: SizeClass, cache: &CoreCache, source: &impl Source) {
+        // SAFETY: by contract.
+        let magazines = unsafe { &(*cache.classes.get())[class.index()] };
+        for list in [&magazines.current, &magazines.spare] {
+            // SAFETY: a core's lists hold free blocks of the class.
+            unsafe { self.depots[class.index()].put_apart(list.replace(List::EMPTY), source) };
+        }
+    }
+
+    /// Memory is short: who is awake gives back what it keeps.
+    pub(in crate::mem) fn note_shortage(&self) {
+        // Relaxed: it asks, and orders nothing.
+        self.shortages.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Gives one class back if memory was short since this core has given back all. Whether there is more to give.
+    ///
+    /// # Safety
+    /// The caller has the cache.
+    pub(super) unsafe fn answer(&self, cache: &CoreCache, source: &impl Source) -> bool {
+        // Relaxed: as in `note_shortage`.
+        let shortage = self.shortages.load(Ordering::Relaxed);
+        // SAFETY: by contract; nothing below comes here again.
+        let answer = unsafe { &mut *cache.answer.get() };
+        if answer.next >= SizeClass::COUNT {
+            if answer.shortage == shortage {
+                return false;
+            }
+            *answer = Answer { shortage, next: 0 };
+        }
+        let class = SizeClass::ALL[answer.next];
+        answer.next += 1;
+        // SAFETY: by contract.
+        unsafe { self.empty(class, cache, source) };
+        answer.next < SizeClass::COUNT
+    }
+
+    /// For a core between two turns: as for [`Self::note_shortage`]. Whether there is more to give.
+    pub(in crate::mem) fn answer_shortage(
+        &self,
+        core: Option<usize>,
+        _here: &PreemptGuard,
+        source: &impl Source,
+    ) -> bool {
+        // SAFETY: the caller is on this core, and preemption is disabled.
+        core.and_then(|core| self.cores.get(core)).is_some_and(|cache| unsafe { self.answer(cache, source) })
+    }
+
+    /// This core does without its cache until [`Self::take_back`].
+    ///
+    /// # Safety
+    /// The caller is the core and neither allocates nor frees meanwhile, nor does an interrupt handler.
+    pub(in crate::mem) unsafe fn let_go(&self, core: Option<usize>) {
+        if let Some(cache) = core.and_then(|core| self.cores.get(core)) {
+            // SAFETY: by contract; a core has its cache whenever it does not sleep.
+            unsafe { cache.keeper.let_go() };
+        }
+    }
+
+    /// This core has its cache again.
+    pub(in crate::mem) fn take_back(&self, core: Option<usize>, here: &PreemptGuard) {
+        if let Some(cache) = core.and_then(|core| self.cores.get(core)) {
+            cache.keeper.take_back(here);
+        }
+    }
+
+    /// Gives what waits in a class's depot back to the spans.
+    pub(in crate::mem) fn empty_depot(&self, class: SizeClass, source: &impl Source) {
+        self.depots[class.index()].take_batches_apart(source);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{MEGABYTE, class, empty};
+    use super::Caches;
+    use crate::mem::heap::{Heap, TestHeap};
+    use crate::mem::size_class::SizeClass;
+    use crate::sync::PreemptGuard;
+    use alloc::boxed::Box;
+    use alloc::vec::Vec;
+
+    /// Blocks of every class in a core's cache.
+    fn keep_some(caches: &Caches, core: usize, here: &PreemptGuard, source: &Heap) {
+        for class in SizeClass::ALL {
+            let blocks: Vec<_> = (0..class.batch() * 2)
+                .map(|_| caches.allocate(class, Some(core), here, source).expect("memory"))
+                .collect();
+            // SAFETY: allocated above, with this class.
+            blocks
+                .into_iter()
+                .for_each(|block| unsafe { caches.free(block, class, Some(core), here, source) });
+        }
+    }
+
+    /// A core that works gives its own back on its way to the depot, whatever class it is there for, and between turns;
+    /// once for each shortage.
+    #[test]
+    fn a_core_that_is_awake_answers_a_shortage() {
+        let (caches, heap) = (Box::new(Caches::new()), TestHeap::new(4 * MEGABYTE));
+        let source: &Heap = &heap;
+        let here = PreemptGuard::new();
+        let before = source.usage();
+        keep_some(&caches, 0, &here, source);
+        let kept = source.usage();
+        assert!(kept.1 < before.1);
+        assert!(!caches.answer_shortage(Some(0), &here, source), "an answer to nothing");
+        caches.note_shortage();
+        let class = class(1500);
+        let mut blocks = Vec::new();
+        for _ in 0..class.batch() * (SizeClass::COUNT + 1) {
+            blocks.push(caches.allocate(class, Some(0), &here, source).expect("memory"));
+        }
+        // SAFETY: allocated above, with this class.
+        blocks.into_iter().for_each(|block| unsafe { caches.free(block, class, Some(1), &here, source) });
+        caches.empty_core(class, Some(0), &here, source);
+        caches.empty_core(class, Some(1), &here, source);
+        caches.empty_depot(class, source);
+        assert_eq!(source.usage(), before, "after so many visits to the depot");
+        keep_some(&caches, 0, &here, source);
+        assert!(source.usage().1 < before.1, "given back, though memory is not short again");
+        caches.note_shortage();
+        let visits = (1..=100).find(|_| !caches.answer_shortage(Some(0), &here, source));
+        assert_eq!(visits, Some(SizeClass::COUNT));
+        assert_eq!(source.usage(), before, "after so many turns");
+    }
+
+    /// What a core keeps can be had while it sleeps, and only then.
+    #[test]
+    fn who_sleeps_lends_what_it_keeps() {
+        let (caches, heap) = (Box::new(Caches::new()), TestHeap::new(4 * MEGABYTE));
+        let source: &Heap = &heap;
+        let here = PreemptGuard::new();
+        let before = source.usage();
+        keep_some(&caches, 2, &here, source);
+        let kept = source.usage();
+        let empty = || SizeClass::ALL.iter().for_each(|class| caches.empty_sleeper(*class, 2, &here, source));
+        empty();
+        assert_eq!(source.usage(), kept, "taken from a core that is awake");
+        // SAFETY: nobody uses the cache until it is taken back.
+        unsafe { caches.let_go(Some(2)) };
+        empty();
+        assert_eq!(source.usage(), before);
+        caches.take_back(Some(2), &here);
+        keep_some(&caches, 2, &here, source);
+        empty();
+        assert_eq!(source.usage(), kept, "taken from a core that is awake again");
+    }
+
+    /// Cores fall asleep and wake while another takes what they keep: no block is lost or had twice.
+    #[test]
+    fn a_cache_is_one_users_at_a_time() {
+        const ROUNDS: usize = if cfg!(miri) { 20 } else { 3000 };
+        let (caches, heap) = (Box::new(Caches::new()), TestHeap::new(4 * MEGABYTE));
+        let source: &Heap = &heap;
+        let before = source.usage();
+        let class = class(300);
+        std::thread::scope(|scope| {
+            let caches = &caches;
+            for core in 0..2 {
+                scope.spawn(move || {
+                    let here = PreemptGuard::new();
+                    for round in 0..ROUNDS {
+                        let blocks: Vec<_> = (0..1 + (round * 7) % 40)
+                            .map(|_| caches.allocate(class, Some(core), &here, source).expect("memory"))
+                            .collect();
+                        for block in &blocks {
+                            // SAFETY: the block is that long, and ours.
+                            unsafe { block.cast::<usize>().write(core * ROUNDS + round) };
+                        }
+                        for block in blocks {
+                            // SAFETY: as above; allocated with this class.
+                            unsafe {
+                                let found = block.cast::<usize>().read();
+                                assert_eq!(found, core * ROUNDS + round, "a block that two have");
+                                caches.free(block, class, Some(core), &here, source);
+                            }
+                        }
+                        // SAFETY: this thread is the core, and does nothing meanwhile.
+                        unsafe { caches.let_go(Some(core)) };
+                        std::thread::yield_now();
+                        caches.take_back(Some(core), &here);
+                    }
+                });
+            }
+            scope.spawn(move || {
+                let here = PreemptGuard::new();
+                (0..ROUNDS).for_each(|round| caches.empty_sleeper(class, round % 2, &here, source));
+            });
+        });
+        empty(&caches, source);
+        assert_eq!(source.usage(), before);
+    }
+}

@@ -1,0 +1,57 @@
+//! A table in memory that the heap sets aside at its start: of a length that is known then, and there for ever.
+//!
+//! What an entry means, and how they are ordered, is up to whose table it is.
+
+use core::ptr::{self, NonNull};
+
+use crate::arch::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+/// The table.
+pub(super) struct Reserved<T> {
+    first: AtomicPtr<T>,
+    count: AtomicUsize,
+}
+
+impl<T> Reserved<T> {
+    /// A table without entries.
+    pub(super) const fn empty() -> Self {
+        Self { first: AtomicPtr::new(ptr::null_mut()), count: AtomicUsize::new(0) }
+    }
+
+    /// Gives it its entries.
+    ///
+    /// # Safety
+    /// `memory` has room for so many, is aligned for them, and is used for nothing else. Called once, before anything else.
+    pub(super) unsafe fn init(&self, memory: NonNull<u8>, count: usize, entry: impl Fn() -> T) {
+        let first = memory.cast::<T>();
+        for index in 0..count {
+            // SAFETY: by contract.
+            unsafe { first.add(index).write(entry()) };
+        }
+        // Relaxed, here and below: boot does this before there is another core, and starting that orders it.
+        self.first.store(first.as_ptr(), Ordering::Relaxed);
+        self.count.store(count, Ordering::Relaxed);
+    }
+
+    /// How many entries there are.
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// One of them.
+    pub(super) fn get(&self, index: usize) -> Option<&T> {
+        if index >= self.count() {
+            return None;
+        }
+        // SAFETY: `init` made so many, and they stay.
+        Some(unsafe { &*self.first.load(Ordering::Relaxed).add(index) })
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> &[T] {
+        let first = self.first.load(Ordering::Relaxed);
+        // SAFETY: as above.
+        NonNull::new(first)
+            .map_or(&[], |first| unsafe { core::slice::from_raw_parts(first.as_ptr(), self.count()) })
+    }
+}
