@@ -77,7 +77,8 @@ impl<A: Actor> StaticActor<A> {
     /// Starts an actor here, on one of `executor`'s mailboxes.
     ///
     /// # Errors
-    /// [`SpawnError::NotFree`] if one lives here, or the state of one that has finished is still here;
+    /// [`SpawnError::NotFree`] if one lives here, or the state of one that has finished is still here, or one has ended that
+    /// is still being cleared away: then it is free before long;
     /// [`SpawnError::UsedUp`] after 2^32 - 1 actors.
     pub fn start(&'static self, executor: &ExecutorHandle, actor: A) -> Result<Addr<A>, SpawnError<A>> {
         let here = PreemptGuard::new();

@@ -12,7 +12,7 @@ use core::time::Duration;
 
 use magpie::actor::{
     Actor, Addr, AskError, Config, Context, Executor, ExecutorHandle, Outcome as After, Receive, Request,
-    Shared, StaticActor,
+    Shared, SpawnError, StaticActor,
 };
 use magpie::arch::CoreId;
 use magpie::internals::mem::heap::HEAP;
@@ -215,7 +215,13 @@ impl Scene {
                 ensure_eq!(answer, Err(AskError::Crashed), "what is said to who asked");
             }
             5 => {
-                let actor = STORAGE[culprit].start(&self.handle, Guilty::new())?;
+                // The storage is free a little later than its last actor has ended.
+                let mut started = STORAGE[culprit].start(&self.handle, Guilty::new());
+                while let Err(SpawnError::NotFree(actor)) = started {
+                    sched::yield_now().await;
+                    started = STORAGE[culprit].start(&self.handle, actor);
+                }
+                let actor = started?;
                 actor.send(crash)?;
                 crashed(actor).await?;
             }
