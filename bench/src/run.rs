@@ -5,6 +5,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use magpie::actor::{Config, Executor, ExecutorHandle, VictimRule};
+use magpie::internals::console;
 use magpie::internals::mem::heap::HEAP;
 use magpie::log::text;
 use magpie::{machine, sched};
@@ -107,8 +108,8 @@ async fn timed(
         "ops={operations} ns={nanoseconds} workers={workers} steal={steals} parameters={parameters} {activity}"
     );
     match figure.bytes_per_operation {
-        false => text!("@bench {name} {figures}"),
-        true => text!("@bench {name} {figures} bytes={}", bytes / operations.max(1)),
+        false => console::notice(format_args!("@bench {name} {figures}")),
+        true => console::notice(format_args!("@bench {name} {figures} bytes={}", bytes / operations.max(1))),
     }
     Ok(())
 }

@@ -54,6 +54,13 @@ pub(crate) fn number(arguments: &str, key: &str) -> Option<u64> {
     values.filter_map(|value| value.parse().ok()).next()
 }
 
+/// Whether this word is among the arguments. An input of no bytes is given as `input=empty`: neither QEMU nor a board's
+/// firmware can hand over a file without any.
+#[cfg(any(test, target_os = "none"))]
+pub(crate) fn has(arguments: &str, word: &str) -> bool {
+    arguments.split_ascii_whitespace().any(|argument| argument == word)
+}
+
 /// A time between two reports, given in seconds.
 pub(crate) fn seconds(argument: &str) -> Option<Duration> {
     let seconds: f64 = argument.parse().ok()?;
@@ -64,7 +71,7 @@ pub(crate) fn seconds(argument: &str) -> Option<Duration> {
 mod tests {
     extern crate std;
 
-    use super::{Ignored, apply, number, seconds};
+    use super::{Ignored, apply, has, number, seconds};
     use crate::random::{Random, setting};
     use magpie::sched;
     use std::string::String;
@@ -123,5 +130,12 @@ mod tests {
             let slice = sched::settings().find(|(name, _)| *name == "sched.slice_us").expect("the setting");
             assert!((50..=1_000_000).contains(&slice.1), "seed {seed}: {arguments:?} set {slice:?}");
         }
+    }
+
+    #[test]
+    fn a_word_is_found_whole() {
+        assert!(has("seed=1 input=empty", "input=empty"));
+        assert!(!has("seed=1 input=empty2 xinput=empty", "input=empty"));
+        assert!(!has("", "input=empty"));
     }
 }

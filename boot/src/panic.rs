@@ -21,7 +21,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     unsafe { irq::disable() };
     console::enter_panic();
     say(info);
-    text!("@panic {}", info.message());
+    console::notice(format_args!("@panic {}", info.message()));
     CONSOLE.drain();
     exit::with(ExitCode::Failure)
 }

@@ -240,20 +240,28 @@ fn start(found: &Description<'static>, tables: &mut Tables) -> ! {
         cores: started,
         places: found.places,
         arguments: found.arguments,
-        // SAFETY: the tree says where the host's input is; it was taken out of the free memory and is
-        // mapped, and nothing writes it.
-        input: input_in_memory(found).map(|range| unsafe {
-            core::slice::from_raw_parts(core::ptr::with_exposed_provenance(range.start), range.bytes())
-        }),
+        input: match input_in_memory(found) {
+            // SAFETY: the tree says where the host's input is; it was taken out of the free memory and is mapped, and
+            // nothing writes it.
+            Some(range) => Some(unsafe {
+                core::slice::from_raw_parts(core::ptr::with_exposed_provenance(range.start), range.bytes())
+            }),
+            None => arguments::has(found.arguments, "input=empty").then_some(&[][..]),
+        },
     });
-    text!("@magpie build={:016x} app={application} board={} cores={started}", build_id(), board::this().name);
+    console::notice(format_args!(
+        "@magpie build={:016x} app={application} board={} cores={started}",
+        build_id(),
+        board::this().name
+    ));
+    report_what_was_left_out(found);
     arguments::apply_all();
     defmt::info!("{=u64} cores, {=u64} KiB of heap", started as u64, heap::HEAP.usage().1 as u64 / 1024);
     on_deadlock(deadlock);
     statistics::begin();
     listen::begin(board::this().uart_interrupt.or(found.uart_interrupt));
     magpie_main();
-    secondary::release_others();
+    secondary::release_others(started);
     // SAFETY: this is the boot core, prepared above; its stack block was set by the first instructions with
     // preemption disabled once, and nothing here needs dropping.
     unsafe { enter(CoreId::BOOT) };
@@ -279,6 +287,20 @@ fn with_first_page(tables: &mut Tables<'_>, found: &Description<'_>, what: impl 
     }
     mmu::flush();
     result
+}
+
+/// Says what of the device tree was not used.
+fn report_what_was_left_out(found: &Description<'_>) {
+    if found.cores_beyond > 0 {
+        text!("{} cores stay off: the kernel has room for {MAX_CORES}", found.cores_beyond);
+    }
+    if found.arguments_cut > 0 {
+        text!(
+            "the last {} bytes of the boot arguments are ignored: what is behind '{}' is not UTF-8",
+            found.arguments_cut,
+            found.arguments
+        );
+    }
 }
 
 /// Where the host's input is, if that is memory.
@@ -309,7 +331,9 @@ pub fn run_main(main: impl Future<Output = ExitCode> + Send + 'static) {
     let watched = sched::spawn(async move {
         let code = match sched::spawn(main) {
             Ok(handle) => handle.await.unwrap_or_else(|_| {
-                text!("@panic the application's main process ended by what is reported above");
+                console::notice(format_args!(
+                    "@panic the application's main process ended by what is reported above"
+                ));
                 ExitCode::Failure
             }),
             Err(error) => {

@@ -8,7 +8,7 @@ use magpie::arch::CoreId;
 use magpie::internals::arch::psci::{self, Conduit};
 use magpie::internals::arch::stack_layout::EXCEPTION_STACK_BYTES;
 use magpie::internals::arch::start::{self, SecondaryStart, secondary_entry};
-use magpie::internals::arch::{clock, cpu, exceptions, gic, mmu};
+use magpie::internals::arch::{clock, cpu, exceptions, gic, ipi, mmu};
 use magpie::internals::mem::stack;
 use magpie::internals::sched::enter;
 use magpie::log::text;
@@ -93,11 +93,11 @@ fn start(found: &Description<'_>, core: usize) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Lets the started cores enter the scheduler.
-pub(crate) fn release_others() {
+/// Lets the started cores enter the scheduler: `started` run, this one included.
+pub(crate) fn release_others(started: usize) {
     // Release: pairs with the acquire below; they see everything that boot set up.
     RELEASED.store(true, Ordering::Release);
-    cpu::send_event();
+    (1..started).filter_map(CoreId::new).for_each(ipi::send);
 }
 
 /// Called by the first instructions of a core, on its stack, with the MMU on.
@@ -121,9 +121,10 @@ extern "C" fn magpie_boot_secondary(core: usize) -> ! {
     cpu::start_event_stream();
     // Release: pairs with the boot core's acquire.
     ARRIVED.fetch_add(1, Ordering::Release);
-    // Acquire: pairs with `release_others`.
+    // Acquire: pairs with `release_others`, which rings after it: masked, the interrupt stays pending and ends the wait, also
+    // if it comes right before. Not for an event: on an emulator that would be to spin, and slow the others' start.
     while !RELEASED.load(Ordering::Acquire) {
-        cpu::wait_for_event();
+        cpu::wait_for_interrupt();
     }
     // SAFETY: prepared by the boot core; the stack block was set by the first instructions with preemption
     // disabled once, and nothing here needs dropping.

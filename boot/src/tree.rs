@@ -80,6 +80,8 @@ pub struct Description<'a> {
     pub reserved: [Range; MOST_RESERVED],
     /// How many cores are named, at most [`MAX_CORES`] of them.
     pub cores: usize,
+    /// How many more there are.
+    pub cores_beyond: usize,
     /// Where each sits.
     pub places: [Place; MAX_CORES],
     /// How each is started.
@@ -94,8 +96,10 @@ pub struct Description<'a> {
     pub uart_interrupt: Option<u32>,
     /// How the firmware is called, if there is one that takes calls.
     pub firmware: Option<FirmwareCall>,
-    /// The boot arguments.
+    /// The boot arguments, up to the first byte that is no text.
     pub arguments: &'a str,
+    /// How many bytes of them follow that.
+    pub arguments_cut: usize,
     /// The initrd.
     pub input: Option<Range>,
 }
@@ -108,6 +112,7 @@ pub fn read(blob: &[u8]) -> Result<Description<'_>, TreeError> {
         memory: memory(root)?,
         reserved: reserved(&tree),
         cores: 0,
+        cores_beyond: 0,
         places: [Place::default(); MAX_CORES],
         start: [StartMethod::default(); MAX_CORES],
         interrupts: interrupts(root).ok_or(TreeError::NoInterruptController)?,
@@ -116,11 +121,15 @@ pub fn read(blob: &[u8]) -> Result<Description<'_>, TreeError> {
         uart_interrupt: by_compatible(root, &["arm,pl011"]).and_then(|node| shared_interrupt(node.node)),
         firmware: firmware(root),
         arguments: "",
+        arguments_cut: 0,
         input: None,
     };
     cores(root, &mut found);
     if let Some(chosen) = root.child("chosen") {
-        found.arguments = text(chosen, "bootargs").unwrap_or("");
+        let arguments = bytes(chosen, "bootargs").unwrap_or_default();
+        let arguments = arguments.strip_suffix(&[0]).unwrap_or(arguments);
+        found.arguments = valid_start(arguments);
+        found.arguments_cut = arguments.len() - found.arguments.len();
         found.input = input(chosen);
     }
     Ok(found)
@@ -129,6 +138,11 @@ pub fn read(blob: &[u8]) -> Result<Description<'_>, TreeError> {
 fn text<'a>(node: FdtNode<'a>, name: &str) -> Option<&'a str> {
     let value: &'a [u8] = bytes(node, name)?;
     core::str::from_utf8(value.strip_suffix(&[0]).unwrap_or(value)).ok()
+}
+
+/// What of the bytes is text, from their beginning.
+fn valid_start(bytes: &[u8]) -> &str {
+    bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
 }
 
 fn bytes<'a>(node: FdtNode<'a>, name: &str) -> Option<&'a [u8]> {
@@ -304,7 +318,8 @@ fn cores(root: FdtNode<'_>, found: &mut Description<'_>) {
     for node in cpus.children().filter(|node| text(*node, "device_type") == Some("cpu")) {
         let Some(affinity) = number(node, "reg") else { continue };
         if found.cores == MAX_CORES {
-            break;
+            found.cores_beyond += 1;
+            continue;
         }
         let core = found.cores;
         found.places[core].affinity = affinity;

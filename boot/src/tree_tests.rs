@@ -235,3 +235,21 @@ fn reserved_memory_is_found_in_both_places() {
     .expect("a sound tree");
     assert_eq!(found[..3], [range(0, 0x1000), range(0x4100_0000, 0x2000), Range::default()]);
 }
+
+#[test]
+fn boot_arguments_are_read_up_to_what_is_no_text() {
+    let arguments = |value: &'static [u8]| {
+        after(
+            move |tree| {
+                let chosen = tree.root.child_mut("chosen").expect("it is there");
+                chosen.remove_property("bootargs");
+                chosen.add_property(bytes("bootargs", value));
+            },
+            |found| (found.arguments.to_owned(), found.arguments_cut),
+        )
+    };
+    assert_eq!(arguments(b"seed=7 filter=a\0"), Ok(("seed=7 filter=a".to_owned(), 0)));
+    assert_eq!(arguments(b"seed=7 \xff\xfe filter=a\0"), Ok(("seed=7 ".to_owned(), 11)));
+    assert_eq!(arguments(b"\xff\0"), Ok((String::new(), 1)));
+    assert_eq!(arguments(b"\0"), Ok((String::new(), 0)));
+}

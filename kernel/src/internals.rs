@@ -132,7 +132,7 @@ pub mod deque {
 /// The console.
 #[cfg(not(loom))]
 pub mod console {
-    pub use crate::log::console::{Sink, enter_panic, register};
+    pub use crate::log::console::{Sink, enter_panic, notice, register};
 }
 
 /// Memory.

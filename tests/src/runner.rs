@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use magpie::log::text;
+use magpie::internals::console;
 use magpie::{machine, sched, time};
 
 use crate::{TESTS, Test};
@@ -33,31 +33,31 @@ pub async fn run() -> bool {
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for test in tests {
         if let Some(reason) = unsuited(test) {
-            text!("@test skip {}: needs {reason}", test.name);
+            console::notice(format_args!("@test skip {}: needs {reason}", test.name));
             skipped += 1;
             continue;
         }
-        text!("@test start {}", test.name);
+        console::notice(format_args!("@test start {}", test.name));
         let begin = time::Instant::now();
         match run_one(test, timeout).await {
             Verdict::Passed => {
-                text!("@test ok {} {}", test.name, begin.elapsed().as_millis());
+                console::notice(format_args!("@test ok {} {}", test.name, begin.elapsed().as_millis()));
                 passed += 1;
             }
             Verdict::Failed(reason) => {
-                text!("@test fail {}: {}", test.name, reason);
+                console::notice(format_args!("@test fail {}: {}", test.name, reason));
                 failed += 1;
             }
         }
     }
-    text!("@test done {passed} {failed} {skipped}");
+    console::notice(format_args!("@test done {passed} {failed} {skipped}"));
     failed == 0
 }
 
 /// Says that the running test is about to stop the kernel with a panic whose message contains `text`: then it has passed,
 /// and the tests after it run in another guest. If it comes back instead it must fail by itself.
 pub fn expect_panic(text: &str) {
-    text!("@test panics {text}");
+    console::notice(format_args!("@test panics {text}"));
 }
 
 /// What the test needs that there is not.

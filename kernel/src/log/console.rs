@@ -52,8 +52,14 @@ impl Piece {
 }
 
 impl Write for Piece {
+    /// A zero byte would begin something that is no text: it is shown as a replacement.
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.push(text.as_bytes());
+        for (index, part) in text.split('\0').enumerate() {
+            if index > 0 {
+                self.push("\u{fffd}".as_bytes());
+            }
+            self.push(part.as_bytes());
+        }
         Ok(())
     }
 }
@@ -75,7 +81,17 @@ fn write_now(bytes: &[u8]) {
 /// Writes one line of text. Lines of several cores do not mix, up to [`PIECE_BYTES`]; a longer one is written in pieces of
 /// that length.
 pub fn line(arguments: fmt::Arguments<'_>) {
+    write_line(b"", arguments);
+}
+
+/// Writes one line for the host tool. It begins as no text can.
+pub fn notice(arguments: fmt::Arguments<'_>) {
+    write_line(&[0, 2], arguments);
+}
+
+fn write_line(begin: &[u8], arguments: fmt::Arguments<'_>) {
     let mut piece = Piece { bytes: [0; PIECE_BYTES], used: 0 };
+    piece.push(begin);
     // A `Display` that gives up has said what it had to say.
     let _ = piece.write_fmt(arguments);
     piece.push(b"\n");

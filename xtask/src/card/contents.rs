@@ -72,10 +72,14 @@ fn check_input(bytes: u64) -> Result<()> {
 }
 
 fn assemble(kernel: Vec<u8>, input: Option<Vec<u8>>, firmware: Vec<(String, Vec<u8>)>) -> Contents {
+    // The firmware hands over no file without bytes; that there is one is said in the boot arguments.
+    let is_empty = input.as_ref().is_some_and(Vec::is_empty);
+    let input = input.filter(|bytes| !bytes.is_empty());
     let mut files = vec![
         (KERNEL.to_owned(), kernel),
         ("config.txt".to_owned(), configuration(input.is_some()).into_bytes()),
     ];
+    files.extend(is_empty.then(|| ("cmdline.txt".to_owned(), b"input=empty\n".to_vec())));
     files.extend(input.map(|bytes| (INPUT.to_owned(), bytes)));
     files.extend(firmware);
     Contents(files)
@@ -125,5 +129,13 @@ mod tests {
         let names: Vec<_> = contents.0.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["kernel8.img", "config.txt", "input", "start4.elf"]);
         assert_eq!(contents.bytes(), 100 + 7 + 10 + configuration(true).len() as u64);
+    }
+
+    #[test]
+    fn an_input_without_bytes_is_said_in_the_boot_arguments() {
+        let contents = assemble(vec![2; 100], Some(Vec::new()), Vec::new());
+        let names: Vec<_> = contents.0.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["kernel8.img", "config.txt", "cmdline.txt"]);
+        assert_eq!(contents.0[2].1, b"input=empty\n");
     }
 }

@@ -16,6 +16,7 @@ pub const CASES: &[Case] = &[
     ("wordcount::large_file_equals_the_hosts_count", large_file),
     ("wordcount::small_file_on_one_core", small_file),
     ("wordcount::the_text_that_ships", shipped_text),
+    ("wordcount::a_file_without_bytes", |bench| compare(bench, "empty", b"", &["--smp", "4"])),
 ];
 
 fn large_file(bench: &Bench<'_>) -> Result<Outcome> {

@@ -51,7 +51,13 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
     command.args(["-display", "none", "-serial", "stdio", "-monitor", "none"]);
     command.args(["-semihosting", "-no-reboot"]);
     command.arg("-kernel").arg(&guest.image.flat);
-    if let Some(input) = &guest.input {
+    // QEMU hands over no file without bytes; that there is one is said.
+    let is_empty = |input: &PathBuf| std::fs::metadata(input).is_ok_and(|found| found.len() == 0);
+    let (empty_input, input) = match &guest.input {
+        Some(input) if is_empty(input) => ("input=empty", None),
+        input => ("", input.as_ref()),
+    };
+    if let Some(input) = input {
         command.arg("-initrd").arg(input);
     }
     if let Some(tree) = &guest.tree {
@@ -60,7 +66,7 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
     // A real board has nobody who takes an exit status, so its image asks first.
     let allows = if machine.board == Board::Rpi4 { "semihosting" } else { "" };
     let commands = if guest.commands { "commands" } else { "" };
-    let words = [allows, commands, guest.arguments.trim()];
+    let words = [allows, commands, empty_input, guest.arguments.trim()];
     let arguments = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
     if !arguments.is_empty() {
         command.arg("-append").arg(arguments);

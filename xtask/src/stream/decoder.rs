@@ -24,6 +24,19 @@ pub enum Output {
     Warning(String),
 }
 
+/// The lines for the host tool in a whole stream, without an ELF.
+pub fn notices(bytes: &[u8]) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    let mut take = |piece| match piece {
+        Piece::Notice(line) => notices.extend(Notice::parse(&line)),
+        Piece::Line(_) | Piece::Frame(_) | Piece::Garbage(_) => {}
+    };
+    let mut splitter = Splitter::new();
+    splitter.push(bytes, &mut take);
+    splitter.finish(&mut take);
+    notices
+}
+
 /// Decodes one stream.
 pub struct Decoder {
     splitter: Splitter,
@@ -76,17 +89,21 @@ impl Decoder {
 
     fn piece(&mut self, piece: Piece, sink: &mut dyn FnMut(Output)) {
         match piece {
-            Piece::Line(line) => match Notice::parse(&line) {
+            Piece::Line(line) => self.text(line, sink),
+            Piece::Notice(line) => match Notice::parse(&line) {
                 Some(notice) => self.notice(notice, sink),
-                None => {
-                    let explained = self.symbols.explain(&line);
-                    sink(Output::Text(line));
-                    explained.into_iter().for_each(|said| sink(Output::Text(said.into_bytes())));
-                }
+                // Damaged, or newer than this tool.
+                None => self.text(line, sink),
             },
             Piece::Frame(frame) => self.frame(&frame, sink),
             Piece::Garbage(bytes) => self.garbage_bytes += bytes as u64,
         }
+    }
+
+    fn text(&mut self, line: Vec<u8>, sink: &mut dyn FnMut(Output)) {
+        let explained = self.symbols.explain(&line);
+        sink(Output::Text(line));
+        explained.into_iter().for_each(|said| sink(Output::Text(said.into_bytes())));
     }
 
     fn notice(&mut self, notice: Notice, sink: &mut dyn FnMut(Output)) {
@@ -116,7 +133,7 @@ impl Decoder {
             None => {
                 self.damaged_frames += 1;
                 for line in salvage(frame) {
-                    self.piece(Piece::Line(line.into_bytes()), sink);
+                    self.text(line.into_bytes(), sink);
                 }
             }
         }

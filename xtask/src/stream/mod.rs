@@ -12,6 +12,6 @@ mod show;
 mod split;
 mod symbols;
 
-pub use decoder::{Decoder, Output};
+pub use decoder::{Decoder, Output, notices};
 pub use notice::Notice;
 pub use show::show;

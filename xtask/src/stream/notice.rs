@@ -1,4 +1,4 @@
-//! Reads the text lines that begin with `@`: what a kernel says to the host tool (docs/architecture.md).
+//! Reads the lines for the host tool, which begin with `@` (docs/architecture.md). That a line is one, the splitter knows.
 
 use std::time::Duration;
 

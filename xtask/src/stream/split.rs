@@ -1,15 +1,17 @@
 //! Cuts a serial stream into lines of text and log frames.
 //!
-//! The protocol (docs/architecture.md, "What a kernel prints"): text is bytes as they are, a log frame is
-//! `00 01 <rzcobs> 00`, and rzcobs output contains no zero byte. So every zero byte is a boundary, and one
-//! rule is enough:
+//! The protocol (docs/architecture.md, "What a kernel prints"): text is bytes as they are, but for zero. A log frame is
+//! `00 01 <rzcobs> 00`, and rzcobs output contains no zero byte; a line for the host tool is `00 02 <text> 0a`. So every
+//! zero byte is a boundary, and one rule is enough:
 //!
 //! ```text
 //!              0x00                    0x01
 //!    Text  ------------->  Boundary ----------->  Frame
 //!      ^                   |  ^  ^                  |
 //!      +---- other byte ---+  |  +------ 0x00 ------+
-//!                             +-- 0x00 (stays)
+//!      ^                   |  +-- 0x00 (stays, or comes back)
+//!      |                   |  0x02
+//!      +------ 0x0a ------ +-------->  Notice
 //! ```
 //!
 //! A reader that joins in the middle, or that lost bytes, is in step again at the next zero byte. What came
@@ -29,6 +31,8 @@ const MAX_LINE_BYTES: usize = 64 * 1024;
 pub enum Piece {
     /// A line of text without its end of line.
     Line(Vec<u8>),
+    /// A line for the host tool, as it came, without its end of line.
+    Notice(Vec<u8>),
     /// What stood between a frame's start and its end: one rzcobs frame if no byte was lost.
     Frame(Vec<u8>),
     /// That many bytes that are neither: the rest of a frame whose start was lost.
@@ -40,6 +44,7 @@ enum State {
     Text,
     Boundary,
     Frame,
+    Notice,
 }
 
 /// The state of one stream.
@@ -51,6 +56,7 @@ pub struct Splitter {
     /// Where in `line` the bytes since the last boundary begin.
     line_since_boundary: usize,
     frame: Vec<u8>,
+    notice: Vec<u8>,
 }
 
 impl Default for Splitter {
@@ -62,7 +68,13 @@ impl Default for Splitter {
 impl Splitter {
     /// A splitter at the start of a stream, or anywhere in it.
     pub fn new() -> Self {
-        Self { state: State::Text, line: Vec::new(), line_since_boundary: 0, frame: Vec::new() }
+        Self {
+            state: State::Text,
+            line: Vec::new(),
+            line_since_boundary: 0,
+            frame: Vec::new(),
+            notice: Vec::new(),
+        }
     }
 
     /// Takes the next bytes and hands on the pieces they complete.
@@ -78,6 +90,7 @@ impl Splitter {
         if self.state == State::Frame && !self.frame.is_empty() {
             sink(Piece::Frame(std::mem::take(&mut self.frame)));
         }
+        self.broken_notice(sink);
         self.boundary(sink);
         if !self.line.is_empty() {
             self.end_line(sink);
@@ -93,6 +106,28 @@ impl Splitter {
             }
             (State::Boundary, 0) => {}
             (State::Boundary, 1) => self.state = State::Frame,
+            (State::Boundary, 2) => {
+                // What was not ended belongs to what was lost before.
+                if !self.line.is_empty() {
+                    self.end_line(sink);
+                }
+                self.state = State::Notice;
+            }
+            (State::Notice, 0) => {
+                self.broken_notice(sink);
+                self.state = State::Boundary;
+            }
+            (State::Notice, b'\n') => {
+                sink(Piece::Notice(without_return(std::mem::take(&mut self.notice))));
+                self.state = State::Text;
+            }
+            (State::Notice, _) => {
+                self.notice.push(byte);
+                if self.notice.len() == MAX_LINE_BYTES {
+                    self.broken_notice(sink);
+                    self.state = State::Text;
+                }
+            }
             (State::Text | State::Boundary, _) => {
                 self.state = State::Text;
                 self.push_text(byte, sink);
@@ -126,11 +161,17 @@ impl Splitter {
 
     fn end_line(&mut self, sink: &mut dyn FnMut(Piece)) {
         self.line_since_boundary = 0;
-        let mut line = std::mem::take(&mut self.line);
-        if line.last() == Some(&b'\r') {
-            line.pop();
+        sink(Piece::Line(without_return(std::mem::take(&mut self.line))));
+    }
+
+    /// A line for the host tool that lacks its end: what there is of it is shown.
+    fn broken_notice(&mut self, sink: &mut dyn FnMut(Piece)) {
+        let notice = std::mem::take(&mut self.notice);
+        if is_readable(&notice) && !notice.is_empty() {
+            sink(Piece::Line(without_return(notice)));
+        } else if !notice.is_empty() {
+            sink(Piece::Garbage(notice.len()));
         }
-        sink(Piece::Line(line));
     }
 
     /// A zero byte ends the text: unreadable text was the rest of a frame.
@@ -142,6 +183,13 @@ impl Splitter {
         }
         self.line_since_boundary = self.line.len();
     }
+}
+
+fn without_return(mut line: Vec<u8>) -> Vec<u8> {
+    if line.last() == Some(&b'\r') {
+        line.pop();
+    }
+    line
 }
 
 /// Whether the bytes are text that a terminal can show: UTF-8 without control characters other than tab,

@@ -30,7 +30,8 @@ fn setting(name: &str, default: u64) -> u64 {
 fn stream(random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..random.below(20) {
-        match random.below(4) {
+        match random.below(5) {
+            4 => bytes.extend(format!("\0\x02@test ok case{} 7\n", random.below(1000)).bytes()),
             0 => bytes.extend(format!("@test ok case{} 7\n", random.below(1000)).bytes()),
             1 => bytes.extend((0..random.below(40)).map(|_| random.next() as u8)),
             2 if random.below(50) == 0 => bytes.resize(bytes.len() + MAX_LINE_BYTES + random.below(9), b'x'),
@@ -79,7 +80,7 @@ fn no_stream_breaks_it_and_a_cut_changes_nothing() {
         let mut told = 0;
         for piece in &whole {
             told += match piece {
-                Piece::Line(line) => {
+                Piece::Line(line) | Piece::Notice(line) => {
                     assert!(line.len() <= MAX_LINE_BYTES, "seed {seed}: a line is too long");
                     line.len()
                 }
@@ -110,11 +111,11 @@ fn after_any_stream_it_is_in_step_again_at_the_next_boundary() {
         let mut random = Random(seed);
         let mut bytes = stream(&mut random);
         // One zero may end a frame that was cut off, the next is a boundary in any case.
-        bytes.extend(b"\0\0\x01frame\0\n@panic last words\n");
+        bytes.extend(b"\0\0\x01frame\0\n\0\x02@panic last words\n");
         let pieces = push_all(&mut Splitter::new(), std::iter::once(&bytes[..]));
         let at = pieces.iter().rposition(|piece| *piece == Piece::Frame(b"frame".to_vec()));
         assert!(at.is_some(), "seed {seed}: the frame after the boundary was lost");
-        let last = Piece::Line(b"@panic last words".to_vec());
+        let last = Piece::Notice(b"@panic last words".to_vec());
         assert_eq!(pieces.last(), Some(&last), "seed {seed}: the last line was lost");
     }
 }

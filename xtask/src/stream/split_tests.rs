@@ -154,3 +154,20 @@ fn random_garbage_never_stops_it() {
         assert!(split_in(&stream, 7).ends_with(&[frame(b"\x99"), line("still here")]));
     }
 }
+
+#[test]
+fn a_line_for_the_tool_is_told_from_text() {
+    let notice = |text: &str| Piece::Notice(text.as_bytes().to_vec());
+    assert_eq!(
+        split(b"@panic no\n\0\x02@panic yes\r\nmore\n"),
+        [line("@panic no"), notice("@panic yes"), line("more")]
+    );
+    assert_eq!(
+        split(b"par\0\x02@test start a\ntial\n"),
+        [line("par"), notice("@test start a"), line("tial")]
+    );
+    assert_eq!(split(b"\0\x01\x99\x98\0\x02@panic x\n"), [frame(b"\x99\x98"), notice("@panic x")]);
+    // Its end was lost.
+    assert_eq!(split(b"\0\x02@panic\0\x01\x99\0"), [line("@panic"), frame(b"\x99")]);
+    assert_eq!(split(b"\0\x02@panic"), [line("@panic")]);
+}

@@ -6,7 +6,7 @@
 use super::Tally;
 use super::report::Report;
 use crate::build::{Executable, build_host_suites, cargo};
-use crate::stream::Notice;
+use crate::stream::notices;
 use anyhow::{Context, Result};
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -68,9 +68,7 @@ pub fn run_host_suite(suite: &Executable, cores: u32, words: &[String], what: &s
     };
     let (out, err) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
     let mut report = Report::default();
-    for notice in out.split(|byte| *byte == b'\n').filter_map(Notice::parse) {
-        report.take(&notice);
-    }
+    notices(&out).iter().for_each(|notice| report.take(notice));
     let how = match status {
         Some(status) => status.to_string(),
         None => format!("ended after {} s", began.elapsed().as_secs()),
