@@ -52,6 +52,7 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    failure::end_quietly_when_unheard();
     let result = match CommandLine::parse().verb {
         Verb::Qemu(options) => verbs::qemu::execute(options),
         Verb::Runner(options) => verbs::runner::execute(options),
@@ -67,7 +68,9 @@ fn main() -> ExitCode {
         Verb::Decode(options) => verbs::decode::execute(&options),
     };
     ExitCode::from(result.unwrap_or_else(|error| {
-        eprintln!("xtask: {error:#}");
+        if !failure::is_unheard(&error) {
+            eprintln!("xtask: {error:#}");
+        }
         failure::status_of(&error)
     }))
 }

@@ -16,6 +16,15 @@ pub const CASES: &[Case] = &[
     ("bad_input::no_cores_for_tests", |_| refused(&["test", "--smp", "4,0"], "--smp 1")),
     ("bad_input::missing_elf", |_| refused(&["decode", "--elf", "/no/such/elf"], "/no/such/elf")),
     ("bad_input::unknown_verb", unknown_verb),
+    ("bad_input::el2_on_the_raspberry_pi", |_| {
+        refused(&["qemu", "--board", "rpi4", "--el2"], "--el2 cannot be")
+    }),
+    ("bad_input::an_image_in_place_of_a_device", |_| {
+        refused(&["image", "--no-install", "--output", "/dev/full"], "is no file")
+    }),
+    ("bad_input::an_image_in_no_folder", |_| {
+        refused(&["image", "--no-install", "--output", "/no/such/folder/card.img"], "there is no folder")
+    }),
 ];
 
 fn refused(arguments: &[&str], message: &str) -> Result<Outcome> {

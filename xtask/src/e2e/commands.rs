@@ -6,7 +6,8 @@ use super::{Bench, Case, Outcome};
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, Qemu};
 use anyhow::{Context, Result};
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 pub const CASES: &[Case] = &[
     ("commands::are_carried_out", |bench| on(bench, &["--smp", "2"])),
@@ -14,6 +15,7 @@ pub const CASES: &[Case] = &[
     ("commands::are_carried_out_on_the_raspberry_pi", on_raspberry_pi),
     ("commands::noise_does_no_harm", noise),
     ("commands::nobody_listens_unasked", unasked),
+    ("commands::a_flood_of_lines_does_not_stop_the_clock", flood),
 ];
 
 /// It sleeps for as long as the boot argument `seconds` says, time enough for a few commands.
@@ -34,6 +36,23 @@ fn tell(bench: &Bench<'_>, options: &[&str], typed: &[u8]) -> Result<Said> {
     drop(input);
     said.expect_status(0)?;
     Ok(said)
+}
+
+/// Lines without end, for a guest that goes on for longer than it is given.
+fn flood(_: &Bench<'_>) -> Result<Outcome> {
+    let mut yes =
+        Command::new("yes").arg("help").stdout(Stdio::piped()).spawn().context("cannot start yes")?;
+    let mut command = tool()?;
+    command.args(["qemu", EXAMPLE, "--no-install", "--commands", "--append", "seconds=60", "--timeout", "4"]);
+    command.stdin(yes.stdout.take().context("yes says nothing")?);
+    let began = Instant::now();
+    let said = Said::of(command);
+    // It may have noticed already that nobody reads.
+    let _ = yes.kill();
+    yes.wait().context("cannot wait")?;
+    said?.expect_status(1)?.expect_error("time limit of 4 s")?;
+    anyhow::ensure!(began.elapsed() < Duration::from_secs(50), "it took {:?}", began.elapsed());
+    Ok(Outcome::Passed)
 }
 
 fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {

@@ -4,11 +4,13 @@
 use super::fixture::fixture;
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
+use crate::setup::Qemu;
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 pub const CASES: &[Case] = &[
@@ -19,6 +21,10 @@ pub const CASES: &[Case] = &[
     ("guest::dying_qemu_is_reported", dying_qemu),
     ("guest::qemu_that_refuses_is_reported", refusing_qemu),
     ("guest::ctrl_c_ends_the_guest", ctrl_c),
+    ("guest::qemu_that_is_asked_to_end_is_a_failure", asked_to_end),
+    ("guest::a_killed_tool_leaves_nothing_behind", killed_tool),
+    ("guest::output_that_nobody_reads_ends_the_guest", unheard),
+    ("guest::a_closed_pipe_is_no_panic", closed_pipe),
 ];
 
 fn run(bench: &Bench<'_>, ending: &str, settings: &[(&str, &str)]) -> Result<Said> {
@@ -32,6 +38,7 @@ fn success(bench: &Bench<'_>) -> Result<Outcome> {
     let said = run(bench, "success", &[])?;
     said.expect_status(0)?.expect_error("Ctrl-C ends it")?;
     said.expect_line("hello from the fixture")?.expect_line("partial line")?;
+    said.expect_line("@panic is only a word")?;
     Ok(Outcome::Passed)
 }
 
@@ -80,23 +87,106 @@ fn refusing_qemu(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
+/// The tool beside a QEMU that goes on until it is ended.
+struct Waiting {
+    tool: Child,
+    out: BufReader<ChildStdout>,
+    qemu: String,
+}
+
+impl Waiting {
+    fn start(bench: &Bench<'_>, name: &str, body: &str) -> Result<Self> {
+        let pid_file = bench.folder.join(format!("{name}.pid"));
+        let qemu = impostor(bench, name, &format!("echo $$ > '{}'\n{body}", pid_file.display()))?;
+        let mut command = tool()?;
+        command.arg("runner").arg(fixture(bench, "hang")?).env("MAGPIE_QEMU", qemu);
+        let mut tool =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("cannot start")?;
+        let mut out = BufReader::new(tool.stdout.take().context("no output")?);
+        out.read_line(&mut String::new()).context("no first line")?;
+        let qemu = fs::read_to_string(&pid_file).context("the script noted no number")?.trim().to_owned();
+        let waiting = Self { tool, out, qemu };
+        ensure!(waiting.qemu_runs()?, "the script does not run");
+        Ok(waiting)
+    }
+
+    fn qemu_runs(&self) -> Result<bool> {
+        signal("-0", &self.qemu)
+    }
+
+    /// Waits until QEMU has ended, a while at most.
+    fn expect_no_qemu(&self) -> Result<()> {
+        let began = Instant::now();
+        while self.qemu_runs()? {
+            ensure!(began.elapsed() < Duration::from_secs(20), "QEMU still runs");
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+const SLEEP: &str = "echo started\nexec sleep 60";
+
 fn ctrl_c(bench: &Bench<'_>) -> Result<Outcome> {
-    let pid_file = bench.folder.join("qemu.pid");
-    let body = format!("echo $$ > '{}'\necho started\nexec sleep 60", pid_file.display());
-    let qemu = impostor(bench, "qemu-that-waits", &body)?;
-    let mut command = tool()?;
-    command.arg("runner").arg(fixture(bench, "hang")?).env("MAGPIE_QEMU", qemu);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("cannot start")?;
-    let mut out = BufReader::new(child.stdout.take().context("no output")?);
-    out.read_line(&mut String::new()).context("no first line")?;
-    let pid = fs::read_to_string(&pid_file).context("the script noted no number")?;
-    let runs = || signal("-0", pid.trim());
-    ensure!(runs()?, "the script does not run");
+    let mut waiting = Waiting::start(bench, "qemu-that-waits", SLEEP)?;
     // The signal goes to the tool alone, so it is the tool that has to end QEMU.
-    ensure!(signal("-INT", &child.id().to_string())?, "the signal was not sent");
+    ensure!(signal("-INT", &waiting.tool.id().to_string())?, "the signal was not sent");
+    let mut err = String::new();
+    waiting.tool.stderr.take().context("no errors")?.read_to_string(&mut err).context("cannot read")?;
+    let status = waiting.tool.wait().context("cannot wait")?.code();
+    Said { status, out: Vec::new(), err }.expect_status(130)?.expect_error("interrupted; QEMU was ended")?;
+    ensure!(!waiting.qemu_runs()?, "QEMU still runs");
+    Ok(Outcome::Passed)
+}
+
+/// QEMU catches a request to end, says so, and ends with success; here the real one.
+fn asked_to_end(bench: &Bench<'_>) -> Result<Outcome> {
+    let qemu = Qemu::find().context("QEMU is missing")?;
+    let body = format!("echo started\nexec '{}' \"$@\"", qemu.path.display());
+    let waiting = Waiting::start(bench, "qemu-that-is-asked", &body)?;
+    // Until it is QEMU, and catches signals.
+    let mut out = waiting.out;
+    out.read_line(&mut String::new()).context("the guest says nothing")?;
+    ensure!(signal("-TERM", &waiting.qemu)?, "the signal was not sent");
+    let said = Said::from(waiting.tool.wait_with_output().context("cannot wait")?);
+    said.expect_status(1)?.expect_error("QEMU died of signal 15")?;
+    Ok(Outcome::Passed)
+}
+
+fn killed_tool(bench: &Bench<'_>) -> Result<Outcome> {
+    if !cfg!(target_os = "linux") {
+        return Ok(Outcome::Skipped("only Linux ends a child with its parent".into()));
+    }
+    let mut waiting = Waiting::start(bench, "qemu-that-is-left", SLEEP)?;
+    waiting.tool.kill().context("cannot kill")?;
+    waiting.tool.wait().context("cannot wait")?;
+    waiting.expect_no_qemu()?;
+    Ok(Outcome::Passed)
+}
+
+fn unheard(bench: &Bench<'_>) -> Result<Outcome> {
+    let body = "echo started\nwhile sleep 0.05; do echo more || exit 1; done";
+    let Waiting { tool, out, qemu } = Waiting::start(bench, "qemu-that-talks", body)?;
+    drop(out);
+    let said = Said::from(tool.wait_with_output().context("cannot wait")?);
+    said.expect_status(141)?;
+    ensure!(said.err.lines().count() <= 1, "it is not quiet:\n{}", said.err);
+    ensure!(!signal("-0", &qemu)?, "QEMU still runs");
+    Ok(Outcome::Passed)
+}
+
+fn closed_pipe(_: &Bench<'_>) -> Result<Outcome> {
+    let mut command = tool()?;
+    let mut child = command
+        .arg("doctor")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("cannot start")?;
+    drop(child.stdout.take());
     let said = Said::from(child.wait_with_output().context("cannot wait")?);
-    said.expect_status(130)?.expect_error("interrupted; QEMU was ended")?;
-    ensure!(!runs()?, "QEMU still runs");
+    said.expect_status(141)?;
+    ensure!(said.err.is_empty(), "it is not quiet:\n{}", said.err);
     Ok(Outcome::Passed)
 }
 

@@ -1,20 +1,22 @@
 //! One run of a guest: starts QEMU, hands on what arrives on the serial line, and always ends QEMU.
 //!
-//! What is typed goes to the serial line if the guest takes commands. Two threads read QEMU's standard output and standard error and send what they get to the caller's
-//! thread, which watches the time limit and Ctrl-C. QEMU is killed and waited for whenever this tool leaves
-//! the run in any way, so nothing is left behind.
+//! Two threads read QEMU's standard output and standard error and send what they get to the caller's thread, which watches
+//! the time limit and Ctrl-C. If the guest takes commands, a third writes what is typed to its serial line: it may wait for
+//! a guest that does not read, and nobody else does. QEMU is killed and waited for whenever this tool leaves the run in any
+//! way, and the system kills it if this tool is killed, so nothing is left behind.
 
 use super::raspi4b;
 use super::{Guest, guest_command};
 use crate::build::Board;
 use crate::serial::typed;
 use anyhow::{Context, Result};
-use std::io::{Read, Write};
+use std::io::Read;
+use std::ops::ControlFlow;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +24,8 @@ use std::time::{Duration, Instant};
 const GLANCE: Duration = Duration::from_millis(50);
 /// How much of QEMU's own messages is kept, in bytes.
 const MAX_MESSAGES_BYTES: usize = 64 * 1024;
+/// How many pieces of output wait for the caller at most; QEMU waits then.
+const MAX_PIECES: usize = 64;
 
 /// Set by Ctrl-C and by a request to end. Relaxed: it is a flag on its own, it publishes no other data.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -37,6 +41,8 @@ pub enum Ending {
     TimeLimit,
     /// The user pressed Ctrl-C.
     Interrupted,
+    /// The caller wants no more of its output.
+    Unheard,
 }
 
 /// What is known about a run that has ended.
@@ -71,6 +77,7 @@ impl Run {
                 limit.as_secs()
             ),
             Ending::Interrupted => "interrupted; QEMU was ended".into(),
+            Ending::Unheard => "nobody reads the output any more; QEMU was ended".into(),
         }
     }
 }
@@ -87,6 +94,18 @@ pub fn interrupted() -> bool {
 
 /// Boots the guest and hands on its serial output as it arrives.
 pub fn run(qemu: &Path, guest: &Guest, on_output: &mut dyn FnMut(&[u8])) -> Result<Run> {
+    run_while_heard(qemu, guest, &mut |bytes| {
+        on_output(bytes);
+        ControlFlow::Continue(())
+    })
+}
+
+/// As [`run`], until the caller has had enough.
+pub fn run_while_heard(
+    qemu: &Path,
+    guest: &Guest,
+    on_output: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+) -> Result<Run> {
     let mut guest = guest.clone();
     if guest.machine.board == Board::Rpi4 && guest.tree.is_none() {
         let tree = guest.image.flat.with_extension("dtb");
@@ -95,35 +114,34 @@ pub fn run(qemu: &Path, guest: &Guest, on_output: &mut dyn FnMut(&[u8])) -> Resu
     }
     let guest = &guest;
     let began = Instant::now();
-    let child = guest_command(qemu, guest)
+    let mut command = guest_command(qemu, guest);
+    end_with_this_tool(&mut command);
+    let child = command
         .stdin(if guest.commands { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .with_context(|| format!("{} cannot be started", qemu.display()))?;
     let mut child = Ended(child);
-    let (sender, receiver) = mpsc::channel();
+    let (sender, receiver) = mpsc::sync_channel(MAX_PIECES);
     let stdout = child.0.stdout.take().context("QEMU has no output")?;
     let stderr = child.0.stderr.take().context("QEMU has no error output")?;
     let errors = sender.clone();
     thread::spawn(move || read_all(stdout, &sender, From::Serial));
     thread::spawn(move || read_all(stderr, &errors, From::Qemu));
 
-    let mut input = child.0.stdin.take();
-    let typed = if guest.commands { typed::lines() } else { typed::nothing() };
+    if let Some(input) = child.0.stdin.take() {
+        thread::spawn(move || typed::copy_to(input));
+    }
 
     let mut messages = Vec::new();
     let mut spoke = false;
-    let mut ending = None;
+    let (mut ending, mut is_heard) = (None, true);
     loop {
-        for line in typed.try_iter() {
-            // A guest that has ended takes nothing more; that is noticed below.
-            let _ = input.as_mut().map(|input| input.write_all(&line));
-        }
         match receiver.recv_timeout(GLANCE) {
             Ok((From::Serial, bytes)) => {
                 spoke = true;
-                on_output(&bytes);
+                is_heard = is_heard && on_output(&bytes).is_continue();
             }
             Ok((From::Qemu, bytes)) => {
                 messages.extend_from_slice(&bytes);
@@ -139,6 +157,8 @@ pub fn run(qemu: &Path, guest: &Guest, on_output: &mut dyn FnMut(&[u8])) -> Resu
                 ending = Some(Ending::Interrupted);
             } else if began.elapsed() >= guest.limit {
                 ending = Some(Ending::TimeLimit);
+            } else if !is_heard {
+                ending = Some(Ending::Unheard);
             }
             if ending.is_some() {
                 child.end();
@@ -150,15 +170,45 @@ pub fn run(qemu: &Path, guest: &Guest, on_output: &mut dyn FnMut(&[u8])) -> Resu
         // Ctrl-C reaches QEMU too, and it may have ended before we looked.
         ending = Some(Ending::Interrupted);
     }
+    let messages = String::from_utf8_lossy(&messages).into_owned();
     Ok(Run {
-        ending: ending.unwrap_or_else(|| ending_of(status)),
-        messages: String::from_utf8_lossy(&messages).into_owned(),
+        ending: ending.unwrap_or_else(|| ending_of(status, &messages)),
+        messages,
         spoke,
         time: began.elapsed(),
     })
 }
 
-fn ending_of(status: ExitStatus) -> Ending {
+/// Makes the system end QEMU if this tool is killed in a way that it cannot see.
+fn end_with_this_tool(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::sys::{prctl, signal::Signal};
+        use std::os::unix::process::CommandExt;
+        let tool = nix::unistd::getpid();
+        let ask = move || {
+            prctl::set_pdeathsig(Signal::SIGKILL)?;
+            // It may have been killed before it was asked.
+            if nix::unistd::getppid() == tool { Ok(()) } else { Err(nix::Error::ESRCH.into()) }
+        };
+        // SAFETY: between fork and exec only functions may be called that are safe in a signal handler. These are two system
+        // calls, and neither allocates.
+        unsafe { command.pre_exec(ask) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
+}
+
+/// QEMU catches the signals that ask it to end, and ends with success; but it says so.
+fn signal_in(messages: &str) -> Option<i32> {
+    let (_, rest) = messages.rsplit_once("terminating on signal ")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+fn ending_of(status: ExitStatus, messages: &str) -> Ending {
+    if let Some(signal) = signal_in(messages) {
+        return Ending::Signal(signal);
+    }
     match (status.code(), status.signal()) {
         (Some(code), _) => Ending::Status(u8::try_from(code).unwrap_or(crate::failure::FAILURE)),
         (None, Some(signal)) => Ending::Signal(signal),
@@ -172,7 +222,7 @@ enum From {
     Qemu,
 }
 
-fn read_all(mut source: impl Read, sink: &Sender<(From, Vec<u8>)>, from: From) {
+fn read_all(mut source: impl Read, sink: &SyncSender<(From, Vec<u8>)>, from: From) {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match source.read(&mut buffer) {
@@ -200,5 +250,19 @@ impl Drop for Ended {
     fn drop(&mut self) {
         self.end();
         let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::signal_in;
+
+    #[test]
+    fn a_signal_that_qemu_caught_is_found() {
+        let said = "qemu-system-aarch64: terminating on signal 15 from pid 123 (kill)\n";
+        assert_eq!(signal_in(said), Some(15));
+        assert_eq!(signal_in("qemu-system-aarch64: terminating on signal 2\n"), Some(2));
+        assert_eq!(signal_in("warning: something else\n"), None);
+        assert_eq!(signal_in("terminating on signal \n"), None);
     }
 }

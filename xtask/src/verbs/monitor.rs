@@ -1,6 +1,6 @@
 //! `cargo xtask monitor`: shows what a board says over its serial port, decoded as for QEMU, and sends it what is typed.
 
-use crate::failure::{FAILURE, SUCCESS, usage};
+use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, usage};
 use crate::machine::{catch_interrupts, interrupted};
 use crate::serial::port::{self, Port};
 use crate::serial::typed;
@@ -8,6 +8,7 @@ use crate::serial::watch::{Event, WhenGone, watch};
 use crate::stream::{Decoder, Notice, Output, show};
 use anyhow::{Context, Result};
 use clap::Args;
+use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -49,17 +50,18 @@ pub fn execute(options: &Options) -> Result<u8> {
     follow(port, &options.line, &options.elf)
 }
 
-/// Shows what comes from an open port, and sends what is typed, until Ctrl-C, or until it vanishes if that is wanted. A kernel that has
-/// panicked makes that a failure.
+/// Shows what comes from an open port, and sends what is typed, until Ctrl-C, or until it vanishes if that is wanted, or
+/// nobody reads the output any more. A kernel that has panicked makes that a failure.
 pub fn follow(port: Box<dyn Port>, line: &Line, elf: &Path) -> Result<u8> {
     let mut decoder = Decoder::for_elf(elf)?;
     let mut out = io::stdout().lock();
     let mut written = Ok(());
-    let mut panicked = false;
+    let (mut panicked, unheard) = (false, Cell::new(false));
     let mut sink = |output: Output| {
         panicked |= matches!(output, Output::Notice(Notice::Panic(_)));
         if written.is_ok() {
             written = show(&output, &mut out);
+            unheard.set(written.is_err());
         }
     };
     let on_event = |event| match event {
@@ -75,9 +77,13 @@ pub fn follow(port: Box<dyn Port>, line: &Line, elf: &Path) -> Result<u8> {
         reopen,
         |bytes| decoder.push(bytes, &mut sink),
         on_event,
-        interrupted,
+        || interrupted() || unheard.get(),
     );
     decoder.finish(&mut sink);
     written.context("cannot write the output")?;
-    Ok(if panicked { FAILURE } else { SUCCESS })
+    Ok(match (panicked, interrupted()) {
+        (true, _) => FAILURE,
+        (false, true) => INTERRUPTED,
+        (false, false) => SUCCESS,
+    })
 }

@@ -2,13 +2,14 @@
 
 use crate::build::{Board, Features, Workspace, build_example, write_flat};
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, USAGE, usage};
-use crate::machine::{Ending, Gic, Guest, Machine, Size, catch_interrupts, run};
+use crate::machine::{Ending, Gic, Guest, Machine, Size, catch_interrupts, run_while_heard};
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu, ready_target};
 use crate::stream::{Decoder, Notice, Output, show};
 use anyhow::{Context, Result};
 use clap::Args;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -112,10 +113,11 @@ fn machine(options: &Options) -> Result<Machine> {
             ("--memory", options.memory.is_some()),
             ("--gic", options.gic.is_some()),
             ("--cpu", options.cpu.is_some()),
+            ("--el2", options.el2),
         ];
         if let Some((option, _)) = fixed.into_iter().find(|(_, given)| *given) {
             return Err(usage(format!(
-                "{option} cannot be changed with --board rpi4: the board has 4 cores and QEMU gives it 2G"
+                "{option} cannot be changed with --board rpi4: the board has 4 cores and enters at EL2, and QEMU gives it 2G"
             )));
         }
         return Ok(Machine { icount: options.icount, ..Machine::raspi4b() });
@@ -153,22 +155,27 @@ pub fn show_guest(qemu: &Qemu, guest: &Guest) -> Result<u8> {
     let mut written = Ok(());
     catch_interrupts()?;
     eprintln!("xtask: QEMU {} ({}); Ctrl-C ends it", qemu.version, qemu.path.display());
-    let mut sink = |output: Output| {
+    let mut take = |output: Output| {
         if let Output::Notice(Notice::Panic(message)) = &output {
             panic_message.get_or_insert_with(|| message.clone());
         }
         if written.is_ok() {
             written = show(&output, &mut out);
         }
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let run = run(&qemu.path, guest, &mut |bytes| decoder.push(bytes, &mut sink))?;
-    decoder.finish(&mut sink);
+    let run = run_while_heard(&qemu.path, guest, &mut |bytes| {
+        let mut heard = ControlFlow::Continue(());
+        decoder.push(bytes, &mut |output| heard = take(output));
+        heard
+    })?;
+    decoder.finish(&mut |output| _ = take(output));
     written.context("the guest's output cannot be written")?;
 
     let status = match run.ending {
         Ending::Status(SUCCESS) if panic_message.is_none() => return Ok(SUCCESS),
         // 2 is kept for wrong usage of this tool.
-        Ending::Status(SUCCESS | USAGE) | Ending::Signal(_) | Ending::TimeLimit => FAILURE,
+        Ending::Status(SUCCESS | USAGE) | Ending::Signal(_) | Ending::TimeLimit | Ending::Unheard => FAILURE,
         Ending::Status(status) => status,
         Ending::Interrupted => INTERRUPTED,
     };
