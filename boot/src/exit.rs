@@ -13,8 +13,18 @@ pub enum ExitCode {
 mod machine {
     use super::ExitCode;
     use core::sync::atomic::{AtomicBool, Ordering};
+    use magpie::internals::arch::cpu;
+    use magpie::internals::arch::psci::{self, Conduit};
+    use magpie::log::text;
     use qemu_exit::QEMUExit;
+    use spin::Once;
 
+    use crate::tree::FirmwareCall;
+
+    /// How the firmware is called, if there is one.
+    static FIRMWARE: Once<Conduit> = Once::new();
+    /// The host was asked to take the status.
+    static ASKED: AtomicBool = AtomicBool::new(false);
     static FAILED: AtomicBool = AtomicBool::new(false);
 
     /// Remembers how the application ended, for [`now`].
@@ -32,17 +42,50 @@ mod machine {
     /// Ends the image. Under QEMU the host sees the status; where nobody listens, the board ends the run in its own way.
     pub(crate) fn with(code: ExitCode) -> ! {
         let board = crate::board::this();
-        if (board.semihosting)() {
+        // Relaxed: it matters to the core that asks, and comes back as a fault if nobody listens.
+        if (board.semihosting)() && !ASKED.swap(true, Ordering::Relaxed) {
             let handle = qemu_exit::AArch64::new();
             match code {
                 ExitCode::Success => handle.exit_success(),
                 ExitCode::Failure => handle.exit_failure(),
             }
         }
+        end()
+    }
+
+    fn end() -> ! {
         crate::pl011::CONSOLE.drain();
-        (board.end)()
+        (crate::board::this().end)()
+    }
+
+    /// For the handler of faults: ends the image if the fault is the question to a host that is not there.
+    pub(crate) fn end_if_nobody_listens() {
+        if ASKED.load(Ordering::Relaxed) {
+            text!("nobody takes the exit status: the machine is switched off");
+            end()
+        }
+    }
+
+    /// Notes how the firmware is called.
+    pub(crate) fn set_firmware(call: Option<FirmwareCall>) {
+        if let Some(call) = call {
+            FIRMWARE.call_once(|| match call {
+                FirmwareCall::Hvc => Conduit::Hvc,
+                FirmwareCall::Smc => Conduit::Smc,
+            });
+        }
+    }
+
+    /// Switches the machine off, or waits for ever if the firmware cannot.
+    pub(crate) fn switch_off() -> ! {
+        if let Some(conduit) = FIRMWARE.get() {
+            psci::system_off(*conduit);
+        }
+        loop {
+            cpu::wait_for_interrupt();
+        }
     }
 }
 
 #[cfg(target_os = "none")]
-pub(crate) use machine::{now, set, with};
+pub(crate) use machine::{end_if_nobody_listens, now, set, set_firmware, switch_off, with};

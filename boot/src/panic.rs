@@ -40,6 +40,7 @@ fn say(info: &PanicInfo<'_>) {
 /// # Safety
 /// Called by the machine with the frame of the code that faulted.
 pub(crate) unsafe fn on_fault(fault: &Fault, frame: *mut Frame) -> Verdict {
+    exit::end_if_nobody_listens();
     if !sched::can_end_faulted(fault) {
         if sched::lend_reserve(fault) {
             return Verdict::Retry;

@@ -228,6 +228,7 @@ fn start(found: &Description<'static>, tables: &mut Tables) -> ! {
     // SAFETY: set by the `entry!` macro of the application.
     let application = unsafe { MAGPIE_APPLICATION };
     cpu::start_event_stream();
+    exit::set_firmware(found.firmware);
     let seed = arguments::number(found.arguments, "seed").unwrap_or(1);
     // SAFETY: this is the boot core's only way; no other core was started. The two handlers rely on nothing that runs.
     let prepared = unsafe {

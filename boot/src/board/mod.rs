@@ -2,7 +2,7 @@
 //!
 //! | board | first serial port, before the tree is read | exit status | end without an emulator |
 //! |---|---|---|---|
-//! | QEMU `virt` | PL011 at 0x0900_0000 | semihosting | waits for ever |
+//! | QEMU `virt` | PL011 at 0x0900_0000 | semihosting | power-off by the firmware |
 //! | Raspberry Pi 4 (feature `rpi4`), QEMU `raspi4b` | PL011 at 0xFE20_1000 | semihosting if a boot argument allows it | halt, reset or power-off, as a boot argument says |
 
 #[cfg(feature = "rpi4")]

@@ -1,8 +1,7 @@
 //! QEMU's `virt` machine. Everything else about it comes from its device tree.
 
-use magpie::internals::arch::cpu;
-
 use super::Board;
+use crate::exit;
 
 pub(super) static BOARD: Board = Board {
     name: "virt",
@@ -12,7 +11,5 @@ pub(super) static BOARD: Board = Board {
     early_devices: &[],
     prepare: || (),
     semihosting: || true,
-    end: || loop {
-        cpu::wait_for_interrupt();
-    },
+    end: exit::switch_off,
 };

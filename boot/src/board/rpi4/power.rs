@@ -3,6 +3,8 @@
 use magpie::internals::arch::cpu;
 use magpie::machine;
 
+use crate::exit;
+
 /// The power manager.
 const POWER_MANAGER: usize = 0xfe10_0000;
 const RESET_CONTROL: usize = POWER_MANAGER + 0x1c;
@@ -34,6 +36,8 @@ pub(super) fn end() -> ! {
         Some("off") => {
             write(RESET_STATUS, read(RESET_STATUS) & !0xff00_0000 | STAY_OFF);
             reset();
+            // It takes a moment; a firmware that takes calls can do it, too.
+            exit::switch_off()
         }
         _ => {}
     }
