@@ -4,7 +4,7 @@
 //! masked or locked meanwhile. A frame belongs to the stack that it is made on, wherever that goes: it has one of a few
 //! buffers for that time, and a crash gives that back. With all of them in use, by frames that were preempted, a frame is
 //! dropped; so is one that is begun within another, and one that is longer than the buffer: half a frame would be decoded as
-//! nonsense. How many were dropped is said with the next one.
+//! nonsense. How many were dropped is said with the next one; of one that is too long, how long it is and where its format is.
 
 use core::cell::UnsafeCell;
 
@@ -15,7 +15,7 @@ use crate::arch::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::arch::{MAX_CORES, clock, percpu};
 use crate::sync::PreemptGuard;
 
-/// Bytes of the longest frame.
+/// Bytes of the longest frame, as it goes over the line. docs/architecture.md names it.
 const FRAME_BYTES: usize = 512;
 /// Frames that can be made at a time: one on each core, and as many that were preempted.
 const SLOTS: usize = 2 * MAX_CORES;
@@ -26,7 +26,11 @@ struct Buffer {
     bytes: [u8; FRAME_BYTES],
     length: usize,
     encoder: Encoder,
-    too_long: bool,
+    /// Bytes that found no room.
+    missing: usize,
+    /// The number of its format, which comes first, as far as it has come.
+    format: [u8; 2],
+    format_bytes: usize,
     /// Frames that were begun within this one, and are dropped.
     within: u32,
 }
@@ -47,7 +51,9 @@ static FRAMES: [Slot; SLOTS] = [const {
             bytes: [0; FRAME_BYTES],
             length: 0,
             encoder: Encoder::new(),
-            too_long: false,
+            missing: 0,
+            format: [0; 2],
+            format_bytes: 0,
             within: 0,
         }),
     }
@@ -105,7 +111,8 @@ fn begin() {
     }
     with_own(|buffer| {
         buffer.length = 0;
-        buffer.too_long = false;
+        buffer.missing = 0;
+        buffer.format_bytes = 0;
         buffer.within = 0;
         buffer.encode(|encoder, push| encoder.start_frame(push));
     });
@@ -122,8 +129,12 @@ fn end() {
             return false;
         }
         buffer.encode(|encoder, push| encoder.end_frame(push));
-        if buffer.too_long {
-            console::bytes(&[b"a log frame was too long and was dropped\n"]);
+        if buffer.missing > 0 {
+            console::line(format_args!(
+                "a log frame of {} bytes was dropped, for {FRAME_BYTES} are the most; its format is number {}",
+                buffer.length + buffer.missing,
+                u16::from_le_bytes(buffer.format)
+            ));
         } else {
             let frame = &buffer.bytes[..buffer.length];
             // The encoder puts delimiters around the frame; the line's format has its own.
@@ -150,8 +161,17 @@ impl Buffer {
                 room.copy_from_slice(bytes);
                 self.length += bytes.len();
             }
-            None => self.too_long = true,
+            None => self.missing += bytes.len(),
         }
+    }
+
+    /// Takes what of the frame is not encoded yet.
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes.iter().take(self.format.len() - self.format_bytes) {
+            self.format[self.format_bytes] = *byte;
+            self.format_bytes += 1;
+        }
+        self.encode(|encoder, push| encoder.write(bytes, push));
     }
 
     /// Lets the encoder write into the buffer.
@@ -181,7 +201,7 @@ unsafe impl defmt::Logger for Logger {
     unsafe fn write(bytes: &[u8]) {
         with_own(|buffer| {
             if buffer.within == 0 {
-                buffer.encode(|encoder, push| encoder.write(bytes, push));
+                buffer.write(bytes);
             }
         });
     }

@@ -339,6 +339,17 @@ impl defmt::Format for Frame {
 }
 
 kernel_test! {
+    /// A log frame that is too long for the line is dropped, and nothing else is. What is said of it the host tool's own test
+    /// reads (`decode::a_frame_that_is_too_long_is_named`).
+    async fn what_is_logged_may_be_too_long() -> Outcome {
+        let long = core::str::from_utf8(&[b'x'; 700]).map_err(|_| "no text")?;
+        defmt::info!("as long as {=str}", long);
+        defmt::info!("and short again");
+        Ok(())
+    }
+}
+
+kernel_test! {
     /// The application's `Format` runs while a log frame is made. The next frame is whole again.
     #[machine("crashes that end alone")]
     async fn what_is_logged_may_fail() -> Outcome {

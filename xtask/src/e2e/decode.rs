@@ -3,10 +3,31 @@
 use super::fixture::fixture;
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::fs;
 
-pub const CASES: &[Case] = &[("decode::damaged_recording_is_read_on", damaged_recording)];
+pub const CASES: &[Case] = &[
+    ("decode::damaged_recording_is_read_on", damaged_recording),
+    ("decode::a_frame_that_is_too_long_is_named", too_long),
+];
+
+/// A test in the kernel logs more than a frame can have, then less.
+fn too_long(_: &Bench<'_>) -> Result<Outcome> {
+    let mut command = tool()?;
+    command.args(["test", "--no-install", "--kernel", "containment", "--smp", "1", "--verbose"]);
+    command.args(["--filter", "what_is_logged_may_be_too_long"]);
+    let said = Said::of(command)?;
+    said.expect_status(0)?;
+    for part in [
+        "a log frame of 7",
+        " bytes was dropped, for 512 are the most",
+        "tests/suites/containment/stacks.rs:",
+        "and short again",
+    ] {
+        ensure!(said.text().contains(part), "'{part}' is missing\n{}", said.text());
+    }
+    Ok(Outcome::Passed)
+}
 
 fn damaged_recording(bench: &Bench<'_>) -> Result<Outcome> {
     let recording = bench.folder.join("recording.bin");

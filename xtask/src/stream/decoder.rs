@@ -102,8 +102,9 @@ impl Decoder {
 
     fn text(&mut self, line: Vec<u8>, sink: &mut dyn FnMut(Output)) {
         let explained = self.symbols.explain(&line);
+        let dropped = self.log.as_ref().and_then(|log| log.explain(&line));
         sink(Output::Text(line));
-        explained.into_iter().for_each(|said| sink(Output::Text(said.into_bytes())));
+        explained.into_iter().chain(dropped).for_each(|said| sink(Output::Text(said.into_bytes())));
     }
 
     fn notice(&mut self, notice: Notice, sink: &mut dyn FnMut(Output)) {

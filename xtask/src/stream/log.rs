@@ -4,7 +4,7 @@
 //! some (an argument that no longer fits its format), so a panic inside it is caught and counts as damage.
 
 use anyhow::{Context, Result};
-use defmt_decoder::Table;
+use defmt_decoder::{Locations, Table};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
@@ -16,13 +16,30 @@ thread_local! {
 /// The log strings of one ELF.
 pub struct LogDecoder {
     table: Table,
+    /// Where each format is, if the ELF says so.
+    locations: Option<Locations>,
 }
+
+/// How a kernel begins to say that it dropped a frame which is too long, and what stands before its format's number.
+const DROPPED: (&str, &str) = ("a log frame of ", "; its format is number ");
 
 impl LogDecoder {
     /// Reads the strings from an ELF's bytes. `None` when the image logs nothing.
     pub fn from_elf(elf: &[u8]) -> Result<Option<Self>> {
         let table = Table::parse(elf).context("the ELF's log strings cannot be read")?;
-        Ok(table.map(|table| Self { table }))
+        Ok(table.map(|table| {
+            // Without them only the place of a frame that was dropped is not known.
+            let locations = table.get_locations(elf).ok();
+            Self { table, locations }
+        }))
+    }
+
+    /// Where the log statement is whose frame was dropped, if this line of text is about that.
+    pub fn explain(&self, line: &[u8]) -> Option<String> {
+        let line = std::str::from_utf8(line).ok()?.trim_end();
+        let (_, number) = line.strip_prefix(DROPPED.0)?.split_once(DROPPED.1)?;
+        let location = self.locations.as_ref()?.get(&number.parse().ok()?)?;
+        Some(format!("  it is from {}:{}", location.file.display(), location.line))
     }
 
     /// Decodes one frame (without its zero bytes) to `<time> c<core> LEVEL message`. `None` for a damaged
