@@ -88,9 +88,13 @@ fn small_blocks_leave_room(bytes: usize, other: usize) -> Outcome {
     Ok(())
 }
 
-/// How much memory such a test is about: much, but for a small machine.
-fn arena(bytes: usize) -> usize {
-    bytes.min(HEAP.usage().1 / 2)
+/// How much memory such a test is about: so much, or half of the longest piece where that is less, as on a small machine.
+fn arena(most: usize) -> usize {
+    let mut bytes = HEAP.usage().1;
+    while bytes > 0 && !has_room_for(bytes) {
+        bytes = bytes / 8 * 7;
+    }
+    most.min(bytes / 2)
 }
 
 /// Takes memory until only so much is free, in one piece but for crumbs, so that tests of small blocks do not take long.
@@ -99,6 +103,7 @@ fn all_but(bytes: usize) -> Result<Vec<Vec<u8>>, Failure> {
         let mut piece = Vec::new();
         piece.try_reserve_exact(bytes).ok().map(|()| black_box(piece))
     };
+    ensure!(bytes > 2 << 20, "memory is in pieces: {bytes} bytes is half of the longest");
     let Some(arena) = piece(bytes) else { return Err("memory is in pieces".into()) };
     let mut taken = Vec::with_capacity(64);
     let mut size = HEAP.usage().1;
