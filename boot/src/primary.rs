@@ -121,7 +121,8 @@ fn map_tree(tables: &mut Tables<'_>, address: usize, image: Range) -> Result<(),
 /// The tree's bytes: as many as its header says, no more than are mapped.
 fn tree_blob(address: usize) -> Result<&'static [u8], TreeError> {
     const MAGIC: u32 = 0xd00d_feed;
-    if address == 0 || !address.is_multiple_of(8) {
+    // The first page is not mapped, and what firmware leaves there is another kind of list.
+    if address < PAGE_BYTES || !address.is_multiple_of(8) {
         return Err(TreeError::Unreadable);
     }
     let header = core::ptr::with_exposed_provenance::<u32>(address);
@@ -216,8 +217,7 @@ fn map_stacks(tables: &mut Tables<'_>, start: usize, slots: usize) -> Result<(),
 }
 
 fn map_devices(tables: &mut Tables<'_>, found: &Description<'_>) -> Result<(), MapError> {
-    let (InterruptController::V2(first, second) | InterruptController::V3(first, second)) = found.interrupts;
-    for range in [Some(first), Some(second), found.uart].into_iter().flatten() {
+    for range in found.devices() {
         let range = range.outward(PAGE_BYTES);
         tables.map(range.start, range.end, Use::Device)?;
     }

@@ -21,6 +21,8 @@ const PATIENCE_SECONDS: u64 = 10;
 
 static ARRIVED: AtomicUsize = AtomicUsize::new(1);
 static RELEASED: AtomicBool = AtomicBool::new(false);
+/// Cores that go on after their release.
+static GONE_ON: AtomicUsize = AtomicUsize::new(1);
 
 /// Starts cores 1 and up, `prepared` in all with this one. Returns how many run, this one included.
 ///
@@ -93,11 +95,17 @@ fn start(found: &Description<'_>, core: usize) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Lets the started cores enter the scheduler: `started` run, this one included.
+/// Lets the started cores enter the scheduler, and waits until they do: `started` run, this one included. To sleep and be
+/// rung takes an emulator's core so long that the application would be without it at first.
 pub(crate) fn release_others(started: usize) {
     // Release: pairs with the acquire below; they see everything that boot set up.
     RELEASED.store(true, Ordering::Release);
     (1..started).filter_map(CoreId::new).for_each(ipi::send);
+    let patience = clock::now() + PATIENCE_SECONDS * clock::frequency();
+    // Relaxed: it is only waited for.
+    while GONE_ON.load(Ordering::Relaxed) < started && clock::now() < patience {
+        cpu::relax();
+    }
 }
 
 /// Called by the first instructions of a core, on its stack, with the MMU on.
@@ -126,6 +134,7 @@ extern "C" fn magpie_boot_secondary(core: usize) -> ! {
     while !RELEASED.load(Ordering::Acquire) {
         cpu::wait_for_interrupt();
     }
+    GONE_ON.fetch_add(1, Ordering::Relaxed);
     // SAFETY: prepared by the boot core; the stack block was set by the first instructions with preemption
     // disabled once, and nothing here needs dropping.
     unsafe { enter(id) };

@@ -29,11 +29,20 @@ pub enum TreeError {
     NoInterruptController,
     /// It names no timer.
     NoTimer,
+    /// It puts the registers of a device that boot needs into memory, or onto another's.
+    DeviceOverlaps(Range),
 }
 
 impl fmt::Display for TreeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::DeviceOverlaps(registers) => {
+                return write!(
+                    f,
+                    "the device tree puts a device's registers, {:#x} to {:#x}, onto memory or another device",
+                    registers.start, registers.end
+                );
+            }
             Self::Unreadable => "the device tree is missing or damaged: boot the flat image, not the ELF",
             Self::TooLong => "the device tree is longer than 2 MiB: pack it (`dtc -I dtb -O dtb`)",
             Self::NoMemory => "the device tree names no memory",
@@ -132,7 +141,29 @@ pub fn read(blob: &[u8]) -> Result<Description<'_>, TreeError> {
         found.arguments_cut = arguments.len() - found.arguments.len();
         found.input = input(chosen);
     }
+    check_devices(&found)?;
     Ok(found)
+}
+
+impl Description<'_> {
+    /// The registers that boot maps.
+    pub fn devices(&self) -> impl Iterator<Item = Range> {
+        let (InterruptController::V2(first, second) | InterruptController::V3(first, second)) =
+            self.interrupts;
+        [Some(first), Some(second), self.uart].into_iter().flatten()
+    }
+}
+
+/// Writing to registers that are memory would change who knows what, and a console on another device says nothing.
+fn check_devices(found: &Description<'_>) -> Result<(), TreeError> {
+    let overlap = |a: Range, b: Range| a.start < b.end && b.start < a.end;
+    for (index, device) in found.devices().enumerate() {
+        let in_memory = found.memory.iter().any(|memory| overlap(device, *memory));
+        if in_memory || found.devices().skip(index + 1).any(|other| overlap(device, other)) {
+            return Err(TreeError::DeviceOverlaps(device));
+        }
+    }
+    Ok(())
 }
 
 fn text<'a>(node: FdtNode<'a>, name: &str) -> Option<&'a str> {

@@ -21,7 +21,8 @@ fn look(blob: &[u8], seed: u64) -> bool {
             | TreeError::TooLong
             | TreeError::NoMemory
             | TreeError::NoInterruptController
-            | TreeError::NoTimer,
+            | TreeError::NoTimer
+            | TreeError::DeviceOverlaps(_),
         ) => return false,
     };
     assert!((1..=MAX_CORES).contains(&found.cores), "seed {seed}: {} cores", found.cores);

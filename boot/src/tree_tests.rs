@@ -91,8 +91,11 @@ fn memory_without_a_byte_is_no_memory() {
     assert_eq!(memory(&[]).err(), Some(TreeError::NoMemory));
     // A range that would go past the last address is none.
     assert_eq!(memory(&[u32::MAX, 0, u32::MAX, 0]).err(), Some(TreeError::NoMemory));
-    let two = memory(&[0, 0, 0, 0x3b40_0000, 0, 0x4000_0000, 0, 0xbc00_0000]).expect("two ranges");
-    assert_eq!(two[..3], [range(0, 0x3b40_0000), range(0x4000_0000, 0xbc00_0000), Range::default()]);
+    let two = memory(&[0, 0x1000_0000, 0, 0x2b40_0000, 0, 0x4000_0000, 0, 0xbc00_0000]).expect("two ranges");
+    assert_eq!(
+        two[..3],
+        [range(0x1000_0000, 0x2b40_0000), range(0x4000_0000, 0xbc00_0000), Range::default()]
+    );
 }
 
 #[test]
@@ -252,4 +255,23 @@ fn boot_arguments_are_read_up_to_what_is_no_text() {
     assert_eq!(arguments(b"seed=7 \xff\xfe filter=a\0"), Ok(("seed=7 ".to_owned(), 11)));
     assert_eq!(arguments(b"\xff\0"), Ok((String::new(), 1)));
     assert_eq!(arguments(b"\0"), Ok((String::new(), 0)));
+}
+
+#[test]
+fn registers_in_memory_or_on_another_device_are_refused() {
+    let with_uart_at = |start: u32| {
+        after(
+            move |tree| {
+                let uart = tree.root.child_mut("pl011@9000000").expect("it is there");
+                uart.remove_property("reg");
+                uart.add_property(cells("reg", &[0, start, 0, 0x1000]));
+            },
+            |found| found.uart,
+        )
+    };
+    assert_eq!(with_uart_at(0xa00_0000), Ok(Some(range(0xa00_0000, 0x1000))));
+    for start in [0x4000_0000, 0x5fff_f000, 0x800_0000, 0x801_f000] {
+        let refused = with_uart_at(start);
+        assert!(matches!(refused, Err(TreeError::DeviceOverlaps(_))), "{start:#x}: {refused:?}");
+    }
 }

@@ -22,6 +22,9 @@ pub const CASES: &[Case] = &[
     ("bad_input::an_image_in_place_of_a_device", |_| {
         refused(&["image", "--no-install", "--output", "/dev/full"], "is no file")
     }),
+    ("bad_input::a_card_that_is_not_mounted", |_| {
+        refused(&["flash", "--no-install", "--dir", "/no/such/folder"], "is no folder")
+    }),
     ("bad_input::an_image_in_no_folder", |_| {
         refused(&["image", "--no-install", "--output", "/no/such/folder/card.img"], "there is no folder")
     }),

@@ -31,6 +31,8 @@ pub fn execute(options: &Options) -> Result<u8> {
     match (&options.device, &options.dir) {
         (Some(device), _) => write_device(options, device),
         (None, Some(dir)) => {
+            // Before anything is installed or built.
+            folder::check(dir)?;
             folder::copy(&options.card.gather()?, dir)?;
             println!("done; unmount the card before you take it out");
             Ok(SUCCESS)
