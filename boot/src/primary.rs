@@ -262,7 +262,7 @@ fn start(found: &Description<'static>, tables: &mut Tables) -> ! {
     statistics::begin();
     listen::begin(board::this().uart_interrupt.or(found.uart_interrupt));
     magpie_main();
-    secondary::release_others(started);
+    secondary::release_others();
     // SAFETY: this is the boot core, prepared above; its stack block was set by the first instructions with
     // preemption disabled once, and nothing here needs dropping.
     unsafe { enter(CoreId::BOOT) };
