@@ -4,7 +4,7 @@
 //! last. On the host, [`run_on_threads`] does all of it.
 
 use super::cores::{self, Core};
-use super::{core_loop, foreign, preempt, stop};
+use super::{core_loop, foreign, out_of_work, preempt, stop};
 use crate::arch::handlers::{self, Fault, Handlers, Verdict};
 use crate::arch::switch::Frame;
 use crate::arch::{CoreId, percpu};
@@ -67,6 +67,9 @@ pub unsafe fn enter(id: CoreId) {
     unsafe { percpu::set_core_block(core::ptr::from_ref::<Core>(core).cast_mut().cast()) };
     preempt::prepare(core);
     online(id);
+    // It comes as from idleness: who is looking whether the system has run out of work, and has not counted this core, must
+    // not miss what it takes from its queue now.
+    out_of_work::note_activity();
     stop::core_started();
     // SAFETY: both blocks are set and preemption is disabled, by contract and the line above.
     unsafe {
