@@ -47,11 +47,47 @@ fn apply(key: &str, value: &str) -> Result<(), Ignored> {
     })
 }
 
+/// A number that boot itself wants to know, before there are settings: its name, the least and the most of it.
+#[cfg(any(test, target_os = "none"))]
+pub(crate) struct Numbered {
+    pub key: &'static str,
+    pub least: usize,
+    pub most: usize,
+}
+
+#[cfg(any(test, target_os = "none"))]
+impl Numbered {
+    /// The value, where there is one and it is within the bounds.
+    pub(crate) fn of(&self, arguments: &str) -> Option<usize> {
+        self.read(arguments).and_then(Result::ok)
+    }
+
+    fn read<'a>(&self, arguments: &'a str) -> Option<Result<usize, (&'a str, Ignored)>> {
+        let value = values(arguments, self.key).next()?;
+        let out_of_range = Ignored::OutOfRange { least: self.least as u64, most: self.most as u64 };
+        Some(match value.parse() {
+            Ok(number) if (self.least..=self.most).contains(&number) => Ok(number),
+            Ok(_) => Err((value, out_of_range)),
+            Err(_) => Err((value, Ignored::NotANumber)),
+        })
+    }
+
+    /// Says so if there is a value that is not used.
+    #[cfg(target_os = "none")]
+    pub(crate) fn report(&self, arguments: &str) {
+        if let Some(Err((value, ignored))) = self.read(arguments) {
+            text!("boot argument {}={value} ignored: {ignored}", self.key);
+        }
+    }
+}
+
+fn values<'a>(arguments: &'a str, key: &str) -> impl Iterator<Item = &'a str> {
+    arguments.split_ascii_whitespace().filter_map(move |word| word.strip_prefix(key)?.strip_prefix('='))
+}
+
 /// The value of the argument `key=NUMBER`, where there is one and it is a whole number.
 pub(crate) fn number(arguments: &str, key: &str) -> Option<u64> {
-    let values =
-        arguments.split_ascii_whitespace().filter_map(|word| word.strip_prefix(key)?.strip_prefix('='));
-    values.filter_map(|value| value.parse().ok()).next()
+    values(arguments, key).filter_map(|value| value.parse().ok()).next()
 }
 
 /// Whether this word is among the arguments. An input of no bytes is given as `input=empty`: neither QEMU nor a board's
@@ -71,11 +107,23 @@ pub(crate) fn seconds(argument: &str) -> Option<Duration> {
 mod tests {
     extern crate std;
 
-    use super::{Ignored, apply, has, number, seconds};
+    use super::{Ignored, Numbered, apply, has, number, seconds};
     use crate::random::{Random, setting};
     use magpie::sched;
     use std::string::String;
     use std::time::Duration;
+
+    #[test]
+    fn numbers_have_bounds() {
+        let numbered = Numbered { key: "stack_kib", least: 64, most: 1024 };
+        assert_eq!(numbered.of("stacks=9 stack_kib=100 x"), Some(100));
+        for ignored in ["", "stack_kib=63", "stack_kib=1025", "stack_kib=", "stack_kib=-1", "xstack_kib=100"]
+        {
+            assert_eq!(numbered.of(ignored), None, "{ignored}");
+        }
+        assert!(matches!(numbered.read("stack_kib=63"), Some(Err(("63", Ignored::OutOfRange { .. })))));
+        assert!(matches!(numbered.read("stack_kib=1k"), Some(Err(("1k", Ignored::NotANumber)))));
+    }
 
     #[test]
     fn settings_are_changed_or_the_reason_is_said() {

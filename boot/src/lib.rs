@@ -17,6 +17,8 @@ mod board;
 #[cfg(any(target_os = "none", test))]
 mod commands;
 mod entry;
+#[cfg(any(target_os = "none", test))]
+mod exhaustion;
 pub mod exit;
 #[cfg(not(target_os = "none"))]
 pub mod host;

@@ -65,6 +65,11 @@ impl Free {
         self.ranges[..self.count].iter().copied()
     }
 
+    /// How much it is, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.iter().map(Range::bytes).sum()
+    }
+
     /// The largest one.
     pub fn largest(&self) -> Option<Range> {
         self.iter().max_by_key(|range| range.bytes())

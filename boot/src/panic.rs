@@ -1,36 +1,78 @@
 //! Panics and faults: the process that runs ends alone if it can; otherwise the image stops with failure.
 
 use core::panic::PanicInfo;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
-use magpie::internals::arch::handlers::{Fault, Verdict};
+use magpie::internals::arch::handlers::{Fault, FaultReason, Verdict};
 use magpie::internals::arch::{irq, percpu, switch::Frame};
 use magpie::internals::console;
+use magpie::internals::mem::heap::HEAP;
 use magpie::internals::sched;
 use magpie::log::text;
 
+use crate::exhaustion::{self, Exhaustion};
 use crate::exit::{self, ExitCode};
 use crate::pl011::CONSOLE;
+
+/// Where the device tree is that is being read, or zero.
+pub(crate) static LOOKING_AT: AtomicUsize = AtomicUsize::new(0);
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
     if sched::can_end_current() {
         // SAFETY: the panicking code does not go on.
-        unsafe { sched::end_panicked(|| say(info)) }
+        unsafe { sched::end_panicked(|| say_crash(info)) }
     }
     // SAFETY: nothing goes on: the image ends.
     unsafe { irq::disable() };
     console::enter_panic();
-    say(info);
+    say_unsaid();
+    say(info, None);
+    // Relaxed: written by this core, the only one as yet.
+    let tree = LOOKING_AT.load(Ordering::Relaxed);
+    if tree != 0 {
+        text!("that was about the device tree at {tree:#x}: the address that the loader handed over in x0");
+    }
     console::notice(format_args!("@panic {}", info.message()));
     CONSOLE.drain();
     exit::with(ExitCode::Failure)
 }
 
-fn say(info: &PanicInfo<'_>) {
+static EXHAUSTION: Exhaustion = Exhaustion::new();
+
+/// What runs here ends alone by it.
+fn say_crash(info: &PanicInfo<'_>) {
+    let name = sched::name_here();
+    if !exhaustion::is_at(info.location()) {
+        return say(info, name);
+    }
+    let Some(number) = EXHAUSTION.note() else { return };
+    say(info, name);
+    let (used, free) = HEAP.usage();
+    text!(
+        "{number} ended for want of memory; the heap has {} KiB in use, {} free, {} in caches",
+        used / 1024,
+        free / 1024,
+        HEAP.kept() / 1024
+    );
+}
+
+/// Says how many have ended for want of memory, if not each of them was said.
+pub(crate) fn say_unsaid() {
+    if let Some(number) = EXHAUSTION.unsaid() {
+        text!("in all {number} ended for want of memory");
+    }
+}
+
+/// `name`: what ends by it, if that is not the image.
+fn say(info: &PanicInfo<'_>, name: Option<&str>) {
     let core = percpu::core_number();
+    let (before, name) = if let Some(name) = name { (", in ", name) } else { ("", "") };
     match info.location() {
-        Some(at) => text!("panic on core {core} at {}:{}: {}", at.file(), at.line(), info.message()),
-        None => text!("panic on core {core}: {}", info.message()),
+        Some(at) => {
+            text!("panic on core {core}{before}{name} at {}:{}: {}", at.file(), at.line(), info.message());
+        }
+        None => text!("panic on core {core}{before}{name}: {}", info.message()),
     }
 }
 
@@ -53,11 +95,15 @@ pub(crate) unsafe fn on_fault(fault: &Fault, frame: *mut Frame) -> Verdict {
     let core = percpu::core_number();
     let report = || {
         text!(
-            "{:?} on core {core}: address {:#018x}, syndrome {:#010x}\n{frame}",
+            "{:?} on core {core}, in {}: address {:#018x}, syndrome {:#010x}\n{frame}",
             fault.reason,
+            sched::name_here().unwrap_or("the kernel"),
             fault.address,
             fault.syndrome
         );
+        if fault.reason == FaultReason::StackOverflow {
+            sched::say_stack();
+        }
     };
     // SAFETY: the code that faulted does not go on.
     unsafe { sched::end_current(Some(frame), report) }

@@ -6,12 +6,16 @@
 //! 4. The scheduler's blocks, the other cores, the application's main process, the core loop.
 
 use core::future::Future;
+use core::sync::atomic::Ordering;
 
 use magpie::internals::arch::cpu;
 use magpie::internals::arch::exceptions;
 use magpie::internals::arch::gic::{self, Controller};
 use magpie::internals::arch::mmu::{self, MapError, Tables, Use};
-use magpie::internals::arch::stack_layout::{EXCEPTION_STACK_BYTES, GUARD_BYTES, RESERVE_BYTES, SLOT_BYTES};
+use magpie::internals::arch::stack_layout::{
+    self, EXCEPTION_STACK_BYTES, GUARD_BYTES, MOST_SLOT_BYTES, RESERVE_BYTES, SLOT_UNIT_BYTES, slot_bytes,
+};
+use magpie::internals::arch::switch::start_on;
 use magpie::internals::arch::{CoreId, MAX_CORES};
 use magpie::internals::console;
 use magpie::internals::mem::{heap, stack};
@@ -20,22 +24,23 @@ use magpie::log::text;
 use magpie::machine::{self, Machine};
 use magpie::sched;
 
+use crate::arguments::{self, Numbered};
 use crate::commands::listen;
 use crate::memory::{Free, Range};
 use crate::pl011::CONSOLE;
 use crate::tree::{self, Description, InterruptController, StartMethod, TreeError};
-use crate::{ExitCode, arguments, board, exit, panic, secondary, statistics};
+use crate::{ExitCode, board, exit, panic, secondary, statistics};
 
 const PAGE_BYTES: usize = 4096;
 /// The tree is mapped in blocks of this size before its length is known.
 const TREE_BLOCK_BYTES: usize = 2 << 20;
 /// Stacks for preempted processes, and one for each core; fewer where memory is short.
 const LENDABLE_STACKS: usize = 64;
-/// The most that can be asked for: every one needs a table for its guard, or shares one with 31 others.
-const MOST_STACKS: usize = 1024;
+/// The most memory for stacks, here and as a part of the whole: each 2 MiB of them need a table, for their guards.
+const MOST_STACKS_BYTES: usize = 64 << 20;
 /// Bytes at the low end of each stack's slot that boot leaves unmapped.
 const UNMAPPED_BYTES: usize = GUARD_BYTES + RESERVE_BYTES;
-/// At most this part of the memory goes to stacks.
+/// At most this part of the memory, beside that.
 const STACKS_SHARE: usize = 8;
 
 unsafe extern "C" {
@@ -73,7 +78,8 @@ extern "C" fn magpie_boot_primary(tree_address: usize) -> ! {
     let image = Range { start: address_of!(__image_start), end: address_of!(__image_end) };
     // SAFETY: no other core runs yet, and this is the only call.
     let mut tables = unsafe { mmu::tables() };
-    let early = map_image(&mut tables, image).and_then(|()| map_tree(&mut tables, tree_address, image));
+    let image_mapped = map_image(&mut tables, image);
+    let tree_mapped = map_tree(&mut tables, tree_address, image);
     // SAFETY: the image is mapped onto itself, and nothing else is used before more is mapped. Where mapping
     // failed there is nobody to tell yet: what is missing faults below, and the vectors say so. Until now `.bss` and this
     // stack alone were written; the first instructions have dropped their lines before that.
@@ -84,14 +90,19 @@ extern "C" fn magpie_boot_primary(tree_address: usize) -> ! {
     // SAFETY: the board says that its port is there, and it was mapped above.
     unsafe { CONSOLE.set_base(board::this().early_uart) };
     console::register(&CONSOLE);
-    if let Err(error) = early {
+    if let Err(error) = image_mapped {
         panic!("the image does not fit the page tables: {error:?}");
+    }
+    panic::LOOKING_AT.store(tree_address, Ordering::Relaxed);
+    if let Err(error) = tree_mapped {
+        panic!("there can be no device tree at {tree_address:#x}: {error:?}");
     }
     let read = tree_blob(tree_address).and_then(|blob| Ok((tree::read(blob)?, blob.len())));
     let (found, bytes) = match read {
         Ok(read) => read,
-        Err(error) => panic!("{error} (looked at {tree_address:#x})"),
+        Err(error) => panic!("{error}"),
     };
+    panic::LOOKING_AT.store(0, Ordering::Relaxed);
     set_up(&mut tables, &found, image, Range { start: tree_address, end: tree_address + bytes })
 }
 
@@ -159,11 +170,16 @@ fn set_up(tables: &mut Tables<'_>, found: &Description<'static>, image: Range, t
             free.largest().unwrap_or_default().bytes() / 1024
         )
     };
+    let slot = STACK_KIB.of(found.arguments).unwrap_or_default() * 1024;
+    let slot = slot.max(SLOT_UNIT_BYTES).next_multiple_of(SLOT_UNIT_BYTES);
+    // SAFETY: one of these sizes, and the pool is made below.
+    unsafe { stack_layout::set_slot_bytes(slot) };
+    let most = MOST_STACKS_BYTES.min(largest.bytes() / STACKS_SHARE) / slot;
     // One for each core to run on, and one in reserve.
-    let slots =
-        (lendable_stacks(found.arguments) + 2 * found.cores).min(largest.bytes() / STACKS_SHARE / SLOT_BYTES);
-    let stacks_start = largest.start.next_multiple_of(SLOT_BYTES);
-    let heap_start = stacks_start + slots * SLOT_BYTES;
+    let slots = (STACKS.of(found.arguments).unwrap_or(LENDABLE_STACKS) + 2 * found.cores).min(most);
+    let stacks_start = largest.start.next_multiple_of(slot);
+    let heap_start = stacks_start + slots * slot;
+    let unused = free.bytes() - largest.bytes();
     mapped.remove(Range { start: stacks_start, end: heap_start });
     let mut memory = mapped.iter();
     let result = memory
@@ -180,7 +196,7 @@ fn set_up(tables: &mut Tables<'_>, found: &Description<'static>, image: Range, t
     }
     // SAFETY: free memory, mapped, used for nothing else; called once.
     unsafe {
-        heap::HEAP.init(heap_start, largest.end - heap_start);
+        heap::HEAP.init(core::slice::from_ref(&(heap_start..largest.end)));
         stack::init(stacks_start, slots, 0);
     }
     let controller = match found.interrupts {
@@ -198,21 +214,21 @@ fn set_up(tables: &mut Tables<'_>, found: &Description<'static>, image: Range, t
     if let Err(error) = gic::init_core(CoreId::BOOT) {
         panic!("the interrupt controller does not know the boot core: {error:?}");
     }
-    start(found, tables)
+    start(found, tables, unused)
 }
 
-/// How many stacks there are for suspended turns: the boot argument `stacks`, else the usual number.
-fn lendable_stacks(arguments: &str) -> usize {
-    let wanted = arguments::number(arguments, "stacks").and_then(|number| number.try_into().ok());
-    wanted.unwrap_or(LENDABLE_STACKS).min(MOST_STACKS)
-}
+/// How many stacks there are for suspended turns.
+const STACKS: Numbered = Numbered { key: "stacks", least: 0, most: MOST_STACKS_BYTES / SLOT_UNIT_BYTES };
+/// KiB of each stack, with guard, reserve and block. Rounded up to the unit.
+const STACK_KIB: Numbered =
+    Numbered { key: "stack_kib", least: SLOT_UNIT_BYTES / 1024, most: MOST_SLOT_BYTES / 1024 };
 
 /// Maps the stacks, but not what is below each. To cut that out of blocks afterwards would change their size while they
 /// are in use; here what is mapped at all, around the tree, is so in pages.
 fn map_stacks(tables: &mut Tables<'_>, start: usize, slots: usize) -> Result<(), MapError> {
-    (0..slots).map(|slot| start + slot * SLOT_BYTES).try_for_each(|bottom| {
+    (0..slots).map(|slot| start + slot * slot_bytes()).try_for_each(|bottom| {
         tables.map(bottom, bottom + UNMAPPED_BYTES, Use::Guard)?;
-        tables.map(bottom + UNMAPPED_BYTES, bottom + SLOT_BYTES, Use::Data)
+        tables.map(bottom + UNMAPPED_BYTES, bottom + slot_bytes(), Use::Data)
     })
 }
 
@@ -224,7 +240,7 @@ fn map_devices(tables: &mut Tables<'_>, found: &Description<'_>) -> Result<(), M
     Ok(())
 }
 
-fn start(found: &Description<'static>, tables: &mut Tables) -> ! {
+fn start(found: &Description<'static>, tables: &mut Tables, unused: usize) -> ! {
     // SAFETY: set by the `entry!` macro of the application.
     let application = unsafe { MAGPIE_APPLICATION };
     cpu::start_event_stream();
@@ -233,6 +249,10 @@ fn start(found: &Description<'static>, tables: &mut Tables) -> ! {
     // SAFETY: this is the boot core's only way; no other core was started. The two handlers rely on nothing that runs.
     let prepared = unsafe {
         prepare(found.cores.min(MAX_CORES), seed, listen::on_interrupt, panic::on_fault, exit::now)
+    };
+    // Like every other core this one runs on a stack of the pool, which has the size that was asked for.
+    let Some(stack) = stack::take() else {
+        panic!("there is no stack for the boot core; give the machine more memory")
     };
     let started = with_first_page(tables, found, || secondary::start_others(found, prepared));
     machine::describe(Machine {
@@ -256,15 +276,25 @@ fn start(found: &Description<'static>, tables: &mut Tables) -> ! {
         board::this().name
     ));
     report_what_was_left_out(found);
+    if unused >> 20 > 0 {
+        text!("{} MiB of memory stay unused: the heap is in the largest piece", unused >> 20);
+    }
     arguments::apply_all();
     defmt::info!("{=u64} cores, {=u64} KiB of heap", started as u64, heap::HEAP.usage().1 as u64 / 1024);
     on_deadlock(deadlock);
     statistics::begin();
     listen::begin(board::this().uart_interrupt.or(found.uart_interrupt));
     magpie_main();
-    secondary::release_others();
-    // SAFETY: this is the boot core, prepared above; its stack block was set by the first instructions with
-    // preemption disabled once, and nothing here needs dropping.
+    secondary::release_others(started);
+    // SAFETY: interrupts are masked since the first instructions. The stack is nobody's, and nothing of this one is needed
+    // any more.
+    unsafe { start_on(stack.top(), core::ptr::from_ref(stack.block()).cast_mut().cast(), enter_boot_core, 0) }
+}
+
+/// The boot core's way into the scheduler, on its stack.
+extern "C" fn enter_boot_core(_: usize) -> ! {
+    // SAFETY: this is the boot core, prepared in `start`; its stack block was set with the stack, with preemption disabled
+    // once, and nothing here needs dropping.
     unsafe { enter(CoreId::BOOT) };
     exit::now()
 }
@@ -290,8 +320,10 @@ fn with_first_page(tables: &mut Tables<'_>, found: &Description<'_>, what: impl 
     result
 }
 
-/// Says what of the device tree was not used.
+/// Says what of the device tree and of the boot arguments was not used.
 fn report_what_was_left_out(found: &Description<'_>) {
+    STACKS.report(found.arguments);
+    STACK_KIB.report(found.arguments);
     if found.cores_beyond > 0 {
         text!("{} cores stay off: the kernel has room for {MAX_CORES}", found.cores_beyond);
     }

@@ -8,7 +8,7 @@ use magpie::arch::CoreId;
 use magpie::internals::arch::psci::{self, Conduit};
 use magpie::internals::arch::stack_layout::EXCEPTION_STACK_BYTES;
 use magpie::internals::arch::start::{self, SecondaryStart, secondary_entry};
-use magpie::internals::arch::{clock, cpu, exceptions, gic, mmu};
+use magpie::internals::arch::{clock, cpu, exceptions, gic, ipi, mmu};
 use magpie::internals::mem::stack;
 use magpie::internals::sched::enter;
 use magpie::log::text;
@@ -21,6 +21,8 @@ const PATIENCE_SECONDS: u64 = 10;
 
 static ARRIVED: AtomicUsize = AtomicUsize::new(1);
 static RELEASED: AtomicBool = AtomicBool::new(false);
+/// Cores that go on after their release.
+static GONE_ON: AtomicUsize = AtomicUsize::new(1);
 
 /// Starts cores 1 and up, `prepared` in all with this one. Returns how many run, this one included.
 ///
@@ -93,11 +95,17 @@ fn start(found: &Description<'_>, core: usize) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Lets the started cores enter the scheduler.
-pub(crate) fn release_others() {
+/// Lets the started cores enter the scheduler, and waits until they do: `started` run, this one included. To be rung out of
+/// a sleep takes an emulated core so long that the application would begin without it.
+pub(crate) fn release_others(started: usize) {
     // Release: pairs with the acquire below; they see everything that boot set up.
     RELEASED.store(true, Ordering::Release);
-    cpu::send_event();
+    (1..started).filter_map(CoreId::new).for_each(ipi::send);
+    let patience = clock::now() + PATIENCE_SECONDS * clock::frequency();
+    // Relaxed: it is only waited for.
+    while GONE_ON.load(Ordering::Relaxed) < started && clock::now() < patience {
+        cpu::relax();
+    }
 }
 
 /// Called by the first instructions of a core, on its stack, with the MMU on.
@@ -121,10 +129,13 @@ extern "C" fn magpie_boot_secondary(core: usize) -> ! {
     cpu::start_event_stream();
     // Release: pairs with the boot core's acquire.
     ARRIVED.fetch_add(1, Ordering::Release);
-    // Acquire: pairs with `release_others`.
+    // Acquire: pairs with `release_others`, which rings after it: masked, the interrupt stays pending and ends the wait, also
+    // if it comes right before. Not for an event: on an emulator that would be to spin, and slow the others' start.
     while !RELEASED.load(Ordering::Acquire) {
-        cpu::wait_for_event();
+        cpu::wait_for_interrupt();
     }
+    // Relaxed: as in `release_others`.
+    GONE_ON.fetch_add(1, Ordering::Relaxed);
     // SAFETY: prepared by the boot core; the stack block was set by the first instructions with preemption
     // disabled once, and nothing here needs dropping.
     unsafe { enter(id) };

@@ -18,6 +18,8 @@ pub(crate) fn begin() {
 
 /// Prints what each core did.
 pub(crate) fn print() {
+    #[cfg(target_os = "none")]
+    crate::panic::say_unsaid();
     text!("{Table}");
     if machine::argument("details").is_some() {
         text!("{Details}");

@@ -82,7 +82,7 @@ pub mod arch {
 
     /// The saved registers of interrupted code.
     pub mod switch {
-        pub use crate::arch::switch::Frame;
+        pub use crate::arch::switch::{Frame, start_on};
     }
 
     /// The double swap.
@@ -163,12 +163,13 @@ pub mod mem {
 #[cfg(not(loom))]
 pub mod sched {
     pub use crate::sched::crash::{
-        can_end_current, can_end_faulted, end_current, end_panicked, lend_reserve,
+        can_end_current, can_end_faulted, end_current, end_panicked, lend_reserve, say_stack,
     };
     #[cfg(feature = "checks")]
     pub mod damage {
         pub use crate::sched::damage::*;
     }
+    pub use crate::sched::here::name_here;
     pub use crate::sched::preempt::reserves;
     pub use crate::sched::start::{enter, prepare};
     pub use crate::sched::stop::on_deadlock;
@@ -179,7 +180,7 @@ pub mod sched {
 pub mod sync {
     pub use crate::sync::{
         Census, Depth, GuestFlag, Holder, IdleFlag, InHand, LockWord, Looked, OwnerHint, Quiescence,
-        ReadyMask, SeqLock, SpinGuard, SpinLock, Standstill, Taken, TurnWord, WordCell, Words, detachment,
+        ReadyMask, SpinGuard, SpinLock, Standstill, Taken, TurnWord, WordCell, detachment,
         preemption_is_disabled,
     };
 }

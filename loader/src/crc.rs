@@ -19,16 +19,17 @@ static TABLE: [u32; 16] = {
 };
 
 /// The checksum of what was added.
-pub struct Crc(u32);
+#[derive(Debug)]
+pub(crate) struct Crc(u32);
 
 impl Crc {
     /// Of nothing yet.
-    pub fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(u32::MAX)
     }
 
     /// Adds a byte.
-    pub fn add(&mut self, byte: u8) {
+    pub(crate) fn add(&mut self, byte: u8) {
         self.0 ^= u32::from(byte);
         for _ in 0..2 {
             self.0 = self.0 >> 4 ^ TABLE[(self.0 & 15) as usize];
@@ -36,7 +37,22 @@ impl Crc {
     }
 
     /// The checksum.
-    pub fn value(&self) -> u32 {
+    pub(crate) fn value(&self) -> u32 {
         !self.0
+    }
+}
+
+/// The checksum of some bytes.
+pub(crate) fn checksum(bytes: &[u8]) -> u32 {
+    let mut sum = Crc::new();
+    bytes.iter().for_each(|&byte| sum.add(byte));
+    sum.value()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_standards_own_example() {
+        assert_eq!(super::checksum(b"123456789"), 0xcbf4_3926);
     }
 }

@@ -2,7 +2,7 @@
 
 use core::arch::{asm, global_asm};
 
-use crate::receive::{self, KERNEL};
+use crate::board::{self, KERNEL};
 
 global_asm!(
     r#"
@@ -97,7 +97,7 @@ pub fn clean(start: usize, bytes: usize) {
 /// Called by the first instructions, at the place where it was linked.
 #[unsafe(no_mangle)]
 extern "C" fn magpie_loader_main(tree: usize) -> ! {
-    let bytes = receive::kernel();
+    let bytes = board::kernel();
     clean(KERNEL, bytes);
     // SAFETY: a kernel lies there, whole by its checksum; what was written is made visible to the fetching of
     // instructions first. It is entered as the firmware would: same level, MMU off, device tree in x0.

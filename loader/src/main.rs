@@ -1,5 +1,5 @@
 //! The chain loader: takes a kernel over the serial line and starts it, so that trying a new build needs no card
-//! swap. The protocol is in `docs/serial-loader.md`.
+//! swap. The protocol is in `docs/serial-loader.md`, and the loader's half of it in the library beside this program.
 //!
 //! It runs on one core, as the firmware left it: at EL2, MMU off. Without the MMU all memory is as strict as device
 //! registers, so every access is aligned, which the target demands of the compiler anyway, and nothing here uses an atomic exchange. The other
@@ -7,11 +7,9 @@
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]
-mod crc;
+mod board;
 #[cfg(target_os = "none")]
 mod entry;
-#[cfg(target_os = "none")]
-mod receive;
 #[cfg(target_os = "none")]
 mod serial;
 

@@ -1,133 +1,205 @@
-//! Receiving a kernel: the loader's half of the protocol.
-
-use core::arch::asm;
+//! Receiving a kernel: the loader's half of the protocol. It is told each byte and the time, and does no waiting itself.
 
 use crate::crc::Crc;
-use crate::entry::clean;
-use crate::serial::{poll, say, send, set_up};
+use crate::frame::{CHECKSUM_BYTES, FRAME_BYTES, HEADER_BYTES, Header, Kernel, begins};
+use crate::report::Report;
+use core::fmt::Write;
 
-/// Where the kernel goes.
-pub const KERNEL: usize = 0x20_0000;
-/// Up to the loader's own place.
-const MOST_BYTES: usize = 0x380_0000 - KERNEL;
-const MAGIC: [u8; 4] = *b"MGPL";
-const CHUNK_BYTES: usize = 4096;
-const TAKEN: u8 = 0x06;
-const AGAIN: u8 = 0x15;
-
-/// Ticks of the counter in a second.
-fn frequency() -> u64 {
-    let hertz: u64;
-    // SAFETY: reads a register.
-    unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags)) };
-    hertz
+/// What the receiver needs of the board.
+pub trait Board: Write {
+    /// The longest kernel that there is room for, in bytes.
+    const MOST_BYTES: u32;
+    /// Makes the place ready for so many bytes.
+    fn prepare(&mut self, bytes: u32);
+    /// Writes a byte of the kernel.
+    fn put(&mut self, offset: u32, byte: u8);
+    /// Reads a byte of the kernel that was written.
+    fn get(&mut self, offset: u32) -> u8;
 }
 
-fn now() -> u64 {
-    let ticks: u64;
-    // SAFETY: reads a register.
-    unsafe { asm!("isb", "mrs {}, cntpct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
-    ticks
+/// A frame of which nothing more comes for so long has lost bytes. The host waits for longer before it sends it again.
+const PAUSE_SECONDS: u64 = 2;
+
+/// The state of one line.
+///
+/// What has arrived of a kernel is kept until another kernel is offered, whatever else comes or does not come: the host
+/// may go on where it, or another run of it, has stopped.
+pub struct Receiver {
+    /// Ticks of the clock in a second.
+    second: u64,
+    /// The frame that is arriving.
+    frame: [u8; FRAME_BYTES],
+    filled: usize,
+    /// Its header, once that is whole.
+    header: Option<Header>,
+    /// The checksum of its part so far.
+    sum: Crc,
+    /// When the last byte was heard, and when the last line was said.
+    heard: u64,
+    said: u64,
+    taking: Option<Taking>,
 }
 
-/// The next byte, unless none comes for `seconds`.
-fn byte(seconds: u64) -> Option<u8> {
-    let end = now() + seconds * frequency();
-    loop {
-        if let Some(byte) = poll() {
-            return Some(byte);
+/// A kernel that is arriving.
+struct Taking {
+    kernel: Kernel,
+    /// Its bytes up to here are in their place.
+    place: u32,
+    /// Of these bytes, as they were read back.
+    sum: Crc,
+}
+
+/// What a byte has made of the frame.
+enum Frame {
+    /// More of it must come.
+    More,
+    /// It is whole.
+    Whole(Header),
+    /// The header is whole, the part is damaged.
+    Damaged(Header),
+    /// It was none.
+    Noise,
+}
+
+impl Receiver {
+    /// For a clock with so many ticks in a second.
+    pub const fn new(second: u64) -> Self {
+        Self {
+            second,
+            frame: [0; FRAME_BYTES],
+            filled: 0,
+            header: None,
+            sum: Crc::new(),
+            heard: 0,
+            said: 0,
+            taking: None,
         }
-        if now() > end {
+    }
+
+    /// A byte has come. The kernel's length when it is whole and to be started.
+    pub fn heard(&mut self, byte: u8, now: u64, board: &mut impl Board) -> Option<u32> {
+        self.heard = now;
+        let (header, is_whole) = match self.collect(byte) {
+            Frame::Whole(header) => (header, true),
+            Frame::Damaged(header) => (header, false),
+            Frame::More | Frame::Noise => return None,
+        };
+        let started = self.answer(header, is_whole, board);
+        self.drop_frame();
+        self.said = now;
+        started
+    }
+
+    /// Time passes: says how far it is, once a second, but not in the middle of a frame. Sending takes longer than the
+    /// port can keep what comes meanwhile.
+    pub fn tick(&mut self, now: u64, board: &mut impl Board) {
+        if now.saturating_sub(self.heard) >= PAUSE_SECONDS * self.second {
+            self.drop_frame();
+        }
+        if self.header.is_none() && now.saturating_sub(self.said) >= self.second {
+            self.announce(now, board);
+        }
+    }
+
+    /// Says how far it is.
+    pub fn announce(&mut self, now: u64, board: &mut impl Board) {
+        self.said = now;
+        say(board, self.state(None));
+    }
+
+    fn state(&self, number: Option<u32>) -> Report {
+        match &self.taking {
+            Some(taking) => Report::At { place: taking.place, kernel: taking.kernel, number },
+            None => Report::Ready,
+        }
+    }
+
+    fn drop_frame(&mut self) {
+        self.filled = 0;
+        self.header = None;
+    }
+
+    /// Adds a byte to the frame. What turns out to be none is searched for the beginning of another: it may be a frame
+    /// that lost bytes, with the next behind it.
+    fn collect(&mut self, byte: u8) -> Frame {
+        self.frame[self.filled] = byte;
+        let mut end = self.filled + 1;
+        loop {
+            let mut found = Frame::More;
+            while self.filled < end && matches!(found, Frame::More) {
+                found = self.add_next();
+            }
+            if !matches!(found, Frame::Noise) {
+                return found;
+            }
+            let next = (1..end).find(|&at| begins(&self.frame[at..end])).unwrap_or(end);
+            self.frame.copy_within(next..end, 0);
+            end -= next;
+            self.drop_frame();
+        }
+    }
+
+    /// Looks at the next byte of the frame.
+    fn add_next(&mut self) -> Frame {
+        let byte = self.frame[self.filled];
+        self.filled += 1;
+        let Some(header) = self.header else {
+            let Some(header) = self.frame[..self.filled].first_chunk::<HEADER_BYTES>() else {
+                let known = begins(&self.frame[..self.filled]);
+                return if known { Frame::More } else { Frame::Noise };
+            };
+            self.header = Header::from_bytes(header);
+            self.sum = Crc::new();
+            return if self.header.is_some() { Frame::More } else { Frame::Noise };
+        };
+        let end = HEADER_BYTES + header.count as usize;
+        if self.filled <= end {
+            self.sum.add(byte);
+        }
+        if self.filled < end + CHECKSUM_BYTES {
+            return Frame::More;
+        }
+        let is_whole = self.frame[end..end + CHECKSUM_BYTES] == self.sum.value().to_le_bytes();
+        if is_whole { Frame::Whole(header) } else { Frame::Damaged(header) }
+    }
+
+    /// Does what a frame says, and answers it.
+    fn answer<B: Board>(&mut self, header: Header, is_whole: bool, board: &mut B) -> Option<u32> {
+        let kernel = header.kernel;
+        if kernel.length == 0 || kernel.length > B::MOST_BYTES {
+            say(board, Report::Refuses { most: B::MOST_BYTES });
             return None;
         }
-    }
-}
-
-fn word() -> Option<u32> {
-    let mut word = 0;
-    for shift in [0, 8, 16, 24] {
-        word |= u32::from(byte(5)?) << shift;
-    }
-    Some(word)
-}
-
-/// Says that it is ready until a header comes. Its length and checksum.
-fn header() -> Option<(usize, u32)> {
-    let mut matched = 0;
-    while matched < MAGIC.len() {
-        match byte(1) {
-            Some(byte) if byte == MAGIC[matched] => matched += 1,
-            Some(byte) => matched = usize::from(byte == MAGIC[0]),
-            None => {
-                matched = 0;
-                say("@loader ready\n");
+        let taking = match &mut self.taking {
+            Some(taking) if taking.kernel == kernel => taking,
+            other => {
+                board.prepare(kernel.length);
+                other.insert(Taking { kernel, place: 0, sum: Crc::new() })
             }
-        }
-    }
-    Some((word()? as usize, word()?))
-}
-
-/// Writes a byte of the kernel.
-fn put(offset: usize, byte: u8) {
-    let place = core::ptr::with_exposed_provenance_mut::<u8>(KERNEL + offset);
-    // SAFETY: below the loader's own place, checked against `MOST_BYTES`; nobody else uses that memory.
-    unsafe { place.write_volatile(byte) };
-}
-
-/// Receives one chunk at `offset`. Whether it is whole.
-fn chunk(offset: usize, bytes: usize) -> Option<bool> {
-    let mut sum = Crc::new();
-    for index in 0..bytes {
-        let byte = byte(5)?;
-        put(offset + index, byte);
-        sum.add(byte);
-    }
-    Some(word()? == sum.value())
-}
-
-/// Receives a kernel into its place, however often that takes. Returns its length.
-pub fn kernel() -> usize {
-    set_up();
-    say("@loader ready\n");
-    loop {
-        match attempt() {
-            Some(Some(bytes)) => {
-                say("@loader go\n");
-                return bytes;
+        };
+        // Any other part is one that it has, or that comes too early.
+        if is_whole && header.offset == taking.place {
+            if taking.place == kernel.length {
+                say(board, Report::Go);
+                return Some(kernel.length);
             }
-            Some(None) => {}
-            None => say("@loader no more bytes came; once more\n"),
+            let part = &self.frame[HEADER_BYTES..HEADER_BYTES + header.count as usize];
+            for (&byte, offset) in part.iter().zip(taking.place..) {
+                board.put(offset, byte);
+                taking.sum.add(board.get(offset));
+            }
+            taking.place += header.count;
         }
+        // Every part was right, and the whole is not: memory has not kept it, or the beginning is another kernel's.
+        if taking.place == kernel.length && taking.sum.value() != kernel.checksum {
+            *taking = Taking { kernel, place: 0, sum: Crc::new() };
+        }
+        say(board, self.state(Some(header.number)));
+        None
     }
 }
 
-/// The length of the kernel that came, if it is whole.
-fn attempt() -> Option<Option<usize>> {
-    let (length, whole) = header()?;
-    if length == 0 || length > MOST_BYTES {
-        say("@loader takes kernels up to 54 MiB\n");
-        return Some(None);
-    }
-    clean(KERNEL, length);
-    say("@loader take\n");
-    let mut done = 0;
-    while done < length {
-        let bytes = (length - done).min(CHUNK_BYTES);
-        if chunk(done, bytes)? {
-            send(TAKEN);
-            done += bytes;
-        } else {
-            send(AGAIN);
-        }
-    }
-    let mut sum = Crc::new();
-    for offset in 0..length {
-        // SAFETY: written above.
-        sum.add(unsafe { core::ptr::with_exposed_provenance::<u8>(KERNEL + offset).read_volatile() });
-    }
-    let good = sum.value() == whole;
-    if !good {
-        say("@loader has a kernel that differs from what was sent\n");
-    }
-    Some(good.then_some(length))
+fn say(board: &mut impl Board, report: Report) {
+    // A board does not fail to send.
+    let _ = writeln!(board, "{report}");
 }

@@ -7,6 +7,7 @@ const WHOLE_DIVISOR: usize = PL011 + 0x24;
 const FRACTION_DIVISOR: usize = PL011 + 0x28;
 const LINE: usize = PL011 + 0x2c;
 const CONTROL: usize = PL011 + 0x30;
+const BUSY: u32 = 1 << 3;
 const RECEIVE_EMPTY: u32 = 1 << 4;
 const TRANSMIT_FULL: u32 = 1 << 5;
 /// Three bits for each of the pins 10 to 19.
@@ -34,7 +35,7 @@ pub fn set_up() {
 }
 
 /// Sends a byte.
-pub fn send(byte: u8) {
+fn send(byte: u8) {
     while read(FLAGS) & TRANSMIT_FULL != 0 {
         core::hint::spin_loop();
     }
@@ -44,6 +45,13 @@ pub fn send(byte: u8) {
 /// Sends a text.
 pub fn say(text: &str) {
     text.bytes().for_each(send);
+}
+
+/// Waits until everything has left the board.
+pub fn drain() {
+    while read(FLAGS) & BUSY != 0 {
+        core::hint::spin_loop();
+    }
 }
 
 /// The next byte, if one has come.

@@ -12,6 +12,7 @@ pub mod changed;
 pub mod everywhere;
 pub mod failure;
 pub mod hoard;
+pub mod limit;
 pub mod registry;
 pub mod runner;
 
@@ -19,6 +20,7 @@ pub use amount::amount;
 pub use changed::Changed;
 pub use failure::{Failure, Outcome};
 pub use hoard::Hoard;
+pub use limit::HANGS_AFTER;
 pub use linkme;
 pub use magpie_boot;
 pub use registry::{TESTS, Test};

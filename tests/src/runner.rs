@@ -11,10 +11,8 @@ use core::time::Duration;
 use magpie::internals::console;
 use magpie::{machine, sched, time};
 
+use crate::limit::TEST_HANGS_AFTER;
 use crate::{TESTS, Test};
-
-/// How long a test may take when the boot arguments do not say.
-const DEFAULT_TIMEOUT_SECONDS: u64 = 60;
 
 enum Verdict {
     Passed,
@@ -25,7 +23,7 @@ enum Verdict {
 pub async fn run() -> bool {
     let filter = machine::argument("filter").unwrap_or("");
     let timeout = machine::argument("timeout").and_then(|seconds| seconds.parse().ok());
-    let timeout = Duration::from_secs(timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS));
+    let timeout = timeout.map_or(TEST_HANGS_AFTER, Duration::from_secs);
     let after = machine::argument("after").unwrap_or("");
     let wanted = |test: &&Test| test.name.contains(filter) && test.name > after;
     let mut tests: Vec<&Test> = TESTS.iter().filter(wanted).collect();

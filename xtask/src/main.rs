@@ -2,10 +2,18 @@
 
 mod build;
 mod card;
+#[cfg(test)]
+mod command_line_fuzz;
 mod e2e;
 mod failure;
 mod figures;
 mod machine;
+#[cfg(test)]
+mod memory_count;
+mod progress;
+// The one that boot's fuzzers draw from.
+#[path = "../../boot/src/random.rs"]
+mod random;
 mod serial;
 mod setup;
 mod stream;

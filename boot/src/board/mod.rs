@@ -5,6 +5,7 @@
 //! | QEMU `virt` | PL011 at 0x0900_0000 | semihosting | power-off by the firmware |
 //! | Raspberry Pi 4 (feature `rpi4`), QEMU `raspi4b` | PL011 at 0xFE20_1000 | semihosting if a boot argument allows it | halt, reset or power-off, as a boot argument says |
 
+mod misplaced;
 #[cfg(feature = "rpi4")]
 mod rpi4;
 #[cfg(not(feature = "rpi4"))]

@@ -53,7 +53,7 @@ impl Design for Talc {
     fn new(region: &Region) -> Self {
         let mut central = Central::empty();
         // SAFETY: the region is used for nothing else; called once.
-        unsafe { central.init(region.start, region.bytes()) };
+        unsafe { central.add(region.start, region.bytes()) };
         Self(central)
     }
 

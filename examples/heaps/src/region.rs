@@ -2,6 +2,7 @@
 
 use alloc::alloc::{alloc, dealloc};
 use core::alloc::Layout;
+use core::ops::Range;
 use core::ptr::NonNull;
 
 /// A mebibyte.
@@ -21,6 +22,12 @@ impl Region {
         // SAFETY: the size is not zero.
         let start = NonNull::new(unsafe { alloc(layout) })?;
         Some(Self { start, layout })
+    }
+
+    /// From where to where it goes.
+    pub fn addresses(&self) -> Range<usize> {
+        let start = self.start.as_ptr().expose_provenance();
+        start..start + self.bytes()
     }
 
     /// Its length in bytes.

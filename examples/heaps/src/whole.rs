@@ -27,7 +27,7 @@ fn heap(index: usize, mebibytes: usize) -> Option<&'static Heap> {
     let heap = HEAPS.get(index).filter(|heap| heap.usage() == (0, 0))?;
     let region = ManuallyDrop::new(Region::new(mebibytes)?);
     // SAFETY: the region is used for nothing else and stays; a heap without memory was not given any yet.
-    unsafe { heap.init(region.start.as_ptr().expose_provenance(), region.bytes()) };
+    unsafe { heap.init(core::slice::from_ref(&region.addresses())) };
     Some(heap)
 }
 

@@ -1,5 +1,5 @@
-//! What a crash looks like: one process panics and another runs into an unmapped page, and each ends alone;
-//! then the main process panics, and the image ends with failure.
+//! What a crash looks like: one process panics, another runs into an unmapped page, a third has no room for what it has on
+//! its stack, and each ends alone; then the main process panics, and the image ends with failure.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 use core::hint::black_box;
@@ -21,7 +21,12 @@ async fn crashes() -> ExitCode {
         // SAFETY: deliberately not: nothing is mapped there, and the process is to be ended for it.
         text!("read {}", unsafe { nowhere.read_volatile() });
     });
-    for started in [panicking, faulting] {
+    let overflowing = sched::procedure(|| {
+        // The usual stack has 51 KiB; with the boot argument stack_kib=256 there is room.
+        let large = black_box([1_u8; 100 * 1024]);
+        text!("{} bytes have room", large.len());
+    });
+    for started in [panicking, faulting, overflowing] {
         match started {
             Ok(handle) => text!("its end, as others see it: {:?}", handle.await),
             Err(error) => text!("not started: {error:?}"),

@@ -75,6 +75,8 @@ impl<A> Cell<UnsafeCell<MaybeUninit<A>>> {
 
 /// How actors of one type are kept; one static for each type, compared by address.
 pub(super) struct Kind {
+    /// The type's name.
+    pub name: fn() -> &'static str,
     /// Drops the state in a cell; `None` if there is nothing to do for that.
     pub drop_state: Option<unsafe fn(NonNull<CellHeader>)>,
     /// Gives back the memory of a state that is not to be dropped, or not again. Returns how many bytes that were, beside the
@@ -96,6 +98,7 @@ pub(super) const fn kind_of<A: 'static>() -> &'static Kind {
     struct Of<A>(core::marker::PhantomData<A>);
     impl<A: 'static> Of<A> {
         const KIND: Kind = Kind {
+            name: core::any::type_name::<A>,
             drop_state: if needs_drop::<A>() || is_boxed::<A>() { Some(drop_state::<A>) } else { None },
             abandon_state: abandon_state::<A>,
             cell_bytes: if is_boxed::<A>() { size_of::<Cell<Box<A>>>() } else { size_of::<Cell<A>>() },

@@ -1,6 +1,6 @@
 //! The actor whose behaviour the caller is part of, for what must know when it crashes.
 
-use super::cell::CellHeader;
+use super::cell::{self, CellHeader};
 use super::word::Word;
 use crate::sched::{self, AtWork};
 use core::ptr::NonNull;
@@ -20,7 +20,7 @@ unsafe impl Sync for ActorId {}
 impl ActorId {
     /// As the scheduler passes it on.
     pub(super) fn at_work(cell: NonNull<CellHeader>, word: Word) -> AtWork {
-        AtWork { place: cell.cast(), life: word.bits() }
+        AtWork { place: cell.cast(), life: word.bits(), name: cell::kind(cell, word).name }
     }
 
     /// The actor that was in `cell` with that word.
@@ -36,7 +36,7 @@ impl ActorId {
 
 /// The actor whose behaviour the caller is part of, if it is.
 pub(crate) fn current() -> Option<ActorId> {
-    let AtWork { place, life } = sched::at_work_here()?;
+    let AtWork { place, life, .. } = sched::at_work_here()?;
     // Residents are workers, and what they work for was made by `ActorId::at_work`.
     Some(ActorId { cell: place.cast(), word: Word::from_bits(life) })
 }

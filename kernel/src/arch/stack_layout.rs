@@ -21,8 +21,14 @@
 //! The reserve is not mapped either. It is for a section of the kernel's that runs out of stack with preemption disabled, and
 //! so cannot be ended where it is: the reserve is mapped, the section ends, and then its process does.
 
-/// Bytes of a slot, and its alignment.
-pub const SLOT_BYTES: usize = 64 * 1024;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes of the slot that the boot core begins on. The linker script says the same.
+pub const BOOT_SLOT_BYTES: usize = 64 * 1024;
+/// Bytes of every other slot are a multiple of this; they are aligned to their size.
+pub const SLOT_UNIT_BYTES: usize = 64 * 1024;
+/// The largest slots.
+pub const MOST_SLOT_BYTES: usize = 1024 * 1024;
 /// Bytes at the low end of a slot that are never mapped.
 pub const GUARD_BYTES: usize = 4 * 1024;
 /// Bytes above the guard that are mapped while a section of the kernel's needs them to end.
@@ -38,6 +44,39 @@ pub const INTERRUPT_STACK_BYTES: usize = 16 * 1024;
 /// Bytes of both.
 pub const EXCEPTION_STACK_BYTES: usize = FAULT_STACK_BYTES + INTERRUPT_STACK_BYTES;
 
+/// Bytes of a slot in the pool.
+static SLOT_BYTES: AtomicUsize = AtomicUsize::new(SLOT_UNIT_BYTES);
+
+/// Bytes of a slot in the pool.
+pub fn slot_bytes() -> usize {
+    // Relaxed: written before the first of them is made.
+    SLOT_BYTES.load(Ordering::Relaxed)
+}
+
+/// Sets the bytes of a slot in the pool.
+///
+/// # Safety
+/// A multiple of [`SLOT_UNIT_BYTES`], up to [`MOST_SLOT_BYTES`]; no slot was made yet, and no other core runs.
+pub unsafe fn set_slot_bytes(bytes: usize) {
+    // Relaxed: other cores are started later.
+    SLOT_BYTES.store(bytes, Ordering::Relaxed);
+}
+
+/// Bytes that code can use in a slot of so many.
+pub const fn usable_bytes(slot: usize) -> usize {
+    slot - GUARD_BYTES - RESERVE_BYTES - BLOCK_BYTES
+}
+
+/// Bytes of the slot with the block at `block`.
+fn bytes_of(block: usize) -> usize {
+    #[cfg(target_os = "none")]
+    if block == crate::arch::image::boot_stack_block().addr() {
+        return BOOT_SLOT_BYTES;
+    }
+    let _ = block;
+    slot_bytes()
+}
+
 /// Where an address lies, seen from a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
@@ -52,18 +91,22 @@ pub enum Place {
 }
 
 /// Where the reserve begins of the stack with the block at `block`.
-pub const fn reserve_start(block: usize) -> usize {
-    block + BLOCK_BYTES - SLOT_BYTES + GUARD_BYTES
+pub fn reserve_start(block: usize) -> usize {
+    block + BLOCK_BYTES - bytes_of(block) + GUARD_BYTES
 }
 
 /// Whether a stack pointer is that of code on the stack with the block at `block`.
-pub const fn is_on(block: usize, sp: usize) -> bool {
+pub fn is_on(block: usize, sp: usize) -> bool {
     matches!(place_in_slot(block, sp), Place::Stack | Place::Reserve)
 }
 
 /// Where `address` lies, seen from the stack with the block at `block`.
-pub const fn place_in_slot(block: usize, address: usize) -> Place {
-    let Some(start) = (block + BLOCK_BYTES).checked_sub(SLOT_BYTES) else { return Place::Outside };
+pub fn place_in_slot(block: usize, address: usize) -> Place {
+    place_in(block, bytes_of(block), address)
+}
+
+const fn place_in(block: usize, slot: usize, address: usize) -> Place {
+    let Some(start) = (block + BLOCK_BYTES).checked_sub(slot) else { return Place::Outside };
     if address < start || address > block {
         Place::Outside
     } else if address < start + GUARD_BYTES {
@@ -77,12 +120,15 @@ pub const fn place_in_slot(block: usize, address: usize) -> Place {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK_BYTES, GUARD_BYTES, Place, RESERVE_BYTES, SLOT_BYTES, place_in_slot, reserve_start};
+    use super::{
+        BLOCK_BYTES, GUARD_BYTES, Place, RESERVE_BYTES, SLOT_UNIT_BYTES, place_in, place_in_slot,
+        reserve_start,
+    };
 
     #[test]
     fn each_end_of_each_part_is_told_from_its_neighbour() {
-        let start = 5 * SLOT_BYTES;
-        let block = start + SLOT_BYTES - BLOCK_BYTES;
+        let start = 5 * SLOT_UNIT_BYTES;
+        let block = start + SLOT_UNIT_BYTES - BLOCK_BYTES;
         let place = |address| place_in_slot(block, address);
         assert_eq!(place(start - 1), Place::Outside);
         assert_eq!(place(start), Place::Guard);
@@ -95,5 +141,15 @@ mod tests {
         assert_eq!(place(block + 1), Place::Outside);
         assert_eq!(place(0), Place::Outside);
         assert_eq!(place_in_slot(0, 0), Place::Outside);
+    }
+
+    #[test]
+    fn a_larger_slot_begins_lower() {
+        let slot = 3 * SLOT_UNIT_BYTES;
+        let (start, block) = (5 * SLOT_UNIT_BYTES, 8 * SLOT_UNIT_BYTES - BLOCK_BYTES);
+        assert_eq!(place_in(block, slot, start - 1), Place::Outside);
+        assert_eq!(place_in(block, slot, start), Place::Guard);
+        assert_eq!(place_in(block, slot, start + GUARD_BYTES + RESERVE_BYTES), Place::Stack);
+        assert_eq!(place_in(block, slot, block), Place::Stack);
     }
 }

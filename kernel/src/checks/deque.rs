@@ -7,7 +7,6 @@ use core::ptr::NonNull;
 use super::items::{Item, Items};
 use super::{Check, Cores, Done, Random};
 use crate::arch::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::arch::cpu;
 use crate::arch::{Full, Steal};
 use crate::deque::Deque;
 
@@ -164,19 +163,21 @@ fn one_thief_sees_order(cores: &Cores) {
         (cores.run)(&|core| match core {
             0 => {
                 for number in 0..items.len() {
+                    let mut waiting = cores.waiting();
                     while push(&deque, items.prepare(number)) == Err(Full) {
                         assert!(!thief_left.load(Ordering::Relaxed), "the thief gave up");
-                        cpu::relax();
+                        waiting.again();
                     }
                 }
             }
             1 => {
                 let _left = Done(&thief_left);
                 for number in 0..items.len() {
+                    let mut waiting = cores.waiting();
                     let item = loop {
                         match deque.pop_top() {
                             Steal::Taken(item) => break item,
-                            Steal::Empty | Steal::Lost => cpu::relax(),
+                            Steal::Empty | Steal::Lost => waiting.again(),
                         }
                     };
                     assert_eq!(items.take(item), number);
@@ -194,11 +195,15 @@ fn last_item_has_one_taker(cores: &Cores) {
         let done = AtomicBool::new(false);
         (cores.run)(&|core| {
             if core > 0 {
+                let mut waiting = cores.waiting();
                 // Relaxed, here and below: the run's end orders what is looked at after it.
                 while !done.load(Ordering::Relaxed) {
                     match deque.pop_top() {
-                        Steal::Taken(item) => _ = items.take(item),
-                        Steal::Empty | Steal::Lost => cpu::relax(),
+                        Steal::Taken(item) => {
+                            items.take(item);
+                            waiting.is_over();
+                        }
+                        Steal::Empty | Steal::Lost => waiting.again(),
                     }
                 }
                 return;
@@ -260,6 +265,7 @@ fn stress_with<const N: usize>(cores: &Cores) {
         (cores.run)(&|core| {
             let mut random = Random::new(cores.seed, core);
             if core > 0 {
+                let mut waiting = cores.waiting();
                 while !done.load(Ordering::Relaxed) {
                     let taken = if random.below(2) == 0 {
                         usize::from(deque.pop_top().taken().map(|item| items.take(item)).is_some())
@@ -267,9 +273,7 @@ fn stress_with<const N: usize>(cores: &Cores) {
                         deque.steal_half(N, |item| _ = items.take(item)).taken
                     };
                     stolen.fetch_add(taken, Ordering::Relaxed);
-                    if taken == 0 {
-                        cpu::relax();
-                    }
+                    if taken == 0 { waiting.again() } else { waiting.is_over() }
                 }
                 return;
             }
@@ -328,10 +332,14 @@ fn one_taker_for_each_of_many(cores: &Cores) {
             }
             verify(&deque);
         } else {
+            let mut waiting = cores.waiting();
             while !done.load(Ordering::Relaxed) {
                 match deque.pop_top() {
-                    Steal::Taken(item) => take(item),
-                    Steal::Empty | Steal::Lost => cpu::relax(),
+                    Steal::Taken(item) => {
+                        take(item);
+                        waiting.is_over();
+                    }
+                    Steal::Empty | Steal::Lost => waiting.again(),
                 }
             }
         }
@@ -364,18 +372,18 @@ fn drops_once(cores: &Cores) {
     let free = |payload: NonNull<Payload>| drop(unsafe { Box::from_raw(payload.as_ptr()) });
     (cores.run)(&|core| {
         if core > 0 {
+            let mut waiting = cores.waiting();
             while !done.load(Ordering::Relaxed) {
-                if deque.steal_half(4, free).taken == 0 {
-                    cpu::relax();
-                }
+                if deque.steal_half(4, free).taken == 0 { waiting.again() } else { waiting.is_over() }
             }
             return;
         }
         let _done = Done(&done);
         for _ in 0..count {
             let payload = NonNull::from(Box::leak(Box::new(Payload(&dropped))));
+            let mut waiting = cores.waiting();
             while push(&deque, payload) == Err(Full) {
-                cpu::relax();
+                waiting.again();
             }
         }
     });

@@ -1,13 +1,11 @@
-//! Locks and announcements: exclusion, values that belong together, and no lost wake-up.
+//! The lock and the announcement: exclusion, and no lost wake-up.
 
-use super::{Check, Cores, Done};
+use super::{Check, Cores};
 use crate::arch::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use crate::arch::cpu;
-use crate::sync::{Depth, IdleFlag, SeqLock, SpinLock};
+use crate::sync::{Depth, IdleFlag, SpinLock};
 
 pub static ALL: &[Check] = &[
     Check { name: "spin_lock::one_holder", min_cores: 2, body: one_holder },
-    Check { name: "seq_lock::values_belong_together", min_cores: 2, body: values_belong_together },
     Check { name: "idle_flag::no_lost_wake_up", min_cores: 2, body: no_lost_wake_up },
 ];
 
@@ -30,28 +28,6 @@ fn one_holder(cores: &Cores) {
     assert_eq!(total, cores.count * cores.work, "an update was lost");
 }
 
-fn values_belong_together(cores: &Cores) {
-    let lock = SeqLock::<[u64; 3], 3>::new([0, 0, 0]);
-    let done = AtomicBool::new(false);
-    (cores.run)(&|core| {
-        if core == 0 {
-            let _done = Done(&done);
-            for value in 1..=cores.work as u64 {
-                lock.write([value, 3 * value, !value]);
-            }
-            return;
-        }
-        let mut last = 0;
-        while !done.load(Ordering::Relaxed) {
-            let [value, triple, inverse] = lock.read();
-            assert!(value == 0 || (triple == 3 * value && inverse == !value), "the value is torn");
-            assert!(value >= last, "the value went back from {last} to {value}");
-            last = value;
-        }
-    });
-    assert_eq!(lock.read()[0], cores.work as u64);
-}
-
 /// Core 1 announces, looks and counts its losses; core 0 makes work visible and claims. In each round
 /// either the look finds the work or the claim succeeds.
 fn no_lost_wake_up(cores: &Cores) {
@@ -63,9 +39,10 @@ fn no_lost_wake_up(cores: &Cores) {
     let gone = AtomicBool::new(false);
     // Acquire and release: whoever waits for the other's round sees what the other did in it.
     let wait = |round: &AtomicUsize, number| {
+        let mut waiting = cores.waiting();
         while round.load(Ordering::Acquire) < number {
             assert!(!gone.load(Ordering::Relaxed), "the other side gave up");
-            cpu::relax();
+            waiting.again();
         }
     };
     (cores.run)(&|core| {

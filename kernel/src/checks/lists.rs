@@ -6,7 +6,6 @@ use core::ptr::NonNull;
 use super::items::{Item, Items};
 use super::{Check, Cores, Done, Random};
 use crate::arch::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::arch::cpu;
 use crate::deque::{Chain, Inbox, Overflow};
 
 pub static ALL: &[Check] = &[
@@ -86,10 +85,9 @@ fn inbox_stress(cores: &Cores) {
     (cores.run)(&|core| {
         let mut random = Random::new(cores.seed, core);
         if core == producers {
+            let mut waiting = cores.waiting();
             while finished.load(Ordering::Relaxed) < producers {
-                if !drain() {
-                    cpu::relax();
-                }
+                if drain() { waiting.is_over() } else { waiting.again() }
             }
             return;
         }
@@ -139,10 +137,9 @@ fn overflow_stress(cores: &Cores) {
             }
         };
         if core > 0 {
+            let mut waiting = cores.waiting();
             while !done.load(Ordering::Relaxed) {
-                if !take() {
-                    cpu::relax();
-                }
+                if take() { waiting.is_over() } else { waiting.again() }
             }
             return;
         }

@@ -15,6 +15,7 @@ mod swap;
 use alloc::vec::Vec;
 
 use crate::arch::atomic::{AtomicBool, Ordering};
+use crate::arch::cpu;
 
 /// What each core does in a check; its argument is the core's number.
 pub type Body<'a> = dyn Fn(usize) + Sync + 'a;
@@ -30,6 +31,43 @@ pub struct Cores<'a> {
     /// Runs the body once on each core at the same time, with the numbers `0..count`, and returns when all
     /// have returned.
     pub run: &'a (dyn Fn(&Body) + Sync),
+    /// Leaves the processor to others for a moment: there may be fewer processors than cores, and one that spins keeps
+    /// the very core from running that it waits for.
+    pub give_way: &'a (dyn Fn() + Sync),
+}
+
+impl Cores<'_> {
+    /// For a loop that waits for another core.
+    pub(crate) fn waiting(&self) -> Waiting<'_> {
+        Waiting { looks: 0, give_way: self.give_way }
+    }
+}
+
+/// Looks in vain before the processor is left to others: longer than another core takes that runs at the same time, and
+/// far shorter than a host's time slice.
+const LOOKS: u32 = 1000;
+
+/// A core that waits for another. So a check takes as many steps on a busy host as on an idle one.
+pub(crate) struct Waiting<'a> {
+    looks: u32,
+    give_way: &'a (dyn Fn() + Sync),
+}
+
+impl Waiting<'_> {
+    /// Another look was in vain.
+    pub(crate) fn again(&mut self) {
+        self.looks += 1;
+        if self.looks.is_multiple_of(LOOKS) {
+            (self.give_way)();
+        } else {
+            cpu::relax();
+        }
+    }
+
+    /// There was something.
+    pub(crate) fn is_over(&mut self) {
+        self.looks = 0;
+    }
 }
 
 /// A check: its name says what is promised.

@@ -17,7 +17,7 @@
 use core::ptr::{self, NonNull};
 
 use super::linked::{Chain, Linked, set_next};
-use crate::arch::atomic::{AtomicPtr, Ordering};
+use crate::arch::atomic::{AtomicPtr, Ordering, const_fn};
 use crate::mutant;
 
 /// A list of items in order of arrival. Pushing needs no memory and cannot fail.
@@ -26,16 +26,11 @@ pub struct Inbox<T: Linked> {
 }
 
 impl<T: Linked> Inbox<T> {
-    /// An empty inbox.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self { newest: AtomicPtr::new(ptr::null_mut()) }
-    }
-
-    /// An empty inbox.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self { newest: AtomicPtr::new(ptr::null_mut()) }
+    const_fn! {
+        /// An empty inbox.
+        pub fn new() -> Self {
+            Self { newest: AtomicPtr::new(ptr::null_mut()) }
+        }
     }
 
     /// Enqueues an item; says whether the inbox was empty before.

@@ -6,7 +6,7 @@
 use core::ptr::NonNull;
 
 use super::linked::{Chain, Linked};
-use crate::arch::atomic::{AtomicUsize, Ordering};
+use crate::arch::atomic::{AtomicUsize, Ordering, const_fn};
 use crate::sync::SpinLock;
 
 /// An unbounded list of items in order of arrival.
@@ -17,16 +17,11 @@ pub struct Overflow<T: Linked> {
 }
 
 impl<T: Linked> Overflow<T> {
-    /// An empty list.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self { items: SpinLock::new(Chain::new()), len: AtomicUsize::new(0) }
-    }
-
-    /// An empty list.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self { items: SpinLock::new(Chain::new()), len: AtomicUsize::new(0) }
+    const_fn! {
+        /// An empty list.
+        pub fn new() -> Self {
+            Self { items: SpinLock::new(Chain::new()), len: AtomicUsize::new(0) }
+        }
     }
 
     /// Puts an item at the end.

@@ -8,8 +8,9 @@
 use core::fmt;
 use core::ptr::NonNull;
 
-use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering, const_fn};
 use crate::arch::{Full, Steal, deque_ops};
+use crate::in_place::write_fields;
 
 /// An index on a cache line of its own (64 bytes on every core the kernel runs on): thieves write `top`,
 /// the owner writes `bottom`, and neither slows the other down.
@@ -65,37 +66,49 @@ impl<T, const N: usize> Deque<T, N> {
     const CAPACITY_IS_A_POWER_OF_TWO: () =
         assert!(N.is_power_of_two(), "the capacity must be a power of two");
 
-    /// An empty deque.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self::starting_at(0)
-    }
-
-    /// An empty deque whose indices start at `start`: tests start near 2^64, where they wrap.
-    #[cfg(not(loom))]
-    pub const fn starting_at(start: u64) -> Self {
-        let () = Self::CAPACITY_IS_A_POWER_OF_TWO;
-        Self {
-            top: Index(AtomicU64::new(start)),
-            bottom: Index(AtomicU64::new(start)),
-            slots: [const { AtomicPtr::new(core::ptr::null_mut()) }; N],
+    const_fn! {
+        /// An empty deque.
+        pub fn new() -> Self {
+            Self::starting_at(0)
         }
     }
 
-    /// An empty deque.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self::starting_at(0)
+    const_fn! {
+        /// An empty deque whose indices start at `start`: tests start near 2^64, where they wrap.
+        pub fn starting_at(start: u64) -> Self {
+            let () = Self::CAPACITY_IS_A_POWER_OF_TWO;
+            Self { top: Index(AtomicU64::new(start)), bottom: Index(AtomicU64::new(start)), slots: Self::no_items() }
+        }
     }
 
-    /// An empty deque whose indices start at `start`.
+    #[cfg(not(loom))]
+    const fn no_items() -> [AtomicPtr<T>; N] {
+        [const { AtomicPtr::new(core::ptr::null_mut()) }; N]
+    }
+
     #[cfg(loom)]
-    pub fn starting_at(start: u64) -> Self {
+    fn no_items() -> [AtomicPtr<T>; N] {
+        core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut()))
+    }
+
+    /// Makes an empty deque at a place, for one that is too large to be moved about on a stack.
+    ///
+    /// # Safety
+    /// The place is fit to be written.
+    pub unsafe fn init(place: *mut Self) {
         let () = Self::CAPACITY_IS_A_POWER_OF_TWO;
-        Self {
-            top: Index(AtomicU64::new(start)),
-            bottom: Index(AtomicU64::new(start)),
-            slots: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
+        let empty = |slots: *mut [AtomicPtr<T>; N]| {
+            for slot in 0..N {
+                // SAFETY: by contract; within the array.
+                unsafe {
+                    slots.cast::<AtomicPtr<T>>().add(slot).write(AtomicPtr::new(core::ptr::null_mut()))
+                };
+            }
+        };
+        // SAFETY: by contract.
+        unsafe {
+            write_fields!(place => Self { top: Index(AtomicU64::new(0)), bottom: Index(AtomicU64::new(0)), }
+                in place { slots: empty, });
         }
     }
 

@@ -70,7 +70,7 @@ fn this_stack() -> usize {
 /// All slots, first the one that the stack would take.
 fn slots_for(stack: usize) -> impl Iterator<Item = &'static Slot> {
     // Stacks lie so far apart.
-    let first = stack / crate::arch::stack_layout::SLOT_BYTES;
+    let first = stack / crate::arch::stack_layout::slot_bytes();
     (0..SLOTS).map(move |offset| &FRAMES[(first + offset) % SLOTS])
 }
 

@@ -3,7 +3,6 @@
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
 use core::fmt;
-use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 /// The heap has no room for it.
@@ -18,32 +17,45 @@ impl fmt::Display for OutOfMemory {
 
 impl core::error::Error for OutOfMemory {}
 
-/// Boxes what `make` makes, which has memory by then. For what is too large to be moved about on a stack.
+/// Boxes what `make` makes, which has memory by then.
 ///
 /// # Errors
 /// When memory is used up; `make` was not called.
 pub fn try_box_with<T>(make: impl FnOnce() -> T) -> Result<Box<T>, OutOfMemory> {
-    let mut place = try_box(MaybeUninit::<T>::uninit()).map_err(|(error, _)| error)?;
-    place.write(make());
-    // SAFETY: written by the line above.
-    Ok(unsafe { place.assume_init() })
+    // SAFETY: it is written whole.
+    unsafe { try_box_in_place(|place: *mut T| place.write(make())) }
+}
+
+/// Boxes what `init` makes where it is to be. For what is too large to be moved about on a stack.
+///
+/// # Errors
+/// When memory is used up; `init` was not called.
+///
+/// # Safety
+/// `init` makes a valid value at the place that it is handed, which is fit to be written.
+pub unsafe fn try_box_in_place<T>(init: impl FnOnce(*mut T)) -> Result<Box<T>, OutOfMemory> {
+    let place = place_for::<T>().ok_or(OutOfMemory)?;
+    init(place.as_ptr());
+    // SAFETY: memory of the type's layout from the global allocator, which is what `Box` frees; a value by contract.
+    Ok(unsafe { Box::from_raw(place.as_ptr()) })
 }
 
 /// Boxes a value, or gives it back.
 pub fn try_box<T>(value: T) -> Result<Box<T>, (OutOfMemory, T)> {
-    let layout = Layout::new::<T>();
-    let place = if layout.size() == 0 {
-        NonNull::dangling()
-    } else {
-        // SAFETY: the size is not zero.
-        match NonNull::new(unsafe { alloc(layout) }) {
-            Some(place) => place.cast::<T>(),
-            None => return Err((OutOfMemory, value)),
-        }
-    };
+    let Some(place) = place_for::<T>() else { return Err((OutOfMemory, value)) };
     // SAFETY: fresh memory of the type's layout from the global allocator, which is what `Box` frees.
     unsafe {
         place.write(value);
         Ok(Box::from_raw(place.as_ptr()))
     }
+}
+
+/// Memory for a `T`, in which nothing is.
+fn place_for<T>() -> Option<NonNull<T>> {
+    let layout = Layout::new::<T>();
+    if layout.size() == 0 {
+        return Some(NonNull::dangling());
+    }
+    // SAFETY: the size is not zero.
+    NonNull::new(unsafe { alloc(layout) }).map(NonNull::cast)
 }

@@ -38,11 +38,11 @@ impl Central {
         Self { memory: Talc::new(Manual) }
     }
 
-    /// Gives it its memory. With too little to keep its lists in, it stays without.
+    /// Gives it memory; the first time it needs some of it to keep its lists in. Too little is not used.
     ///
     /// # Safety
-    /// The region is used for nothing else, and this is called once.
-    pub unsafe fn init(&mut self, start: NonNull<u8>, length_bytes: usize) {
+    /// The region is used for nothing else.
+    pub unsafe fn add(&mut self, start: NonNull<u8>, length_bytes: usize) {
         // SAFETY: by contract.
         let _ = unsafe { self.memory.claim(start.as_ptr(), length_bytes) };
     }

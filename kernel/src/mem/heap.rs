@@ -5,6 +5,7 @@
 //! meanwhile it is asked again.
 
 use core::alloc::{GlobalAlloc, Layout};
+use core::ops::Range;
 use core::ptr::{self, NonNull};
 
 use super::cache::Caches;
@@ -47,26 +48,35 @@ impl Heap {
         }
     }
 
-    /// Gives it its memory.
+    /// Gives it its memory, in one part or several. Its tables are as long as if what lies between the parts were memory,
+    /// too: a byte for every 55 or so. They lie in the largest part; without room for them there it stays without memory.
     ///
     /// # Safety
-    /// The region is used for nothing else, and this is called once.
-    pub unsafe fn init(&self, start: usize, length_bytes: usize) {
-        let begin = start.next_multiple_of(UNIT_BYTES);
-        let Some(length) = length_bytes.checked_sub(begin - start) else { return };
-        let memory = NonNull::new(ptr::with_exposed_provenance_mut::<u8>(begin));
+    /// The parts do not overlap and are used for nothing else, and this is called once.
+    pub unsafe fn init(&self, parts: &[Range<usize>]) {
+        let aligned = |part: &Range<usize>| part.start.next_multiple_of(UNIT_BYTES)..part.end;
+        let Some(largest) = parts.iter().map(aligned).max_by_key(Range::len) else { return };
+        let begin = parts.iter().map(aligned).map(|part| part.start).min().unwrap_or(largest.start);
+        let length = parts.iter().map(|part| part.end).max().unwrap_or(begin).saturating_sub(begin);
+        let at = |address| NonNull::new(ptr::with_exposed_provenance_mut::<u8>(address));
         let layouts = SpanTable::layout(length).zip(LargeTable::layout(length));
-        let (Some(memory), Some((spans, large))) = (memory, layouts) else { return };
+        let (Some(memory), Some((spans, large))) = (at(largest.start), layouts) else { return };
         let spans_bytes = spans.size().next_multiple_of(UNIT_BYTES);
         let tables_bytes = spans_bytes + large.size().next_multiple_of(UNIT_BYTES);
         let marks_bytes = orphans::Memory::bytes_for(length).next_multiple_of(UNIT_BYTES);
-        let Some(rest) = length.checked_sub(tables_bytes + marks_bytes) else { return };
-        // SAFETY: by contract the region is ours; the tables' parts and the rest do not overlap.
+        let Some(rest) = largest.len().checked_sub(tables_bytes + marks_bytes) else { return };
+        // SAFETY: by contract the parts are ours; the tables and the rest of the largest do not overlap.
         unsafe {
             self.table.init(memory, begin, length);
             self.large.init(memory.add(spans_bytes), begin, length);
             self.marked.init(memory.add(tables_bytes), begin, length);
-            self.central.lock().init(memory.add(tables_bytes + marks_bytes), rest);
+            let mut central = self.central.lock();
+            central.add(memory.add(tables_bytes + marks_bytes), rest);
+            for part in parts.iter().map(aligned).filter(|part| part.start != largest.start) {
+                if let Some(memory) = at(part.start) {
+                    central.add(memory, part.len());
+                }
+            }
         }
     }
 
@@ -285,239 +295,4 @@ pub static HEAP: Heap = Heap::empty();
 pub(super) use tests::{Region, TestHeap, layout};
 
 #[cfg(test)]
-mod tests {
-    use super::Heap;
-    use crate::checks::Random;
-    use alloc::boxed::Box;
-    use alloc::collections::BTreeMap;
-    use alloc::vec::Vec;
-    use core::alloc::{GlobalAlloc, Layout};
-
-    /// Memory from the host, for a heap to be made of.
-    pub(in crate::mem) struct Region {
-        memory: *mut u8,
-        layout: Layout,
-    }
-
-    impl Region {
-        pub(in crate::mem) fn new(bytes: usize) -> Self {
-            let layout = Layout::from_size_align(bytes, 4096).expect("valid");
-            // SAFETY: the size is not zero.
-            let memory = unsafe { std::alloc::alloc(layout) };
-            assert!(!memory.is_null());
-            Self { memory, layout }
-        }
-
-        /// Where it begins.
-        pub(in crate::mem) fn start(&self) -> core::ptr::NonNull<u8> {
-            core::ptr::NonNull::new(self.memory).expect("checked in `new`")
-        }
-    }
-
-    impl Drop for Region {
-        fn drop(&mut self) {
-            // SAFETY: allocated with this layout.
-            unsafe { std::alloc::dealloc(self.memory, self.layout) };
-        }
-    }
-
-    /// A heap in memory of its own, which begins where nothing is aligned.
-    pub(in crate::mem) struct TestHeap {
-        heap: Box<Heap>,
-        pub(in crate::mem) region: Region,
-    }
-
-    impl TestHeap {
-        pub(in crate::mem) fn new(bytes: usize) -> Self {
-            let (heap, region) = (Box::new(Heap::empty()), Region::new(bytes));
-            // SAFETY: the region is used for nothing else.
-            unsafe { heap.init(region.memory.expose_provenance() + 8, bytes - 8) };
-            Self { heap, region }
-        }
-    }
-
-    impl core::ops::Deref for TestHeap {
-        type Target = Heap;
-
-        fn deref(&self) -> &Heap {
-            &self.heap
-        }
-    }
-
-    impl Heap {
-        /// Gives up whatever can be.
-        pub(in crate::mem) fn give_up_all(&self) {
-            assert_eq!(self.give_up_kept_until(|| None::<()>), None);
-        }
-    }
-
-    /// Any layout that a program may ask for.
-    pub(in crate::mem) fn layout(random: &mut Random) -> Layout {
-        let size = match random.below(10) {
-            0..7 => 1 + random.below(2048),
-            7..9 => 1 + random.below(40_000),
-            _ => 1 + random.below(400_000),
-        };
-        let alignment = if random.below(8) == 0 { 1 << random.below(13) } else { 16 };
-        Layout::from_size_align(size, alignment).expect("valid")
-    }
-
-    /// Any layouts in any order, until memory is short and beyond, against a map of what is in use.
-    #[test]
-    fn it_agrees_with_a_map_of_what_is_in_use() {
-        let heap = TestHeap::new(8 << 20);
-        let region = &heap.region;
-        let before = heap.usage();
-        assert!(before.0 == 0 && before.1 > (8 << 20) / 100 * 97, "{before:?}");
-        let (mut refused, mut moved) = (0, 0);
-        for seed in 0..6 {
-            let mut random = Random::new(seed, 1);
-            let mut model: BTreeMap<usize, (*mut u8, Layout)> = BTreeMap::new();
-            let mut starts: Vec<usize> = Vec::new();
-            let check = |model: &BTreeMap<usize, (*mut u8, Layout)>, block: *mut u8, layout: Layout| {
-                let (start, end) = (block.addr(), block.addr() + layout.size());
-                assert!(start.is_multiple_of(layout.align()));
-                assert!(start >= region.memory.addr() && end <= region.memory.addr() + region.layout.size());
-                assert!(
-                    model.range(..start).next_back().is_none_or(|(at, (_, was))| at + was.size() <= start)
-                );
-                assert!(model.range(start..).next().is_none_or(|(at, _)| end <= *at));
-            };
-            for step in 0..12_000 {
-                // SAFETY: no size is zero; blocks go back with the layout they have.
-                unsafe {
-                    match random.below(20) {
-                        0..9 => {
-                            let layout = layout(&mut random);
-                            let block = heap.alloc(layout);
-                            if block.is_null() {
-                                refused += 1;
-                                continue;
-                            }
-                            check(&model, block, layout);
-                            block.write_bytes(step as u8, layout.size());
-                            model.insert(block.addr(), (block, layout));
-                            starts.push(block.addr());
-                        }
-                        9 if !starts.is_empty() => {
-                            let start = starts.swap_remove(random.below(starts.len()));
-                            let (block, old) = model[&start];
-                            let size = 1 + random.below(old.size() * 2);
-                            let byte = block.read();
-                            let again = heap.realloc(block, old, size);
-                            let (block, new) = if again.is_null() {
-                                (block, old)
-                            } else {
-                                model.remove(&start);
-                                (again, Layout::from_size_align(size, old.align()).expect("valid"))
-                            };
-                            if again != block || again.addr() != start {
-                                moved += 1;
-                            }
-                            assert_eq!(block.read(), byte);
-                            if !again.is_null() {
-                                check(&model, block, new);
-                                // The same byte all over, as when it was allocated.
-                                block.write_bytes(byte, new.size());
-                            }
-                            model.insert(block.addr(), (block, new));
-                            starts.push(block.addr());
-                        }
-                        10.. if !starts.is_empty() => {
-                            let start = starts.swap_remove(random.below(starts.len()));
-                            let (block, layout) = model.remove(&start).expect("in use");
-                            let bytes = core::slice::from_raw_parts(block, layout.size());
-                            assert!(
-                                bytes.iter().all(|byte| *byte == bytes[0]),
-                                "somebody wrote into a block"
-                            );
-                            heap.dealloc(block, layout);
-                        }
-                        _ => {}
-                    }
-                }
-                if step % 500 == 0 {
-                    let asked: usize = model.values().map(|(_, layout)| layout.size()).sum();
-                    let (used, free) = heap.usage();
-                    assert!(used >= asked, "{asked} bytes are in use, not {used}");
-                    assert!(used + free + heap.kept() <= region.layout.size());
-                }
-                // Now and then memory is used up.
-                if step % 3000 == 2000 {
-                    let layout = Layout::from_size_align(9000, 16).expect("valid");
-                    // SAFETY: the size is not zero.
-                    while let Some(block) = core::ptr::NonNull::new(unsafe { heap.alloc(layout) }) {
-                        let block = block.as_ptr();
-                        check(&model, block, layout);
-                        // SAFETY: the block is that long.
-                        unsafe { block.write_bytes(7, layout.size()) };
-                        model.insert(block.addr(), (block, layout));
-                        starts.push(block.addr());
-                    }
-                }
-            }
-            for (block, layout) in model.into_values() {
-                // SAFETY: allocated with this layout.
-                unsafe { heap.dealloc(block, layout) };
-            }
-            assert_eq!(heap.usage().0, 0, "bytes in use, though all was given back");
-            heap.give_up_all();
-            assert_eq!(heap.usage(), before);
-            assert_eq!(heap.kept(), 0);
-        }
-        assert!(refused > 100 && moved > 100, "{refused} were refused, {moved} moved");
-    }
-
-    /// With no room for a span left, small blocks are made of what there is, and go back to where they came from.
-    #[test]
-    fn the_last_memory_serves_small_blocks() {
-        let heap = TestHeap::new(1 << 20);
-        let before = heap.usage();
-        let (large, small) = (Layout::new::<[u64; 1000]>(), Layout::new::<[u64; 10]>());
-        let mut blocks = Vec::new();
-        for layout in [large, small] {
-            // SAFETY: the size is not zero.
-            while let Some(block) = core::ptr::NonNull::new(unsafe { heap.alloc(layout) }) {
-                blocks.push((block, layout));
-            }
-            // Holes, each of them too short for a span.
-            for index in [90, 70, 50, 30, 10] {
-                let (block, layout) = blocks.swap_remove(index);
-                // SAFETY: allocated with this layout.
-                unsafe { heap.dealloc(block.as_ptr(), layout) };
-            }
-        }
-        let small_ones = blocks.iter().filter(|(_, layout)| *layout == small).count();
-        assert!(small_ones > 10, "{small_ones} small blocks of what was left");
-        assert!(heap.usage().1 < 60_000, "{} bytes are left", heap.usage().1);
-        for (block, layout) in blocks {
-            // SAFETY: allocated with this layout.
-            unsafe { heap.dealloc(block.as_ptr(), layout) };
-        }
-        heap.give_up_all();
-        assert_eq!(heap.usage(), before);
-    }
-
-    /// At any size of the memory, that of one block is never in vain sought in the wrong list.
-    #[test]
-    fn nearly_all_of_memory_fits_in_one_block() {
-        for megabytes in [1, 3, 64, 890, 1100] {
-            let heap = TestHeap::new(megabytes << 20);
-            let layout = Layout::from_size_align((megabytes << 20) / 100 * 97, 16).expect("valid");
-            // SAFETY: the size is not zero.
-            let block = unsafe { heap.alloc(layout) };
-            assert!(!block.is_null(), "of {megabytes} MiB");
-        }
-    }
-
-    #[test]
-    fn a_heap_without_memory_refuses() {
-        let heap = Box::new(Heap::empty());
-        // SAFETY: the sizes are not zero.
-        unsafe {
-            assert!(heap.alloc(Layout::new::<u64>()).is_null());
-            assert!(heap.alloc(Layout::new::<[u64; 1000]>()).is_null());
-        }
-        assert_eq!(heap.usage(), (0, 0));
-    }
-}
+mod tests;

@@ -16,5 +16,5 @@ mod span_table;
 pub(crate) mod stack;
 pub(crate) mod walk;
 
-pub(crate) use boxes::try_box_with;
 pub use boxes::{OutOfMemory, try_box};
+pub(crate) use boxes::{try_box_in_place, try_box_with};

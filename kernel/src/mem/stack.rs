@@ -11,7 +11,7 @@ use core::ptr;
 
 use crate::arch::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
 use crate::arch::percpu;
-use crate::arch::stack_layout::{BLOCK_BYTES, SLOT_BYTES};
+use crate::arch::stack_layout::{BLOCK_BYTES, slot_bytes};
 #[cfg(target_os = "none")]
 use crate::arch::stack_layout::{RESERVE_BYTES, reserve_start};
 use crate::arch::switch::Frame;
@@ -276,7 +276,7 @@ unsafe impl Send for Free {}
 
 /// The block at the end of slot `index` of a region.
 pub fn block_address(region_start: usize, index: usize) -> usize {
-    region_start + (index + 1) * SLOT_BYTES - BLOCK_BYTES
+    region_start + (index + 1) * slot_bytes() - BLOCK_BYTES
 }
 
 /// The first slot's block.
@@ -291,7 +291,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static StackBlock> {
     let boot = unsafe { crate::arch::image::boot_stack_block().cast::<StackBlock>().as_ref() };
     let pool = (0..TOTAL.load(Ordering::Relaxed) as usize).filter_map(move |index| {
         // SAFETY: the pool's slots lie one behind the other, and each block is alive for ever.
-        unsafe { first.wrapping_byte_add(index * SLOT_BYTES).as_ref() }
+        unsafe { first.wrapping_byte_add(index * slot_bytes()).as_ref() }
     });
     boot.into_iter().chain(pool)
 }
@@ -299,7 +299,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static StackBlock> {
 /// Makes the pool from `slots` slots at `region_start`. The first `in_use` are running already.
 ///
 /// # Safety
-/// The region is aligned to [`SLOT_BYTES`], mapped but for its guards and reserves, and used for nothing else. The
+/// The region is aligned to [`slot_bytes`], mapped but for its guards and reserves, and used for nothing else. The
 /// blocks of the slots in use were set up by boot. Called once.
 pub unsafe fn init(region_start: usize, slots: usize, in_use: usize) {
     TOTAL.store(slots as u32, Ordering::Relaxed);

@@ -14,7 +14,9 @@ use super::sharing;
 use super::victim;
 use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::arch::{CoreId, MAX_CORES, clock, percpu};
+use crate::in_place::write_fields;
 use crate::mem::stack::StackRef;
+use crate::mem::try_box_in_place;
 use crate::stats::{self, Activity, CoreStatistics};
 use crate::sync::{IdleFlag, PreemptGuard};
 
@@ -110,7 +112,7 @@ pub(super) fn online() -> u64 {
 
 /// The cores that have ever taken work, as a mask: in service now or not.
 pub(super) fn started() -> u64 {
-    // Relaxed: grows only, before the first core could go offline.
+    // Relaxed: grows only; whoever must not miss a core has read the epoch that it moved after this (`Quiescence::enter`).
     STARTED.load(Ordering::Relaxed)
 }
 
@@ -153,7 +155,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static Core> {
 pub(super) fn install(cores: usize) -> usize {
     let mut made = 0;
     for id in (0..cores).filter_map(CoreId::new) {
-        let Ok(core) = crate::mem::try_box_with(|| Core::new(id)) else { break };
+        // SAFETY: `init` makes a core at the place that it is handed.
+        let Ok(core) = (unsafe { try_box_in_place(|place| Core::init(place, id)) }) else { break };
         // Release: pairs with the acquire in `get`.
         CORES[id.index()].store(alloc::boxed::Box::leak(core), Ordering::Release);
         made += 1;
@@ -163,43 +166,49 @@ pub(super) fn install(cores: usize) -> usize {
 }
 
 impl Core {
-    fn new(id: CoreId) -> Self {
-        Self {
-            number: id.index() as u64,
-            id,
-            queue: RunQueue::new(),
-            idle: IdleFlag::new(),
-            statistics: stats::core(id),
-            slices: AtomicU32::new(0),
-            busy: AtomicU32::new(0),
-            timer_due: AtomicU32::new(0),
-            called_to_steal: AtomicU32::new(0),
-            crowd: sharing::Crowd::new(),
-            // A process that is started is taken for one that runs long, until some did not.
-            worth: sharing::Worth::new(true),
-            taken_from: Cell::new(None),
-            looks: Cell::new(0),
-            watches: Cell::new(false),
-            next_rouse: Cell::new(0),
-            next_look: Cell::new(0),
-            slice_end: Cell::new(0),
-            in_interrupt: Cell::new(false),
-            handover: Cell::new([None; 2]),
-            left_stack: Cell::new(None),
-            reserve: Cell::new(None),
-            on_reserve: Cell::new(false),
-            has_crashed: Cell::new(false),
-            stands: Cell::new(false),
-            passed_over: Cell::new(0),
-            turn_ended_at: Cell::new(0),
-            turn_began_at: Cell::new(0),
-            own_is_next: Cell::new(false),
-            random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ (self::seed() << 8) ^ (id.index() as u64 + 1)),
-            memory: victim::Memory::new(),
-            history: TargetHistory::new(),
-            balancer: Balancer::new(),
-            robbed_at: AtomicU64::new(0),
-            woken_at: AtomicU64::new(0),
+    /// # Safety
+    /// The place is fit to be written.
+    unsafe fn init(place: *mut Self, id: CoreId) {
+        // SAFETY: by contract.
+        unsafe {
+            write_fields!(place => Self {
+                number: id.index() as u64,
+                id: id,
+                idle: IdleFlag::new(),
+                statistics: stats::core(id),
+                slices: AtomicU32::new(0),
+                busy: AtomicU32::new(0),
+                timer_due: AtomicU32::new(0),
+                called_to_steal: AtomicU32::new(0),
+                crowd: sharing::Crowd::new(),
+                // A process that is started is taken for one that runs long, until some did not.
+                worth: sharing::Worth::new(true),
+                taken_from: Cell::new(None),
+                looks: Cell::new(0),
+                watches: Cell::new(false),
+                next_rouse: Cell::new(0),
+                next_look: Cell::new(0),
+                slice_end: Cell::new(0),
+                in_interrupt: Cell::new(false),
+                handover: Cell::new([None; 2]),
+                left_stack: Cell::new(None),
+                reserve: Cell::new(None),
+                on_reserve: Cell::new(false),
+                has_crashed: Cell::new(false),
+                stands: Cell::new(false),
+                passed_over: Cell::new(0),
+                turn_ended_at: Cell::new(0),
+                turn_began_at: Cell::new(0),
+                own_is_next: Cell::new(false),
+                random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ (self::seed() << 8) ^ (id.index() as u64 + 1)),
+                memory: victim::Memory::new(),
+                history: TargetHistory::new(),
+                balancer: Balancer::new(),
+                robbed_at: AtomicU64::new(0),
+                woken_at: AtomicU64::new(0),
+            } in place {
+                queue: RunQueue::init,
+            });
         }
     }
 

@@ -22,7 +22,7 @@ use super::preempt;
 use super::process::{Header, ProcessRef};
 use crate::arch::handlers::Fault;
 use crate::arch::switch::{Frame, KeptRegisters};
-use crate::arch::{irq, switch};
+use crate::arch::{irq, stack_layout, switch};
 use crate::mem::orphans;
 use crate::mem::stack::StackBlock;
 
@@ -58,9 +58,21 @@ pub(super) unsafe fn end_overflowed(frame: &Frame) -> ! {
     // SAFETY: by contract.
     unsafe {
         end_current(Some(frame), || {
-            crate::text!("stack overflow on core {}", crate::arch::percpu::core_number())
+            let name = super::here::name_here().unwrap_or("the kernel");
+            crate::text!("stack overflow on core {}, in {name}", crate::arch::percpu::core_number());
+            say_stack();
         })
     }
+}
+
+/// Says how large the stacks are, of which one has overflowed, and where that is set.
+pub fn say_stack() {
+    let slot = stack_layout::slot_bytes();
+    crate::text!(
+        "its stack has {} KiB, of {}; the boot argument stack_kib=N makes it larger",
+        stack_layout::usable_bytes(slot) / 1024,
+        slot / 1024
+    );
 }
 
 fn can_end(block: &StackBlock) -> bool {

@@ -20,7 +20,8 @@ struct DetachedProcess {
     token: Option<Box<dyn Detached>>,
 }
 
-static VTABLE: VTable = VTable { step, crash, free, detach: None, at_work: Some(at_work) };
+static VTABLE: VTable =
+    VTable { name: || "a suspended behaviour", step, crash, free, detach: None, at_work: Some(at_work) };
 
 /// # Safety
 /// The contract of [`VTable::step`].

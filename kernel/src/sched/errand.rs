@@ -18,7 +18,14 @@ pub(crate) struct Errand {
     free: unsafe fn(NonNull<Self>),
 }
 
-static VTABLE: VTable = VTable { step, crash, free, detach: None, at_work: None };
+static VTABLE: VTable = VTable {
+    name: || "a call of the application's in the kernel's name",
+    step,
+    crash,
+    free,
+    detach: None,
+    at_work: None,
+};
 
 /// # Safety
 /// The contract of [`VTable::step`].

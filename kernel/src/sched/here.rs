@@ -45,6 +45,19 @@ pub(crate) fn is_in_resident() -> bool {
     process.is_some_and(|process| unsafe { process.as_ref() }.vtable().at_work.is_some())
 }
 
+/// What runs in the turn that the caller is part of, by its type: an actor's behaviour, or else a process. For who says that
+/// something is wrong with it.
+pub fn name_here() -> Option<&'static str> {
+    // As in `at_work_here`.
+    let _here = PreemptGuard::new();
+    let process = NonNull::new(StackBlock::current().process().cast::<Header>())?;
+    // SAFETY: as in `at_work_here`.
+    let (table, process) = (unsafe { process.as_ref() }.vtable(), process);
+    // SAFETY: as above.
+    let at_work = table.at_work.and_then(|at_work| unsafe { at_work(process) });
+    Some(at_work.map_or(table.name, |at_work| at_work.name)())
+}
+
 /// What the resident works for whose turn, or piece of a turn, the caller is part of.
 pub(crate) fn at_work_here() -> Option<AtWork> {
     // Between finding the process and asking it the turn must not be suspended, which makes another process of it.

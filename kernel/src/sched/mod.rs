@@ -22,7 +22,7 @@ mod foreign;
 mod global;
 #[cfg(target_os = "none")]
 mod halt;
-mod here;
+pub(crate) mod here;
 #[cfg(not(target_os = "none"))]
 mod host;
 mod idle;

@@ -30,6 +30,11 @@ pub(super) fn note_activity() {
     QUIESCENCE.note_activity();
 }
 
+/// A core takes part from now on, and has not taken any work yet. `count_me` sets its bit among those that were started.
+pub(super) fn note_entry(count_me: impl FnOnce()) {
+    QUIESCENCE.enter(count_me);
+}
+
 /// Something outside the system that may bring work, such as a device: while one exists, the system has
 /// not run out of work.
 pub struct ExternalSource(());

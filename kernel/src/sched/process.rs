@@ -26,6 +26,8 @@ pub(super) type Detach = unsafe fn(NonNull<Header>) -> Option<Box<dyn Detached>>
 
 /// What the core loop can do with a process, by the kind of its body.
 pub(super) struct VTable {
+    /// What it is, for who says that something is wrong with it.
+    pub name: fn() -> &'static str,
     /// Runs one turn. Called with preemption enabled, by one core at a time, while `RUNNING`.
     pub step: unsafe fn(NonNull<Header>) -> Step,
     /// The body has panicked or faulted on its stack, which is gone. Called instead of `step`'s return.

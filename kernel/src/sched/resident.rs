@@ -66,12 +66,14 @@ pub trait Detached: Send {
 
 /// What a resident, or a piece detached from it, works for: an actor whose behaviour runs. The scheduler passes it on to
 /// who knows what it means, see [`at_work_here`](super::at_work_here).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct AtWork {
     /// Where it lives.
     pub place: NonNull<()>,
     /// Which one of those that have lived there.
     pub life: u64,
+    /// Its type.
+    pub name: fn() -> &'static str,
 }
 
 #[repr(C)]
@@ -80,7 +82,14 @@ struct ResidentProcess {
     resident: Arc<dyn Resident>,
 }
 
-static VTABLE: VTable = VTable { step, crash, free, detach: Some(detach), at_work: Some(at_work) };
+static VTABLE: VTable = VTable {
+    name: || "an executor's worker",
+    step,
+    crash,
+    free,
+    detach: Some(detach),
+    at_work: Some(at_work),
+};
 
 /// # Safety
 /// `header` is that of a live [`ResidentProcess`].

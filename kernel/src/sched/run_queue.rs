@@ -25,6 +25,7 @@ use super::process::Header;
 use super::settings::{self, Setting};
 use crate::arch::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::deque::{Batch, Chain, Deque, Inbox, Overflow};
+use crate::in_place::write_fields;
 use crate::sync::ReadyMask;
 
 /// Slots of one deque; more than this goes to the overflow list.
@@ -42,14 +43,20 @@ pub(super) struct PriorityQueue {
 }
 
 impl PriorityQueue {
-    fn new() -> Self {
-        Self {
-            deque: Deque::new(),
-            overflow: Overflow::new(),
-            inbox: Inbox::new(),
-            inbox_length: AtomicU32::new(0),
-            bound: Overflow::new(),
-            bound_inbox: Inbox::new(),
+    /// # Safety
+    /// The place is fit to be written.
+    unsafe fn init(place: *mut Self) {
+        // SAFETY: by contract.
+        unsafe {
+            write_fields!(place => Self {
+                overflow: Overflow::new(),
+                inbox: Inbox::new(),
+                inbox_length: AtomicU32::new(0),
+                bound: Overflow::new(),
+                bound_inbox: Inbox::new(),
+            } in place {
+                deque: Deque::init,
+            });
         }
     }
 
@@ -151,14 +158,28 @@ pub(super) struct RunQueue {
 }
 
 impl RunQueue {
-    pub(super) fn new() -> Self {
-        Self {
-            queues: core::array::from_fn(|_| PriorityQueue::new()),
-            ready: ReadyMask::new(),
-            fast: AtomicPtr::new(core::ptr::null_mut()),
-            fast_turns: Cell::new(0),
-            normal_turns: Cell::new(0),
-            bound_first: Cell::new(false),
+    /// Makes empty queues at a place.
+    ///
+    /// # Safety
+    /// The place is fit to be written.
+    pub(super) unsafe fn init(place: *mut Self) {
+        let queues = |queues: *mut [PriorityQueue; Priority::COUNT]| {
+            for index in 0..Priority::COUNT {
+                // SAFETY: by contract; within the array.
+                unsafe { PriorityQueue::init(queues.cast::<PriorityQueue>().add(index)) };
+            }
+        };
+        // SAFETY: by contract.
+        unsafe {
+            write_fields!(place => Self {
+                ready: ReadyMask::new(),
+                fast: AtomicPtr::new(core::ptr::null_mut()),
+                fast_turns: Cell::new(0),
+                normal_turns: Cell::new(0),
+                bound_first: Cell::new(false),
+            } in place {
+                queues: queues,
+            });
         }
     }
 

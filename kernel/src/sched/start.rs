@@ -66,10 +66,9 @@ pub unsafe fn enter(id: CoreId) {
     // SAFETY: the block is leaked, and is this core's own.
     unsafe { percpu::set_core_block(core::ptr::from_ref::<Core>(core).cast_mut().cast()) };
     preempt::prepare(core);
-    online(id);
-    // It comes as from idleness: who is looking whether the system has run out of work, and has not counted this core, must
-    // not miss what it takes from its queue now.
-    out_of_work::note_activity();
+    // Cores come one after another: one that looks whether the system has run out of work, and has not counted this one,
+    // must not miss what it takes from its queue now.
+    out_of_work::note_entry(|| online(id));
     stop::core_started();
     // SAFETY: both blocks are set and preemption is disabled, by contract and the line above.
     unsafe {

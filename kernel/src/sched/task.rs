@@ -95,8 +95,14 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    const VTABLE: VTable =
-        VTable { step: Self::step, crash: Self::crash, free: Self::free, detach: None, at_work: None };
+    const VTABLE: VTable = VTable {
+        name: core::any::type_name::<F>,
+        step: Self::step,
+        crash: Self::crash,
+        free: Self::free,
+        detach: None,
+        at_work: None,
+    };
 
     /// # Safety
     /// As [`VTable::step`], for a header that is the first field of a `Task<F>`.

@@ -16,7 +16,7 @@
 //!
 //! With a full barrier on both sides either the claim finds the flag clear, or the host's look finds the work.
 
-use crate::arch::atomic::{AtomicBool, Ordering};
+use crate::arch::atomic::{AtomicBool, Ordering, const_fn};
 use crate::arch::barrier;
 use crate::mutant;
 
@@ -25,16 +25,11 @@ use crate::mutant;
 pub struct GuestFlag(AtomicBool);
 
 impl GuestFlag {
-    /// In no list.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self(AtomicBool::new(false))
-    }
-
-    /// In no list.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self(AtomicBool::new(false))
+    const_fn! {
+        /// In no list.
+        pub fn new() -> Self {
+            Self(AtomicBool::new(false))
+        }
     }
 
     /// For who has made work and passed a full barrier since: whether the caller must put the thing into its list. If

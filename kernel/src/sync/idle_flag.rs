@@ -18,7 +18,7 @@
 //! The exchange makes one waker of many the one who signals. Its signal may arrive after the core has gone
 //! on by itself, so a waiting core must take a wake-up without work in its stride.
 
-use crate::arch::atomic::{AtomicU32, Ordering, fence};
+use crate::arch::atomic::{AtomicU32, Ordering, const_fn, fence};
 use crate::mutant;
 
 /// How a core waits, and so how it must be woken.
@@ -40,16 +40,11 @@ pub struct IdleFlag {
 }
 
 impl IdleFlag {
-    /// The flag of a core that is awake.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self { state: AtomicU32::new(AWAKE) }
-    }
-
-    /// The flag of a core that is awake.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self { state: AtomicU32::new(AWAKE) }
+    const_fn! {
+        /// The flag of a core that is awake.
+        pub fn new() -> Self {
+            Self { state: AtomicU32::new(AWAKE) }
+        }
     }
 
     /// The core will wait. It must look for work once more after this call, and before it waits.

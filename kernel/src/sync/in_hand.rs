@@ -8,7 +8,7 @@
 //! after putting it down. Each side writes one thing, passes a full barrier, and reads the other's, so at least one
 //! sees the other.
 
-use crate::arch::atomic::{AtomicBool, Ordering};
+use crate::arch::atomic::{AtomicBool, Ordering, const_fn};
 use crate::arch::barrier;
 use crate::mutant;
 
@@ -17,16 +17,11 @@ use crate::mutant;
 pub struct InHand(AtomicBool);
 
 impl InHand {
-    /// Nobody has it.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self(AtomicBool::new(false))
-    }
-
-    /// Nobody has it.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self(AtomicBool::new(false))
+    const_fn! {
+        /// Nobody has it.
+        pub fn new() -> Self {
+            Self(AtomicBool::new(false))
+        }
     }
 
     /// Whether the caller, who holds the lock, may take it. What was done before it was put down is then seen.

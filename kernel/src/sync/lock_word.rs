@@ -15,7 +15,7 @@
 //!
 //! A poisoned word is never free again: a holder that has crashed may have left a reference to the data anywhere.
 
-use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicU64, Ordering, const_fn};
 use crate::mutant;
 
 const FREE: u64 = 0;
@@ -56,16 +56,11 @@ pub enum Taken {
 pub struct LockWord(AtomicU64);
 
 impl LockWord {
-    /// Free.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self(AtomicU64::new(FREE))
-    }
-
-    /// Free.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self(AtomicU64::new(FREE))
+    const_fn! {
+        /// Free.
+        pub fn new() -> Self {
+            Self(AtomicU64::new(FREE))
+        }
     }
 
     /// Takes it for `holder`, if it is free. `is_gone` says whether a holder will never give it back.

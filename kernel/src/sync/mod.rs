@@ -1,7 +1,6 @@
 //! Mutual exclusion and agreement between cores that a preemptive kernel can use.
 //!
 //! - [`SpinLock`]: data that one core at a time may touch;
-//! - [`SeqLock`]: a small value that one core publishes and any core reads;
 //! - [`IdleFlag`]: how a core announces that it will wait, and how it is claimed to be woken;
 //! - [`InHand`]: who has a thing in hand, taken under a lock and put down without it;
 //! - [`OwnerHint`]: who has a thing that thieves move;
@@ -28,7 +27,6 @@ mod owner_hint;
 mod preempt;
 mod quiescence;
 mod ready_mask;
-mod seq_lock;
 mod spin_lock;
 mod standstill;
 mod turn_word;
@@ -45,7 +43,6 @@ pub use owner_hint::OwnerHint;
 pub use preempt::{PreemptGuard, PreemptWord, preemption_is_disabled};
 pub use quiescence::{Looked, Quiescence};
 pub use ready_mask::ReadyMask;
-pub use seq_lock::{SeqLock, Words};
 pub use spin_lock::{SpinGuard, SpinLock};
 pub use standstill::Standstill;
 pub use turn_word::TurnWord;

@@ -9,11 +9,14 @@
 //! 3. leaves idleness itself, which moves the epoch on by one;
 //! 4. moves it on once more, if nobody else has. Only then was nothing left.
 //!
+//! Who was not counted yet, because it enters only now, counts itself first and then does as one that leaves idleness.
+//! Noted before it is counted, it would be missed by a look that begins between the two.
+//!
 //! Work that the look at the queues missed, because it was taken meanwhile, was taken after its taker had moved the
 //! epoch on. If that move came before step 4, step 4 fails. If it came after, then the taker, whose move acquires, has
 //! step 4 behind it, which releases, and with it the look: which so cannot have seen what the taker did later.
 
-use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicU64, Ordering, const_fn};
 use crate::arch::barrier;
 use crate::mutant;
 
@@ -30,16 +33,11 @@ pub enum Looked {
 }
 
 impl Quiescence {
-    /// At the beginning.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
-    /// At the beginning.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self(AtomicU64::new(0))
+    const_fn! {
+        /// At the beginning.
+        pub fn new() -> Self {
+            Self(AtomicU64::new(0))
+        }
     }
 
     /// The caller has left idleness, and has not taken any work yet.
@@ -48,6 +46,18 @@ impl Quiescence {
         self.0.fetch_add(1, Ordering::AcqRel);
         // Not for the epoch: wakers must see that the core is not idle any more before it takes what they bring.
         barrier::full();
+    }
+
+    /// The caller takes part from now on, and has not taken any work yet. `count_me` makes it one of everyone.
+    pub fn enter(&self, count_me: impl FnOnce()) {
+        if mutant::is("entry-noted-early") {
+            self.note_activity();
+            return count_me();
+        }
+        count_me();
+        if !mutant::is("entry-unnoted") {
+            self.note_activity();
+        }
     }
 
     /// Looks. The caller is idle; `leave` takes that back and notes it, as everyone does.

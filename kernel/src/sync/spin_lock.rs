@@ -6,7 +6,7 @@
 use core::ops::{Deref, DerefMut};
 
 use super::PreemptGuard;
-use crate::arch::atomic::{AtomicU32, Ordering};
+use crate::arch::atomic::{AtomicU32, Ordering, const_fn};
 use crate::arch::cpu;
 use crate::mutant;
 
@@ -31,16 +31,11 @@ unsafe impl<T: Send> Sync for SpinLock<T> {}
 unsafe impl<T: Send> Send for SpinLock<T> {}
 
 impl<T> SpinLock<T> {
-    /// A free lock around `data`.
-    #[cfg(not(loom))]
-    pub const fn new(data: T) -> Self {
-        Self { state: AtomicU32::new(FREE), data: UnsafeCell::new(data) }
-    }
-
-    /// A free lock around `data`.
-    #[cfg(loom)]
-    pub fn new(data: T) -> Self {
-        Self { state: AtomicU32::new(FREE), data: UnsafeCell::new(data) }
+    const_fn! {
+        /// A free lock around `data`.
+        pub fn new(data: T) -> Self {
+            Self { state: AtomicU32::new(FREE), data: UnsafeCell::new(data) }
+        }
     }
 
     /// Waits for the lock and takes it.

@@ -7,7 +7,7 @@
 //! passes a full barrier, and looks at the bits. So if it sees a bit of the last time, that core sees its call, and stands.
 //! A leader may give up waiting; who stands then goes on.
 
-use crate::arch::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, const_fn};
 use crate::arch::barrier;
 use crate::mutant;
 
@@ -19,16 +19,11 @@ pub struct Standstill {
 }
 
 impl Standstill {
-    /// Nothing is called for.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self { calls: AtomicU32::new(0), led: AtomicBool::new(false), standing: AtomicU64::new(0) }
-    }
-
-    /// Nothing is called for.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self { calls: AtomicU32::new(0), led: AtomicBool::new(false), standing: AtomicU64::new(0) }
+    const_fn! {
+        /// Nothing is called for.
+        pub fn new() -> Self {
+            Self { calls: AtomicU32::new(0), led: AtomicBool::new(false), standing: AtomicU64::new(0) }
+        }
     }
 
     /// What is called for.

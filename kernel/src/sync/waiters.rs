@@ -11,6 +11,7 @@
 //! any memory from the heap. Beyond those, **without memory**, a seat asks to be polled again at once, until there is room or
 //! the event has come.
 
+use crate::arch::atomic::const_fn;
 use alloc::vec::Vec;
 use core::mem;
 use core::task::{Poll, Waker};
@@ -72,16 +73,11 @@ pub struct Waiters {
 }
 
 impl Waiters {
-    /// Nobody.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self { inside: SpinLock::new(Inside::EMPTY) }
-    }
-
-    /// Nobody.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self { inside: SpinLock::new(Inside::EMPTY) }
+    const_fn! {
+        /// Nobody.
+        pub fn new() -> Self {
+            Self { inside: SpinLock::new(Inside::EMPTY) }
+        }
     }
 
     /// A place for one more, who does not wait yet.

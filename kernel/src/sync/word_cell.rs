@@ -1,22 +1,17 @@
 //! A word that says what is in a place: who sees it say that something is there sees that thing as it was left.
 
-use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicU64, Ordering, const_fn};
 use crate::mutant;
 
 /// The word.
 pub struct WordCell(AtomicU64);
 
 impl WordCell {
-    /// With this value.
-    #[cfg(not(loom))]
-    pub const fn new(word: u64) -> Self {
-        Self(AtomicU64::new(word))
-    }
-
-    /// With this value.
-    #[cfg(loom)]
-    pub fn new(word: u64) -> Self {
-        Self(AtomicU64::new(word))
+    const_fn! {
+        /// With this value.
+        pub fn new(word: u64) -> Self {
+            Self(AtomicU64::new(word))
+        }
     }
 
     /// The word, and what it speaks of.

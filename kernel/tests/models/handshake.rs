@@ -1,7 +1,7 @@
-//! The spin lock, the sequence lock, and the idle announcement.
+//! The spin lock and the idle announcement.
 
 use magpie::internals::arch::atomic::{AtomicU64, Ordering};
-use magpie::internals::sync::{Depth, IdleFlag, SeqLock, SpinLock};
+use magpie::internals::sync::{Depth, IdleFlag, SpinLock};
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, Plain, Task, mutant, run, task};
@@ -18,18 +18,6 @@ pub const MODELS: &[Model] = &[
         preemptions: Some(3),
         body: wait_and_try,
         mutants: &[step("spin-try-frees")],
-    },
-    Model {
-        name: "seq_lock::writer_and_reader",
-        preemptions: Some(3),
-        body: writer_and_reader,
-        mutants: &[
-            ordering("seq-write-no-fence"),
-            ordering("seq-write-relaxed"),
-            ordering("seq-read-no-fence"),
-            step("seq-read-odd"),
-            step("seq-read-unchecked"),
-        ],
     },
     Model {
         name: "idle::announce_then_look",
@@ -82,26 +70,6 @@ fn wait_and_try() {
     });
     let taken: u64 = run(&lock, [waits, tries]).iter().sum();
     assert_eq!(lock.lock().get(), taken, "two held the lock at once");
-}
-
-fn writer_and_reader() {
-    type Pair = SeqLock<[u64; 2], 2>;
-    let lock = Arc::new(Pair::zeroed());
-    let writer = task(|lock: &Pair| {
-        lock.write([1, 1]);
-        lock.write([2, 2]);
-    });
-    let reader = task(|lock: &Pair| {
-        let (first, second) = (lock.try_read(), lock.try_read());
-        for value in [first, second].into_iter().flatten() {
-            assert_eq!(value[0], value[1], "the value is torn");
-        }
-        if let (Some(first), Some(second)) = (first, second) {
-            assert!(first[0] <= second[0], "the value went back");
-        }
-    });
-    run(&lock, [writer, reader]);
-    assert_eq!(lock.try_read(), Some([2, 2]));
 }
 
 /// A core and what it looks at before it waits.

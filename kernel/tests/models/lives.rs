@@ -39,6 +39,12 @@ pub const MODELS: &[Model] = &[
         mutants: &[step("epoch-late")],
     },
     Model {
+        name: "quiescence::one_who_enters",
+        preemptions: None,
+        body: one_who_enters,
+        mutants: &[step("entry-unnoted"), step("entry-noted-early")],
+    },
+    Model {
         name: "quiescence::two_who_look",
         preemptions: Some(3),
         body: two_who_look,
@@ -194,6 +200,7 @@ fn look_again() {
 
 /// Two cores that have announced that they are idle, and a queue.
 struct Cores {
+    started: AtomicU64,
     idle: AtomicU64,
     queue: AtomicU64,
     quiescence: Quiescence,
@@ -201,7 +208,16 @@ struct Cores {
 
 impl Cores {
     fn idle(work: u64) -> Arc<Self> {
-        Arc::new(Self { idle: AtomicU64::new(3), queue: AtomicU64::new(work), quiescence: Quiescence::new() })
+        Self::started(3, work)
+    }
+
+    fn started(cores: u64, work: u64) -> Arc<Self> {
+        Arc::new(Self {
+            started: AtomicU64::new(cores),
+            idle: AtomicU64::new(cores),
+            queue: AtomicU64::new(work),
+            quiescence: Quiescence::new(),
+        })
     }
 
     fn leave(&self, core: u64) {
@@ -210,7 +226,10 @@ impl Cores {
     }
 
     fn look(&self, core: u64) -> bool {
-        let everyone = || self.idle.load(Ordering::Acquire) == 3;
+        let everyone = || {
+            let started = self.started.load(Ordering::Relaxed);
+            self.idle.load(Ordering::Acquire) & started == started
+        };
         let work = || self.queue.load(Ordering::Acquire) != 0;
         self.quiescence.look(everyone, work, || self.leave(core)) == Looked::Left(true)
     }
@@ -230,6 +249,20 @@ fn work_that_is_taken() {
     let looks = task(|cores: &Cores| cores.look(1));
     let [_, over] = run(&cores, [takes, looks]);
     assert!(!over, "the work was in a core's hands");
+}
+
+/// The boot core comes last, for work in its queue; the one that is there already must not find that nothing is left.
+fn one_who_enters() {
+    let cores = Cores::started(1, 1);
+    let enters = task(|cores: &Cores| {
+        cores.quiescence.enter(|| {
+            cores.started.fetch_or(2, Ordering::AcqRel);
+        });
+        cores.queue.swap(0, Ordering::Relaxed) == 0
+    });
+    let looks = task(|cores: &Cores| cores.look(1));
+    let [_, over] = run(&cores, [enters, looks]);
+    assert!(!over, "the work was in the hands of the core that has just come");
 }
 
 /// Of two who find at the same time that nothing is left, one says so at most.

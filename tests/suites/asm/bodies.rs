@@ -37,11 +37,6 @@ kernel_test! {
 }
 
 kernel_test! {
-    /// No torn value is accepted.
-    async fn seq_lock() -> Outcome { run("seq_lock::", WORK / 4).await }
-}
-
-kernel_test! {
     /// No wake-up is lost.
     async fn idle_flag() -> Outcome { run("idle_flag::", WORK / 4).await }
 }

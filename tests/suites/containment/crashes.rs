@@ -34,7 +34,8 @@ const UNDER_WAY: u64 = 300;
 const CULPRITS: usize = 4;
 /// What a crash may leave on average, all in all: what the dead owned on the heap, and what others may have of it.
 const BYTES_PER_CRASH: u64 = 200;
-const LONG: Duration = Duration::from_secs(60);
+/// Far longer than anything here takes.
+const LONG: Duration = magpie_tests::HANGS_AFTER;
 
 /// A numbered message to an innocent.
 #[derive(Clone, Copy)]

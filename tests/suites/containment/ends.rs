@@ -174,7 +174,7 @@ kernel_test! {
             let stopped = sched::spawn(stop)?;
             let harmless = if misdeed.crashes() { 4 } else { 7 };
             is_contained("the end", misdeed, 6, harmless).await?;
-            ensure!(time::timeout(Duration::from_secs(20), stopped).await.is_ok(), "it did not stop");
+            ensure!(time::timeout(magpie_tests::HANGS_AFTER, stopped).await.is_ok(), "it did not stop");
             other.stop().await;
         }
         Ok(())

@@ -14,7 +14,7 @@ use magpie::{machine, sched, time};
 use magpie_tests::{Changed, Failure, Outcome, ensure, ensure_eq};
 
 /// Far longer than anything here takes.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = magpie_tests::HANGS_AFTER;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Misdeed {

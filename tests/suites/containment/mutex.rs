@@ -119,7 +119,7 @@ async fn is_poisoned(mutex: Arc<Mutex<u64>>, may_go: Arc<AtomicBool>) -> Outcome
     );
     may_go.store(true, Ordering::Release);
     for waiting in waiting {
-        let told = time::timeout(Duration::from_secs(20), waiting).await;
+        let told = time::timeout(magpie_tests::HANGS_AFTER, waiting).await;
         ensure!(told.is_ok(), "who waits was not told of the crash");
         ensure_eq!(told??, Err(Poisoned), "what who waits was told");
     }

@@ -24,7 +24,8 @@ use crate::{free_stacks, not_started};
 const CRASHES: usize = 100;
 /// What buffers of mailboxes may have grown by, which crashes have nothing to do with.
 const SLACK_BYTES: usize = 2048;
-const LONG: Duration = Duration::from_secs(20);
+/// Far longer than anything here takes.
+const LONG: Duration = magpie_tests::HANGS_AFTER;
 
 /// An actor with a state of so many bytes, which it has to itself.
 struct Weighty<const BYTES: usize>([u8; BYTES]);

@@ -11,7 +11,7 @@ use magpie::{sched, time};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
 
 /// Far longer than anything here takes.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = magpie_tests::HANGS_AFTER;
 
 /// An actor that crashes when it is told to.
 struct Fragile;

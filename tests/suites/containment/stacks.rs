@@ -29,9 +29,14 @@ pub(crate) async fn all_cores_are_well() -> Outcome {
 /// How far down its stack the caller is, in bytes: slots are aligned to their size.
 #[inline(never)]
 fn depth_left() -> usize {
-    const SLOT_BYTES: usize = 64 * 1024;
     let here = black_box(0_u64);
-    (&raw const here).addr() % SLOT_BYTES
+    (&raw const here).addr() % slot_bytes()
+}
+
+/// The boot argument `stack_kib`, or else what a slot has without one.
+fn slot_bytes() -> usize {
+    let given = machine::argument("stack_kib").and_then(|kib| kib.parse::<usize>().ok());
+    given.unwrap_or(64) * 1024
 }
 
 /// Guard and reserve: with no more than this left, the stack has run out.
@@ -43,9 +48,9 @@ const UNMAPPED_BYTES: usize = 12 * 1024;
 ///
 /// An exact stack pointer cannot be had without assembly. Nothing is written below it.
 fn spin_with_exactly(left: usize, flag: &AtomicBool) -> [u64; 2] {
-    const SLOT_BYTES: usize = 64 * 1024;
     let here = black_box(0_u64);
-    let target = (&raw const here).addr() / SLOT_BYTES * SLOT_BYTES + UNMAPPED_BYTES + left;
+    let address = (&raw const here).addr();
+    let target = address - address % slot_bytes() + UNMAPPED_BYTES + left;
     let (mut one, mut other) = (ONE, 0_u64);
     // SAFETY: the stack pointer stays in this stack, whose memory below the caller's is unused, and is put back; the flag
     // lives as long as the reference.

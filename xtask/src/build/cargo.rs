@@ -2,10 +2,11 @@
 
 use super::board::Board;
 use super::workspace::{TESTS_PACKAGE, root};
+use crate::progress;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The kernel itself.
 const KERNEL_PACKAGE: &str = "magpie";
@@ -130,8 +131,7 @@ fn run_build(mut command: Command, features: Features, what: &str) -> Result<Vec
     if std::env::var_os("DEFMT_LOG").is_none() {
         command.env("DEFMT_LOG", "info");
     }
-    let output =
-        command.stderr(Stdio::inherit()).output().context("cargo cannot be started; is Rust installed?")?;
+    let output = progress::output(&mut command).context("cargo cannot be started; is Rust installed?")?;
     if !output.status.success() {
         bail!("building {what} failed; the compiler's messages are above");
     }

@@ -5,6 +5,7 @@
 //! and the initrd. Memory that starts as zero (`.bss`) is not in the file; the header's `image_size` tells
 //! the loader to keep it free, and the kernel clears it.
 
+use super::write_whole;
 use anyhow::{Context, Result, bail};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, elf};
@@ -33,7 +34,8 @@ pub fn write_flat(elf: &Path) -> Result<Image> {
     let mut name = elf.file_name().context("an ELF needs a file name")?.to_owned();
     name.push(".img");
     let path = elf.with_file_name(name);
-    fs::write(&path, flat).with_context(|| format!("cannot write {}", path.display()))?;
+    // Several guests may be reading it.
+    write_whole(&path, &flat)?;
     Ok(Image { elf: elf.to_owned(), flat: path })
 }
 

@@ -1,7 +1,8 @@
-//! From source to something QEMU can boot: cargo, the workspace's images, and the flat image file.
+//! From source to something QEMU can boot: cargo, the workspace's images, the flat image file, and writing files that others may be reading.
 
 mod board;
 mod cargo;
+mod file;
 mod image;
 mod workspace;
 
@@ -10,5 +11,6 @@ pub use cargo::{
     Executable, Features, LOADER, TARGET, build_example, build_host_suites, build_loader, build_suites,
     cargo, host_tests,
 };
+pub use file::write_whole;
 pub use image::{Image, write_flat};
 pub use workspace::{Workspace, root};

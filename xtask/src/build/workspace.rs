@@ -96,7 +96,7 @@ impl Workspace {
 
     /// The packages whose unit tests run on the host, of those that exist.
     pub fn host_packages(&self) -> Vec<&str> {
-        self.of_names(&["magpie", "magpie-boot", "xtask"])
+        self.of_names(&["magpie", "magpie-boot", "loader", "xtask"])
     }
 
     /// The packages that are built for the kernel's target, and apart from them the package of in-kernel

@@ -1,6 +1,6 @@
 //! A card's bytes: a partition table with one partition, and a FAT32 file system in it.
 
-use super::Contents;
+use super::{Contents, Moment};
 use anyhow::{Context, Result};
 use fatfs::{FatType, FileSystem, FormatVolumeOptions, FsOptions};
 use fscommon::StreamSlice;
@@ -26,7 +26,13 @@ pub fn size(contents: &Contents) -> u64 {
 }
 
 /// Writes the image to `disk`, which is `bytes` long and holds zeros.
-pub fn write<D: Read + Write + Seek>(disk: &mut D, bytes: u64, contents: &Contents) -> Result<()> {
+/// The files are of `made`.
+pub fn write<D: Read + Write + Seek>(
+    disk: &mut D,
+    bytes: u64,
+    contents: &Contents,
+    made: Moment,
+) -> Result<()> {
     let sectors = u32::try_from(bytes / SECTOR_BYTES).context("the image is larger than a card can be")?;
     let mut table = MBR::new_from(disk, SECTOR_BYTES as u32, SIGNATURE).context("no partition table")?;
     table[1] = MBRPartitionEntry {
@@ -44,7 +50,8 @@ pub fn write<D: Read + Write + Seek>(disk: &mut D, bytes: u64, contents: &Conten
     let options = FormatVolumeOptions::new().fat_type(FatType::Fat32).volume_label(*b"MAGPIE     ");
     fatfs::format_volume(&mut partition, options).context("cannot make the file system")?;
     partition.seek(SeekFrom::Start(0)).context("cannot go back to the start")?;
-    let system = FileSystem::new(partition, FsOptions::new()).context("cannot open the file system")?;
+    let system = FileSystem::new(partition, FsOptions::new().time_provider(made.provider()))
+        .context("cannot open the file system")?;
     for (name, content) in &contents.0 {
         let mut file = system.root_dir().create_file(name).with_context(|| format!("cannot make {name}"))?;
         file.write_all(content).with_context(|| format!("cannot write {name}: is there room?"))?;
@@ -55,7 +62,8 @@ pub fn write<D: Read + Write + Seek>(disk: &mut D, bytes: u64, contents: &Conten
 
 #[cfg(test)]
 mod tests {
-    use super::{Contents, FIRST_SECTOR, LEAST_BYTES, size, write};
+    use super::{Contents, FIRST_SECTOR, LEAST_BYTES, Moment, size, write};
+    use chrono::{Datelike, Utc};
     use std::io::Cursor;
 
     fn number(bytes: &[u8], at: usize, width: usize) -> usize {
@@ -108,7 +116,7 @@ mod tests {
         let contents = sample();
         let bytes = size(&contents);
         let mut disk = Cursor::new(vec![0; bytes as usize]);
-        write(&mut disk, bytes, &contents).unwrap();
+        write(&mut disk, bytes, &contents, Moment::now().unwrap()).unwrap();
         let disk = disk.into_inner();
         assert_eq!(disk.len() as u64, bytes, "the image has not grown");
         let names = [b"KERNEL8 IMG", b"CONFIG  TXT", b"EMPTY   BIN", b"INPUT      "];
@@ -116,23 +124,28 @@ mod tests {
             assert!(read(&disk, name).as_ref() == Some(content), "{}", String::from_utf8_lossy(name));
         }
         assert_eq!(read(&disk, b"NONESUCH   "), None);
+        let this_year = Utc::now().year() as usize;
+        let entry = disk.chunks(32).find(|entry| entry[..11] == *names[0] && entry[11] != 0x0f).unwrap();
+        let year = 1980 + (number(entry, 24, 2) >> 9);
+        assert!(year == this_year || year == this_year - 1, "written in {year}");
     }
 
     #[test]
     fn two_images_of_the_same_files_are_the_same() {
-        let image = || {
+        let image = |made| {
             let mut disk = Cursor::new(vec![0; LEAST_BYTES as usize]);
-            write(&mut disk, LEAST_BYTES, &sample()).unwrap();
+            write(&mut disk, LEAST_BYTES, &sample(), made).unwrap();
             disk.into_inner()
         };
-        assert!(image() == image());
+        let made = Moment::now().unwrap();
+        assert!(image(made) == image(made));
     }
 
     #[test]
     fn files_that_do_not_fit_are_refused() {
         let contents = Contents(vec![("large".into(), vec![1; LEAST_BYTES as usize])]);
         let mut disk = Cursor::new(vec![0; LEAST_BYTES as usize]);
-        let error = write(&mut disk, LEAST_BYTES, &contents).unwrap_err();
+        let error = write(&mut disk, LEAST_BYTES, &contents, Moment::now().unwrap()).unwrap_err();
         assert!(format!("{error:#}").contains("large"), "{error:#}");
         assert!(size(&contents) > LEAST_BYTES + u64::from(FIRST_SECTOR) * 512);
     }

@@ -5,6 +5,7 @@
 //! card that is mounted.
 
 pub mod contents;
+mod date;
 pub mod device;
 mod firmware;
 pub mod flash;
@@ -12,3 +13,4 @@ pub mod folder;
 pub mod image;
 
 pub use contents::{Contents, gather};
+pub use date::Moment;

@@ -1,14 +1,13 @@
 //! The kernel comes up on every shape of the machine: entered at EL1 and at EL2, with either interrupt
 //! controller, with one core and with more than the first controller can have, with little memory.
 
-use super::tool::{Said, tool};
+use super::tool::{Said, bare_qemu, tool};
 use super::{Bench, Case, Outcome};
-use crate::build::{Features, build_example, write_flat};
-use crate::machine::{Guest, Machine, Size, guest_command};
-use crate::setup::Qemu;
+use crate::build::{Board, TARGET, cargo};
+use crate::machine::{Machine, Size};
 use anyhow::{Context, Result, ensure};
+use std::fs;
 use std::process::Command;
-use std::time::Duration;
 
 /// It says `hello from core N` on each core.
 const EXAMPLE: &str = "hello";
@@ -18,14 +17,21 @@ pub const CASES: &[Case] = &[
     ("boot::entered_at_el2", |bench| boot(bench, 4, &["--el2"])),
     ("boot::gicv3", |bench| boot(bench, 4, &["--gic", "3"])),
     ("boot::gicv3_entered_at_el2", |bench| boot(bench, 2, &["--gic", "3", "--el2"])),
-    ("boot::little_memory", |bench| boot(bench, 4, &["--memory", "64M"])),
+    ("boot::little_memory", little_memory),
+    ("boot::memory_of_several_nodes", several_nodes),
     ("boot::another_processor", |bench| boot(bench, 2, &["--cpu", "max"])),
     ("boot::odd_arguments", odd_arguments),
+    ("boot::unoptimised", unoptimised),
     ("boot::sixty_four_cores", |bench| boot(bench, 64, &[])),
     ("boot::a_host_that_takes_no_status", without_semihosting),
 ];
 
 fn boot(bench: &Bench<'_>, cores: u32, options: &[&str]) -> Result<Outcome> {
+    said_by(bench, cores, options)?;
+    Ok(Outcome::Passed)
+}
+
+fn said_by(bench: &Bench<'_>, cores: u32, options: &[&str]) -> Result<Said> {
     let mut command = tool()?;
     command.args(["qemu", EXAMPLE, "--no-install", "--smp", &cores.to_string()]);
     command.args(["--timeout", &bench.limit.as_secs().to_string()]).args(options);
@@ -34,21 +40,58 @@ fn boot(bench: &Bench<'_>, cores: u32, options: &[&str]) -> Result<Outcome> {
     for core in 0..cores {
         said.expect_line(&format!("hello from core {core}"))?;
     }
+    Ok(said)
+}
+
+/// The device tree lies in the middle of it, and parts it.
+fn little_memory(bench: &Bench<'_>) -> Result<Outcome> {
+    ensure_heap(&said_by(bench, 4, &["--memory", "64M"])?, 24)
+}
+
+/// The heap has so many MiB.
+fn ensure_heap(said: &Said, least: u64) -> Result<Outcome> {
+    let text = said.text();
+    let kib = text.split(" KiB of heap").next().and_then(|before| before.rsplit(' ').next());
+    let kib: u64 =
+        kib.and_then(|kib| kib.parse().ok()).with_context(|| format!("no heap is named:\n{text}"))?;
+    ensure!(kib / 1024 >= least, "the heap has {} MiB, not {least}", kib / 1024);
+    Ok(Outcome::Passed)
+}
+
+/// A small node and a large one: what is not used is said.
+fn several_nodes(bench: &Bench<'_>) -> Result<Outcome> {
+    let machine = Machine::new(4, Size::from_mebibytes(640), None)?;
+    let (mut command, elf) = bare_qemu(EXAMPLE, Board::Virt, machine, 300)?;
+    for (index, (megabytes, cores)) in [(64, "0-1"), (576, "2-3")].into_iter().enumerate() {
+        command.arg("-object").arg(format!("memory-backend-ram,id=node{index},size={megabytes}M"));
+        command.arg("-numa").arg(format!("node,memdev=node{index},cpus={cores}"));
+    }
+    let recording = bench.folder.join("nodes.bin");
+    fs::write(&recording, Said::of(command)?.out).context("cannot write the recording")?;
+    let mut decode = tool()?;
+    decode.arg("decode").arg("--elf").arg(elf).arg(&recording);
+    let said = Said::of(decode)?;
+    said.expect_status(0)?.expect_line("hello from core 3")?;
+    ensure!(said.text().contains(" MiB of memory stay unused: "), "{}", said.text());
+    ensure_heap(&said, 400)
+}
+
+/// As by `cargo run` in a project without profiles: what is large is not moved through the stack.
+fn unoptimised(_: &Bench<'_>) -> Result<Outcome> {
+    let mut command = cargo();
+    command.args(["run", "--quiet", "--config", "profile.dev.opt-level=0", "--target", TARGET]);
+    command.args(["--package", EXAMPLE]);
+    command.env("MAGPIE_NO_INSTALL", "1");
+    Said::of(command)?.expect_status(0)?.expect_line("hello from core 3")?;
     Ok(Outcome::Passed)
 }
 
 /// The machine is switched off all the same, and nothing is said to have failed.
 fn without_semihosting(_: &Bench<'_>) -> Result<Outcome> {
-    let qemu = Qemu::find().context("QEMU is missing")?;
-    let image = write_flat(&build_example(EXAMPLE, Features::default())?)?;
-    let limit = Duration::from_secs(60);
     let machine = Machine::new(2, Size::from_mebibytes(512), None)?;
-    let (arguments, commands) = (String::new(), false);
-    let guest = Guest { machine, image, input: None, tree: None, commands, arguments, limit };
-    let command = guest_command(&qemu.path, &guest);
-    let mut unheard = Command::new("timeout");
-    unheard.arg(limit.as_secs().to_string()).arg(&qemu.path);
-    unheard.args(command.get_args().filter(|argument| *argument != "-semihosting"));
+    let (usual, _) = bare_qemu(EXAMPLE, Board::Virt, machine, 300)?;
+    let mut unheard = Command::new(usual.get_program());
+    unheard.args(usual.get_args().filter(|argument| *argument != "-semihosting"));
     let said = Said::of(unheard)?;
     said.expect_status(0)?.expect_line("hello from core 1")?;
     said.expect_line("nobody takes the exit status: the machine is switched off")?;
@@ -63,7 +106,7 @@ fn odd_arguments(bench: &Bench<'_>) -> Result<Outcome> {
         EXAMPLE,
         "--no-install",
         "--append",
-        "sched.slice_us=1 sched.nonsense=5 sched.thieves=x =",
+        "sched.slice_us=1 sched.nonsense=5 sched.thieves=x stack_kib=9000 stacks=many =",
     ]);
     command.args(["--timeout", &bench.limit.as_secs().to_string()]);
     let said = Said::of(command)?;
@@ -72,6 +115,8 @@ fn odd_arguments(bench: &Bench<'_>) -> Result<Outcome> {
         "boot argument sched.slice_us=1 ignored: it goes from 50 to 1000000",
         "boot argument sched.nonsense=5 ignored: no setting has this name",
         "boot argument sched.thieves=x ignored: its value is a whole number",
+        "boot argument stack_kib=9000 ignored: it goes from 64 to 1024",
+        "boot argument stacks=many ignored: its value is a whole number",
         "hello from core 3",
     ] {
         said.expect_line(line)?;

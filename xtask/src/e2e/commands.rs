@@ -7,7 +7,6 @@ use crate::setup::{Install, OLDEST_FOR_RASPI4B, Qemu};
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 pub const CASES: &[Case] = &[
     ("commands::are_carried_out", |bench| on(bench, &["--smp", "2"])),
@@ -45,13 +44,12 @@ fn flood(_: &Bench<'_>) -> Result<Outcome> {
     let mut command = tool()?;
     command.args(["qemu", EXAMPLE, "--no-install", "--commands", "--append", "seconds=60", "--timeout", "4"]);
     command.stdin(yes.stdout.take().context("yes says nothing")?);
-    let began = Instant::now();
     let said = Said::of(command);
     // It may have noticed already that nobody reads.
     let _ = yes.kill();
     yes.wait().context("cannot wait")?;
+    // Without the limit it would end well.
     said?.expect_status(1)?.expect_error("time limit of 4 s")?;
-    anyhow::ensure!(began.elapsed() < Duration::from_secs(50), "it took {:?}", began.elapsed());
     Ok(Outcome::Passed)
 }
 

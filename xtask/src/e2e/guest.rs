@@ -7,7 +7,7 @@ use super::{Bench, Case, Outcome};
 use crate::setup::Qemu;
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
@@ -25,11 +25,17 @@ pub const CASES: &[Case] = &[
     ("guest::a_killed_tool_leaves_nothing_behind", killed_tool),
     ("guest::output_that_nobody_reads_ends_the_guest", unheard),
     ("guest::a_closed_pipe_is_no_panic", closed_pipe),
+    ("guest::a_reader_that_does_not_read_moves_no_limit", |bench| stuck(bench, Stuck::Limit)),
+    ("guest::a_reader_that_does_not_read_stops_no_ctrl_c", |bench| stuck(bench, Stuck::CtrlC)),
+    ("guest::messages_that_nobody_reads_move_no_limit", |bench| stuck(bench, Stuck::LimitUnsaid)),
 ];
+
+/// Far longer than it takes on a host that has much else to do.
+const HANGS_AFTER: Duration = Duration::from_secs(240);
 
 fn run(bench: &Bench<'_>, ending: &str, settings: &[(&str, &str)]) -> Result<Said> {
     let mut command = tool()?;
-    command.arg("runner").arg(fixture(bench, ending)?).env("MAGPIE_TIMEOUT", "60").env("MAGPIE_SMP", "1");
+    command.arg("runner").arg(fixture(bench, ending)?).env("MAGPIE_TIMEOUT", "300").env("MAGPIE_SMP", "1");
     command.envs(settings.iter().copied());
     Said::of(command)
 }
@@ -56,7 +62,7 @@ fn hang(bench: &Bench<'_>) -> Result<Outcome> {
     let began = Instant::now();
     let said = run(bench, "hang", &[("MAGPIE_TIMEOUT", "2")])?;
     said.expect_status(1)?.expect_error("time limit of 2 s")?.expect_line("partial line")?;
-    if began.elapsed() > Duration::from_secs(30) {
+    if began.elapsed() > HANGS_AFTER {
         bail!("it took {:?}", began.elapsed());
     }
     Ok(Outcome::Passed)
@@ -118,14 +124,15 @@ impl Waiting {
     fn expect_no_qemu(&self) -> Result<()> {
         let began = Instant::now();
         while self.qemu_runs()? {
-            ensure!(began.elapsed() < Duration::from_secs(20), "QEMU still runs");
+            ensure!(began.elapsed() < HANGS_AFTER, "QEMU still runs");
             thread::sleep(Duration::from_millis(20));
         }
         Ok(())
     }
 }
 
-const SLEEP: &str = "echo started\nexec sleep 60";
+/// Longer than anything here waits.
+const SLEEP: &str = "echo started\nexec sleep 600";
 
 fn ctrl_c(bench: &Bench<'_>) -> Result<Outcome> {
     let mut waiting = Waiting::start(bench, "qemu-that-waits", SLEEP)?;
@@ -172,6 +179,52 @@ fn unheard(bench: &Bench<'_>) -> Result<Outcome> {
     said.expect_status(141)?;
     ensure!(said.err.lines().count() <= 1, "it is not quiet:\n{}", said.err);
     ensure!(!signal("-0", &qemu)?, "QEMU still runs");
+    Ok(Outcome::Passed)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stuck {
+    Limit,
+    CtrlC,
+    /// Messages go where nobody reads, too.
+    LimitUnsaid,
+}
+
+/// A guest that talks without end to a reader that never reads.
+fn stuck(bench: &Bench<'_>, how: Stuck) -> Result<Outcome> {
+    let qemu = impostor(bench, "qemu-that-never-stops", "exec yes 'a line of output'")?;
+    let limit = if how == Stuck::CtrlC { "300" } else { "3" };
+    // Nothing is ever read from it.
+    let (_reader, writer) = io::pipe().context("cannot make a pipe")?;
+    let mut command = tool()?;
+    command.arg("runner").arg(fixture(bench, "hang")?).env("MAGPIE_QEMU", qemu).env("MAGPIE_TIMEOUT", limit);
+    command.stderr(match how {
+        Stuck::LimitUnsaid => Stdio::from(writer.try_clone().context("cannot share the pipe")?),
+        Stuck::Limit | Stuck::CtrlC => Stdio::piped(),
+    });
+    let mut child = command.stdout(writer).spawn().context("cannot start")?;
+    drop(command);
+    if how == Stuck::CtrlC {
+        // Until the pipe and all else is full.
+        thread::sleep(Duration::from_secs(3));
+        ensure!(signal("-INT", &child.id().to_string())?, "the signal was not sent");
+    }
+    let began = Instant::now();
+    while child.try_wait().context("cannot wait")?.is_none() {
+        if began.elapsed() > Duration::from_secs(60) {
+            child.kill().context("cannot kill")?;
+            bail!("the tool does not end");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let said = Said::from(child.wait_with_output().context("cannot wait")?);
+    match how {
+        Stuck::Limit => {
+            said.expect_status(1)?.expect_error("time limit of 3 s")?.expect_error("nobody reads")?
+        }
+        Stuck::CtrlC => said.expect_status(130)?.expect_error("interrupted")?,
+        Stuck::LimitUnsaid => said.expect_status(1)?,
+    };
     Ok(Outcome::Passed)
 }
 

@@ -1,9 +1,9 @@
 //! End-to-end tests: this very tool is run as a user would run it, and what it prints and returns is
-//! checked. They are no `#[test]`s because they need QEMU, and because they are counted with the in-kernel
+//! checked. Cases run beside each other, each with a folder of its own. They are no `#[test]`s because they need QEMU, and because they are counted with the in-kernel
 //! suites.
 //!
-//! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `rpi4`, `card`, `commands`, `push` and `monitor`.
+//! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel, `pty` is a serial line; the cases are
+//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `rpi4`, `card`, `commands`, `push`, `monitor`, `progress` and `loaded`.
 
 mod bad_input;
 mod bench;
@@ -15,7 +15,10 @@ mod fixture;
 mod guest;
 mod idle;
 mod kernel_panic;
+mod loaded;
 mod monitor;
+mod progress;
+mod pty;
 mod push;
 mod reference;
 mod rpi4;
@@ -26,7 +29,8 @@ mod trees;
 mod wordcount;
 
 use crate::build::Workspace;
-use crate::testing::Tally;
+use crate::progress::say;
+use crate::testing::{ALONE, Plan, Tally, Task};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::PathBuf;
@@ -35,8 +39,10 @@ use std::time::{Duration, Instant};
 /// What a case may use.
 struct Bench<'a> {
     workspace: &'a Workspace,
-    /// A folder for the cases' files.
+    /// A folder for this case's files.
     folder: PathBuf,
+    /// A folder for what several cases use.
+    common: PathBuf,
     /// How long one guest may run.
     limit: Duration,
 }
@@ -51,11 +57,11 @@ enum Outcome {
 
 type Case = (&'static str, fn(&Bench<'_>) -> Result<Outcome>);
 
-/// Runs all cases, or those whose name contains `filter`.
-pub fn run_all(workspace: &Workspace, filter: Option<&str>, limit: Duration) -> Result<Tally> {
-    let folder = workspace.target().join("e2e");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let bench = Bench { workspace, folder, limit };
+/// Cases that nothing may run beside: one builds the benchmarks anew where the rest of them are read, one makes the host
+/// busy.
+const UNDISTURBED: &[&str] = &["bench::without_statistics", "loaded::cores_that_wait_for_each_other"];
+
+fn all() -> impl Iterator<Item = &'static Case> {
     let groups = [
         bad_input::CASES,
         setup::CASES,
@@ -72,29 +78,86 @@ pub fn run_all(workspace: &Workspace, filter: Option<&str>, limit: Duration) -> 
         commands::CASES,
         push::CASES,
         monitor::CASES,
+        progress::CASES,
+        loaded::CASES,
     ];
-    let mut tally = Tally::default();
-    for (name, case) in groups.into_iter().flatten() {
-        if filter.is_some_and(|filter| !name.contains(filter)) || crate::machine::interrupted() {
-            continue;
+    groups.into_iter().flatten()
+}
+
+fn wanted<'a>(filter: Option<&'a str>, plan: Plan) -> impl Iterator<Item = &'static Case> + 'a {
+    all().filter(move |(name, _)| plan.has_case(name) && filter.is_none_or(|filter| name.contains(filter)))
+}
+
+/// The names of all cases that a plan has, or of those whose name contains `filter`.
+pub fn names(filter: Option<&str>, plan: Plan) -> Vec<String> {
+    wanted(filter, plan).map(|(name, _)| (*name).to_owned()).collect()
+}
+
+/// The cases to run.
+pub struct Cases<'a> {
+    /// The workspace.
+    pub workspace: &'a Workspace,
+    /// What their names contain.
+    pub filter: Option<&'a str>,
+    /// How long one guest may run.
+    pub limit: Duration,
+    /// Which there are.
+    pub plan: Plan,
+}
+
+impl<'a> Cases<'a> {
+    /// A task for each.
+    pub fn tasks(&self) -> Result<Vec<Task<'a>>> {
+        let common = self.workspace.target().join("e2e");
+        fs::create_dir_all(&common).with_context(|| format!("cannot make {}", common.display()))?;
+        let mut tasks = Vec::new();
+        for (number, (name, case)) in wanted(self.filter, self.plan).enumerate() {
+            // A number, for the path of a socket must be short.
+            let folder = common.join(number.to_string());
+            fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            let bench =
+                Bench { workspace: self.workspace, folder, common: common.clone(), limit: self.limit };
+            let processors = if UNDISTURBED.contains(name) { ALONE } else { 1 };
+            tasks.push(Task::new(format!("e2e {name}"), processors, move || Ok(run(name, *case, &bench))));
         }
-        let began = Instant::now();
-        let result = case(&bench);
-        let seconds = began.elapsed().as_secs_f64();
-        match result {
-            Ok(Outcome::Passed) => {
-                println!("e2e {name}: ok ({seconds:.1} s)");
-                tally.passed += 1;
-            }
-            Ok(Outcome::Skipped(reason)) => {
-                println!("e2e {name}: skipped: {reason}");
-                tally.skipped += 1;
-            }
-            Err(error) => {
-                println!("e2e {name}: FAILED ({seconds:.1} s): {error:#}");
-                tally.fail(format!("e2e {name}: {}", error.to_string().lines().next().unwrap_or_default()));
-            }
+        Ok(tasks)
+    }
+}
+
+fn run(name: &str, case: fn(&Bench<'_>) -> Result<Outcome>, bench: &Bench<'_>) -> Tally {
+    let mut tally = Tally::default();
+    let began = Instant::now();
+    let result = case(bench);
+    let seconds = began.elapsed().as_secs_f64();
+    match result {
+        Ok(Outcome::Passed) => {
+            say!("e2e {name}: ok ({seconds:.1} s)");
+            tally.passed += 1;
+        }
+        Ok(Outcome::Skipped(reason)) => {
+            say!("e2e {name}: skipped: {reason}");
+            tally.skipped += 1;
+        }
+        Err(error) => {
+            say!("e2e {name}: FAILED ({seconds:.1} s): {error:#}");
+            tally.fail(format!("e2e {name}: {}", error.to_string().lines().next().unwrap_or_default()));
         }
     }
-    Ok(tally)
+    tally
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{UNDISTURBED, all};
+    use crate::testing::SLOW_CASES;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn lists_of_cases_name_cases() {
+        let names: BTreeSet<_> = all().map(|(name, _)| *name).collect();
+        assert_eq!(names.len(), all().count(), "two cases have one name");
+        for name in UNDISTURBED.iter().chain(SLOW_CASES) {
+            assert!(names.contains(name), "there is no case {name}");
+        }
+    }
 }

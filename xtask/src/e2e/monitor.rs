@@ -5,6 +5,7 @@ use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
 use crate::build::{Features, build_example, write_flat};
 use crate::machine::{Ending, Guest, Machine, Size, run};
+use crate::random::Random;
 use crate::setup::Qemu;
 use anyhow::{Context, Result, ensure};
 use std::io::Write;
@@ -15,19 +16,6 @@ pub const CASES: &[Case] = &[("monitor::damage_is_survived", damage)];
 
 const EXAMPLE: &str = "hello";
 const SEEDS: u64 = 12;
-
-/// splitmix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
-    }
-}
 
 fn damage(bench: &Bench<'_>) -> Result<Outcome> {
     let qemu = Qemu::find().context("QEMU is missing")?;
@@ -43,11 +31,12 @@ fn damage(bench: &Bench<'_>) -> Result<Outcome> {
     };
     let mut recorded = Vec::new();
     let ended = run(&qemu.path, &guest, &mut |bytes| recorded.extend_from_slice(bytes))?;
-    ensure!(ended.ending == Ending::Status(0), "{:?}", ended.ending);
+    let said = String::from_utf8_lossy(&recorded);
+    ensure!(ended.ending == Ending::Status(0), "{:?}\n{said}{}", ended.ending, ended.messages);
 
     let socket = bench.folder.join("monitor.sock");
     for seed in 1..=SEEDS {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut stream = damaged(&recorded, &mut random);
         // What a board says when it is reset: a boundary, and everything from the start.
         stream.push(0);

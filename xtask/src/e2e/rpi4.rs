@@ -1,8 +1,10 @@
 //! The Raspberry Pi 4's image on QEMU's `raspi4b`: the same application, the same results, the board's own ways
 //! to end.
 
-use super::tool::{Said, tool};
+use super::tool::{Said, bare_qemu, tool};
 use super::{Bench, Case, Outcome, text, wordcount};
+use crate::build::Board;
+use crate::machine::{Machine, Size};
 use crate::setup::{OLDEST_FOR_RASPI4B, Qemu};
 use anyhow::Result;
 
@@ -10,6 +12,7 @@ pub const CASES: &[Case] = &[
     ("rpi4::counts_words_as_the_host_does", |bench| with_raspi4b(bench, counts_words)),
     ("rpi4::switches_itself_off", |bench| with_raspi4b(bench, |bench| ends(bench, "end=off"))),
     ("rpi4::resets_itself", |bench| with_raspi4b(bench, |bench| ends(bench, "end=reset"))),
+    ("rpi4::an_image_for_another_board_says_so", |bench| with_raspi4b(bench, the_other_boards_image)),
     ("rpi4::says_that_the_machine_is_what_it_is", refuses_other_machines),
 ];
 
@@ -44,6 +47,27 @@ fn ends(bench: &Bench<'_>, how: &str) -> Result<Outcome> {
 fn refuses_other_machines(bench: &Bench<'_>) -> Result<Outcome> {
     for words in [["--smp", "2"], ["--memory", "1G"], ["--gic", "3"]] {
         boot(bench, &words)?.expect_status(2)?.expect_error("cannot be changed with --board rpi4")?;
+    }
+    Ok(Outcome::Passed)
+}
+
+/// On the wrong board an image says so, on that board's port.
+fn the_other_boards_image(_: &Bench<'_>) -> Result<Outcome> {
+    let virt = Machine::new(2, Size::from_mebibytes(512), None)?;
+    for (board, machine, line) in [
+        (
+            Board::Virt,
+            Machine::raspi4b(),
+            "this image is for virt, and this is a Raspberry Pi 4: build it with --board rpi4",
+        ),
+        (
+            Board::Rpi4,
+            virt,
+            "this image is for the Raspberry Pi 4, and this is virt: build it with --board virt",
+        ),
+    ] {
+        let (command, _) = bare_qemu("hello", board, machine, 3)?;
+        Said::of(command)?.expect_line(line)?;
     }
     Ok(Outcome::Passed)
 }

@@ -1,12 +1,14 @@
 //! A large text to count: repeatable, with words as unevenly spread as in a language, and with what word
 //! counters stumble over (capitals, apostrophes, digits, bytes above 0x7f, long words, runs of separators).
 
+use crate::random::Random;
+
 /// So many different words.
-const WORDS: u64 = 20_000;
+const WORDS: usize = 20_000;
 
 /// Makes a text of at least so many bytes that ends with a line end.
 pub fn large_text(bytes: usize) -> Vec<u8> {
-    let mut random = Random(0x6d61_6770_6965);
+    let mut random = Random::new(0x6d61_6770_6965);
     let vocabulary: Vec<Vec<u8>> = (0..WORDS).map(|number| word(number, &mut random)).collect();
     let mut text = Vec::with_capacity(bytes + 256);
     while text.len() < bytes {
@@ -31,14 +33,13 @@ pub fn large_text(bytes: usize) -> Vec<u8> {
 /// A small rank is likelier: about as likely as one over itself.
 fn rank(random: &mut Random) -> usize {
     let limit = 1 + random.below(WORDS);
-    random.below(limit) as usize
+    random.below(limit)
 }
 
-fn word(number: u64, random: &mut Random) -> Vec<u8> {
+fn word(number: usize, random: &mut Random) -> Vec<u8> {
     const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
     let length = if number.is_multiple_of(997) { 300 } else { 1 + random.below(10) };
-    let mut word: Vec<u8> =
-        (0..length).map(|_| LETTERS[random.below(LETTERS.len() as u64) as usize]).collect();
+    let mut word: Vec<u8> = (0..length).map(|_| LETTERS[random.below(LETTERS.len())]).collect();
     match number % 11 {
         0 => word.extend_from_slice(b"'s"),
         1 => word.extend_from_slice(number.to_string().as_bytes()),
@@ -46,18 +47,6 @@ fn word(number: u64, random: &mut Random) -> Vec<u8> {
         _ => {}
     }
     word
-}
-
-/// A xorshift generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) % limit
-    }
 }
 
 #[cfg(test)]

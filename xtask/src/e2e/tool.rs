@@ -1,8 +1,12 @@
 //! Runs this tool as a user would, and checks what comes of it.
 
+use crate::build::{Board, Features, build_example, write_flat};
+use crate::machine::{Guest, Machine, guest_command};
+use crate::setup::Qemu;
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 /// This tool's own program, with nothing of the caller's settings for guests.
 pub fn tool() -> Result<Command> {
@@ -18,6 +22,19 @@ pub fn tool() -> Result<Command> {
     }
     command.stdin(Stdio::null());
     Ok(command)
+}
+
+/// QEMU itself with an example, as this tool would start it, ended after so many seconds. Also the example's ELF.
+pub fn bare_qemu(example: &str, board: Board, machine: Machine, seconds: u64) -> Result<(Command, PathBuf)> {
+    let qemu = Qemu::find().context("QEMU is missing")?;
+    let image = write_flat(&build_example(example, Features { board, ..Features::default() })?)?;
+    let elf = image.elf.clone();
+    let limit = Duration::from_secs(seconds);
+    let guest =
+        Guest { machine, image, input: None, tree: None, commands: false, arguments: String::new(), limit };
+    let mut command = Command::new("timeout");
+    command.arg(seconds.to_string()).arg(&qemu.path).args(guest_command(&qemu.path, &guest).get_args());
+    Ok((command, elf))
 }
 
 /// What a finished command said.

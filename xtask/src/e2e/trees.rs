@@ -3,13 +3,16 @@
 //! QEMU writes `/memory`, `/psci` and `/chosen` itself, so what may be wrong there is tried by the reader's unit tests
 //! (`boot/src/tree_tests.rs`).
 
-use super::tool::{Said, tool};
+use super::tool::{Said, bare_qemu, tool};
 use super::{Bench, Case, Outcome};
+use crate::build::Board;
+use crate::machine::{Machine, Size};
 use crate::setup::Qemu;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use dtoolkit::Node;
 use dtoolkit::fdt::Fdt;
 use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -24,6 +27,7 @@ pub const CASES: &[Case] = &[
     ("trees::a_core_that_does_not_exist", a_core_that_does_not_exist),
     ("trees::too_long", too_long),
     ("trees::not_a_tree", not_a_tree),
+    ("trees::no_tree_where_it_should_be", no_tree_there),
 ];
 
 /// QEMU's own tree for two cores, unpacked.
@@ -119,5 +123,46 @@ fn not_a_tree(bench: &Bench<'_>) -> Result<Outcome> {
     boot_with(bench, &bench.folder.join("none.dtb"))?
         .expect_status(2)?
         .expect_error("give an existing file")?;
+    Ok(Outcome::Passed)
+}
+
+/// A loader that hands over any address: a few instructions that go on to the kernel with it.
+fn no_tree_there(bench: &Bench<'_>) -> Result<Outcome> {
+    const KERNEL: u64 = 0x4020_0000;
+    const STUB: u64 = 0x4400_0000;
+    let places: [(u64, &str); 7] = [
+        (0, "the device tree is missing"),
+        // In the first page, in no memory, in the image, among registers, not aligned, beyond what can be addressed.
+        (0x100, "0x100"),
+        (0x3000_0000_0000, "0x300000000000"),
+        (0x4020_0000, "0x40200000"),
+        (0x0900_0000, "0x9000000"),
+        (0x4400_0001, "0x44000001"),
+        (0xffff_0000_0000_0000, "0xffff000000000000"),
+    ];
+    for (address, expected) in places {
+        let parts = (0..4_u32).map(|part| (part, (address >> (16 * part)) as u32 & 0xffff));
+        // movz, movk: x0 = address. movz: x1 = the kernel's. br x1.
+        let load = parts
+            .map(|(part, bits)| if part == 0 { 0xd280_0000 } else { 0xf280_0000 } | part << 21 | bits << 5);
+        let go = [0xd2a0_0001 | ((KERNEL >> 16) as u32) << 5, 0xd61f_0020];
+        let stub: Vec<u8> = load.chain(go).flat_map(u32::to_le_bytes).collect();
+        let path = bench.folder.join("stub.bin");
+        fs::write(&path, stub).with_context(|| format!("cannot write {}", path.display()))?;
+        let machine = Machine::new(1, Size::from_mebibytes(512), None)?;
+        let (usual, _) = bare_qemu("hello", Board::Virt, machine, 300)?;
+        let mut command = Command::new(usual.get_program());
+        let mut words: Vec<OsString> = usual.get_args().map(OsString::from).collect();
+        let Some(at) = words.iter().position(|word| word == "-kernel") else { bail!("QEMU gets no kernel") };
+        let kernel = words[at + 1].to_string_lossy().into_owned();
+        words[at] = "-device".into();
+        words[at + 1] = format!("loader,file={kernel},addr={KERNEL:#x},force-raw=on").into();
+        command.args(words);
+        command.arg("-device").arg(format!("loader,file={},addr={STUB:#x},force-raw=on", path.display()));
+        command.arg("-device").arg(format!("loader,addr={STUB:#x},cpu-num=0"));
+        let said = Said::of(command)?;
+        ensure!(said.status == Some(1), "{address:#x}: status {:?}\n{}", said.status, said.text());
+        ensure!(said.text().contains(expected), "{address:#x}: '{expected}' is missing in\n{}", said.text());
+    }
     Ok(Outcome::Passed)
 }

@@ -21,6 +21,8 @@ pub use counted::count;
 pub use json::{document, sweep_document};
 pub use row::Row;
 pub use spec::Spec;
+#[cfg(test)]
+pub use sweep::MAX_COMBINATIONS;
 pub use sweep::{Grid, sweep};
 pub use table::{activity, comparison, instructions, sweep_table, wall_clock};
 pub use wall::{clock, compare};

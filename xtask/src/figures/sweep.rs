@@ -13,6 +13,9 @@ use crate::failure::usage;
 use crate::machine::Machine;
 use anyhow::Result;
 
+/// Most combinations of one sweep: each is booted on every number of cores.
+pub const MAX_COMBINATIONS: usize = 10_000;
+
 /// A setting, and the values to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Axis {
@@ -34,6 +37,12 @@ impl Grid {
                 return Err(usage(format!("--sweep {} is given twice; put all values into one", axis.name)));
             }
             axes.push(axis);
+        }
+        let all = axes.iter().try_fold(1_usize, |all, axis| all.checked_mul(axis.values.len()));
+        if all.is_none_or(|all| all > MAX_COMBINATIONS) {
+            return Err(usage(format!(
+                "the values of all --sweep have more than {MAX_COMBINATIONS} combinations; give fewer"
+            )));
         }
         Ok(Self(axes))
     }
@@ -183,6 +192,12 @@ pub mod tests {
         assert_eq!(grid.every_value(), "share.t_us=50 share.t_us=100 share.backlog=64 share.backlog=256");
     }
 
+    /// Two to the fourteenth.
+    const MANY: [&str; 14] = [
+        "a.a=1,2", "a.b=1,2", "a.c=1,2", "a.d=1,2", "a.e=1,2", "a.f=1,2", "a.g=1,2", "a.h=1,2", "a.i=1,2",
+        "a.j=1,2", "a.k=1,2", "a.l=1,2", "a.m=1,2", "a.n=1,2",
+    ];
+
     #[test]
     fn what_is_no_setting_with_values_is_refused() {
         for (words, says) in [
@@ -191,6 +206,7 @@ pub mod tests {
             (&["sched.doze_us=1,x"], "'x' is no whole number"),
             (&["sched.doze_us="], "'' is no"),
             (&["a.b=1", "a.b=2"], "twice"),
+            (&MANY, "more than 10000 combinations"),
         ] {
             let error = grid(words).unwrap_err();
             assert_eq!(status_of(&error), USAGE);

@@ -5,9 +5,9 @@
 //! machine what the board's says about itself, in the same shape: cores on a spin table, devices on a bus with
 //! addresses of its own. QEMU adds memory, boot arguments and the initrd. `--dtb` takes the board's own instead.
 
-use anyhow::{Context, Result};
+use crate::build::write_whole;
+use anyhow::Result;
 use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
-use std::fs;
 use std::path::Path;
 
 fn cells(name: &str, cells: &[u32]) -> DeviceTreeProperty {
@@ -91,7 +91,7 @@ pub fn tree() -> Vec<u8> {
 
 /// Writes the tree to a file.
 pub fn write_tree(path: &Path) -> Result<()> {
-    fs::write(path, tree()).with_context(|| format!("cannot write {}", path.display()))
+    write_whole(path, &tree())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! One run of a guest: starts QEMU, hands on what arrives on the serial line, and always ends QEMU.
 //!
 //! Two threads read QEMU's standard output and standard error and send what they get to the caller's thread, which watches
-//! the time limit and Ctrl-C. If the guest takes commands, a third writes what is typed to its serial line: it may wait for
+//! the time limit and Ctrl-C. A listener that has no room for more is asked again and again, so that these are watched all
+//! the same. If the guest takes commands, a third writes what is typed to its serial line: it may wait for
 //! a guest that does not read, and nobody else does. QEMU is killed and waited for whenever this tool leaves the run in any
 //! way, and the system kills it if this tool is killed, so nothing is left behind.
 
@@ -22,6 +23,8 @@ use std::time::{Duration, Instant};
 
 /// How often Ctrl-C and the time limit are looked at while nothing arrives.
 const GLANCE: Duration = Duration::from_millis(50);
+/// How long a listener without room may take for what is on its way when the guest has been ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How much of QEMU's own messages is kept, in bytes.
 const MAX_MESSAGES_BYTES: usize = 64 * 1024;
 /// How many pieces of output wait for the caller at most; QEMU waits then.
@@ -92,20 +95,35 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// Boots the guest and hands on its serial output as it arrives.
-pub fn run(qemu: &Path, guest: &Guest, on_output: &mut dyn FnMut(&[u8])) -> Result<Run> {
-    run_while_heard(qemu, guest, &mut |bytes| {
-        on_output(bytes);
-        ControlFlow::Continue(())
-    })
+/// Who hears what a guest says.
+pub trait Listener {
+    /// Whether there is room for more. If not, QEMU waits, and with it the guest.
+    fn is_ready(&self) -> bool;
+    /// Takes the next bytes, without waiting for anybody; or has had enough.
+    fn hear(&mut self, bytes: &[u8]) -> ControlFlow<()>;
 }
 
-/// As [`run`], until the caller has had enough.
-pub fn run_while_heard(
-    qemu: &Path,
-    guest: &Guest,
-    on_output: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
-) -> Result<Run> {
+/// Always has room, and never enough.
+struct Insatiable<'a>(&'a mut dyn FnMut(&[u8]));
+
+impl Listener for Insatiable<'_> {
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    fn hear(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        (self.0)(bytes);
+        ControlFlow::Continue(())
+    }
+}
+
+/// Boots the guest and hands on its serial output as it arrives.
+pub fn run(qemu: &Path, guest: &Guest, on_output: &mut dyn FnMut(&[u8])) -> Result<Run> {
+    run_while_heard(qemu, guest, &mut Insatiable(on_output))
+}
+
+/// As [`run`], as long and as fast as the listener wants.
+pub fn run_while_heard(qemu: &Path, guest: &Guest, listener: &mut dyn Listener) -> Result<Run> {
     let mut guest = guest.clone();
     if guest.machine.board == Board::Rpi4 && guest.tree.is_none() {
         let tree = guest.image.flat.with_extension("dtb");
@@ -136,12 +154,20 @@ pub fn run_while_heard(
 
     let mut messages = Vec::new();
     let mut spoke = false;
-    let (mut ending, mut is_heard) = (None, true);
+    let (mut ending, mut ended, mut is_heard) = (None, None, true);
     loop {
-        match receiver.recv_timeout(GLANCE) {
+        let is_ready = listener.is_ready();
+        if !is_ready {
+            if ended.is_some_and(|ended: Instant| ended.elapsed() >= LAST_WORDS) {
+                break;
+            }
+            thread::sleep(GLANCE);
+        }
+        let piece = if is_ready { receiver.recv_timeout(GLANCE) } else { Err(RecvTimeoutError::Timeout) };
+        match piece {
             Ok((From::Serial, bytes)) => {
                 spoke = true;
-                is_heard = is_heard && on_output(&bytes).is_continue();
+                is_heard = is_heard && listener.hear(&bytes).is_continue();
             }
             Ok((From::Qemu, bytes)) => {
                 messages.extend_from_slice(&bytes);
@@ -155,16 +181,20 @@ pub fn run_while_heard(
         if ending.is_none() {
             if interrupted() {
                 ending = Some(Ending::Interrupted);
-            } else if began.elapsed() >= guest.limit {
+            // A guest that has ended by itself has kept to the limit, however long its output is read.
+            } else if began.elapsed() >= guest.limit && matches!(child.0.try_wait(), Ok(None)) {
                 ending = Some(Ending::TimeLimit);
             } else if !is_heard {
                 ending = Some(Ending::Unheard);
             }
             if ending.is_some() {
                 child.end();
+                ended = Some(Instant::now());
             }
         }
     }
+    // The threads that read end with this.
+    drop(receiver);
     let status = child.0.wait().context("QEMU cannot be waited for")?;
     if interrupted() {
         // Ctrl-C reaches QEMU too, and it may have ended before we looked.

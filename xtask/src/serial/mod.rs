@@ -5,5 +5,6 @@
 
 pub mod port;
 pub mod push;
+mod sender;
 pub mod typed;
 pub mod watch;

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a read waits: short, so that Ctrl-C is heard.
+/// How long a read or a write waits: short, so that Ctrl-C is heard.
 const GLANCE: Duration = Duration::from_millis(100);
 /// The prefix of a socket's path.
 const SOCKET: &str = "unix:";
@@ -18,12 +18,13 @@ pub trait Port: Read + Write + Send {}
 
 impl<T: Read + Write + Send> Port for T {}
 
-/// Opens a port at a speed in bits per second. A read that gets nothing for a moment fails with `TimedOut` or
-/// `WouldBlock`.
+/// Opens a port at a speed in bits per second. A read that gets nothing for a moment, or a write that
+/// nobody takes, fails with `TimedOut` or `WouldBlock`.
 pub fn open(name: &str, baud: u32) -> io::Result<Box<dyn Port>> {
     if let Some(path) = name.strip_prefix(SOCKET) {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(GLANCE))?;
+        stream.set_write_timeout(Some(GLANCE))?;
         return Ok(Box::new(stream));
     }
     let port = serialport::new(name, baud).timeout(GLANCE).open()?;

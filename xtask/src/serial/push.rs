@@ -1,230 +1,118 @@
-//! Handing a kernel to the chain loader (`loader/`), as docs/serial-loader.md describes it.
+//! Handing a kernel to the chain loader (`loader/`): the [`Sender`] at a port, with the time of day.
 
 use super::port::Port;
+use super::sender::{Arrived, Sender, Step};
 use anyhow::{Context, Result, bail};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
-/// What a header begins with.
-pub const MAGIC: [u8; 4] = *b"MGPL";
-/// Bytes of a chunk; the last may have fewer.
-pub const CHUNK_BYTES: usize = 4096;
-/// The chunk has arrived.
-pub const TAKEN: u8 = 0x06;
-/// It was damaged: once more.
-pub const AGAIN: u8 = 0x15;
-/// What the loader says while it waits.
-const READY: &str = "@loader ready";
-/// How often one chunk is tried.
-const TRIES: u32 = 10;
+/// How long a port may take nothing. What was sent of a frame until then counts as lost.
+const WRITE_LIMIT: Duration = Duration::from_secs(10);
+/// A write of more could wait in the system, where Ctrl-C is not heard.
+const WRITE_BYTES: usize = 256;
 
-/// Waits for the loader, at most `patience`, and hands over `kernel`. `progress` is told the bytes done.
+/// What the user hears meanwhile.
+pub enum Told {
+    /// The bytes that the loader has, of all.
+    Progress(usize, usize),
+    /// What has happened.
+    Remark(String),
+}
+
+/// Waits for the loader, at most `patience`, and hands over `kernel`.
 pub fn push(
     port: &mut dyn Port,
     kernel: &[u8],
     patience: Duration,
-    progress: &mut dyn FnMut(usize),
+    tell: &mut dyn FnMut(Told),
     stop: &dyn Fn() -> bool,
-) -> Result<()> {
-    let mut line = Line { port, heard: Vec::new(), stop };
-    for _ in 0..TRIES {
-        if attempt(&mut line, kernel, patience, progress)? {
-            return Ok(());
+) -> Result<Arrived> {
+    let began = Instant::now();
+    let mut sender = Sender::new(kernel, patience)?;
+    let mut buffer = [0; 256];
+    loop {
+        let step = sender.step(began.elapsed());
+        while let Some(remark) = sender.remark() {
+            tell(Told::Remark(remark));
         }
-    }
-    bail!("bytes were lost {TRIES} times: look at the cable");
-}
-
-/// Hands the kernel over, from the header on. `false` when the loader has lost bytes and waits for the header again.
-fn attempt(
-    line: &mut Line<'_>,
-    kernel: &[u8],
-    patience: Duration,
-    progress: &mut dyn FnMut(usize),
-) -> Result<bool> {
-    line.wait_for(READY, patience).context(
-        "the loader does not say that it is ready: is its card in the board, and the board reset?",
-    )?;
-    let length = u32::try_from(kernel.len()).context("the kernel is larger than any board's memory")?;
-    let mut header = MAGIC.to_vec();
-    header.extend(length.to_le_bytes());
-    header.extend(crc32fast::hash(kernel).to_le_bytes());
-    line.send(&header)?;
-    let answer = line.wait_for("@loader ", Duration::from_secs(5))?;
-    if answer != "take" {
-        bail!("the loader refuses the kernel: {answer}");
-    }
-    let mut done = 0;
-    for chunk in kernel.chunks(CHUNK_BYTES) {
-        let mut tries = 0;
-        loop {
-            line.send(chunk)?;
-            line.send(&crc32fast::hash(chunk).to_le_bytes())?;
-            match line.byte(Duration::from_secs(10))? {
-                TAKEN => break,
-                AGAIN if tries < TRIES => tries += 1,
-                AGAIN => bail!("a part of the kernel arrived damaged {TRIES} times: look at the cable"),
-                // The beginning of a line: it has missed bytes, says so, and will be ready again.
-                b'@' => return Ok(false),
-                other => bail!("the loader answered with {other:#04x}: was the board reset?"),
+        let (done, all) = sender.progress();
+        tell(Told::Progress(done, all));
+        match step? {
+            Step::Done(arrived) => return Ok(arrived),
+            Step::Send(frame) => {
+                send(port, &frame, stop)?;
+                sender.sent(began.elapsed());
             }
-        }
-        done += chunk.len();
-        progress(done);
-    }
-    match line.wait_for("@loader ", Duration::from_secs(10))?.as_str() {
-        "go" => Ok(true),
-        answer => bail!("the loader does not start the kernel: {answer}"),
-    }
-}
-
-struct Line<'a> {
-    port: &'a mut dyn Port,
-    heard: Vec<u8>,
-    stop: &'a dyn Fn() -> bool,
-}
-
-impl Line<'_> {
-    fn send(&mut self, bytes: &[u8]) -> Result<()> {
-        self.port
-            .write_all(bytes)
-            .and_then(|()| self.port.flush())
-            .context("the port does not take what is sent")
-    }
-
-    /// The next byte.
-    fn byte(&mut self, patience: Duration) -> Result<u8> {
-        let began = Instant::now();
-        let mut one = [0];
-        loop {
-            match self.port.read(&mut one) {
-                Ok(1) => return Ok(one[0]),
-                Ok(_) => bail!("the port is gone"),
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        ErrorKind::TimedOut | ErrorKind::WouldBlock | ErrorKind::Interrupted
-                    ) => {}
+            Step::Listen(_) => match port.read(&mut buffer) {
+                Ok(0) => bail!("the port is gone"),
+                Ok(count) => sender.hear(&buffer[..count], began.elapsed()),
+                Err(error) if is_pause(&error) => {}
                 Err(error) => return Err(error).context("the port is gone"),
-            }
-            if (self.stop)() {
-                bail!("interrupted");
-            }
-            if began.elapsed() > patience {
-                bail!("no answer for {} s", patience.as_secs());
-            }
+            },
+        }
+        if stop() {
+            bail!("interrupted");
         }
     }
+}
 
-    /// Reads lines until one begins with `start`, and returns the rest of it. Other lines are passed over.
-    fn wait_for(&mut self, start: &str, patience: Duration) -> Result<String> {
-        let began = Instant::now();
-        loop {
-            let left = patience.checked_sub(began.elapsed()).context("no answer in time")?;
-            match self.byte(left)? {
-                b'\n' => {
-                    let line = String::from_utf8_lossy(&std::mem::take(&mut self.heard)).into_owned();
-                    // Garbage may stand before it on its line.
-                    if let Some(at) = line.find(start) {
-                        let rest = line[at + start.len()..].trim().to_owned();
-                        if start == READY || rest != READY.trim_start_matches("@loader ") {
-                            return Ok(rest);
-                        }
-                    }
-                }
-                byte if self.heard.len() < 1024 => self.heard.push(byte),
-                _ => self.heard.clear(),
+/// Whether nothing came, or nothing could go, for a moment.
+fn is_pause(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+/// Sends as fast as the port takes it. One that takes no more is treated as one that loses it.
+fn send(port: &mut dyn Port, mut bytes: &[u8], stop: &dyn Fn() -> bool) -> Result<()> {
+    let mut last = Instant::now();
+    while !bytes.is_empty() && !stop() && last.elapsed() < WRITE_LIMIT {
+        match port.write(&bytes[..bytes.len().min(WRITE_BYTES)]) {
+            Ok(0) => bail!("the port is gone"),
+            Ok(count) => {
+                bytes = &bytes[count..];
+                last = Instant::now();
             }
+            Err(error) if is_pause(&error) => {}
+            Err(error) => return Err(error).context("the port does not take what is sent"),
         }
+    }
+    match port.flush() {
+        Err(error) if !is_pause(&error) => Err(error).context("the port does not take what is sent"),
+        _ => Ok(()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{AGAIN, MAGIC, TAKEN, push};
-    use std::collections::VecDeque;
-    use std::io::{self, Read, Write};
+    use super::{Told, push};
+    use magpie_loader::Report;
+    use std::io::{self, ErrorKind, Read, Write};
     use std::time::Duration;
 
-    /// Stands in for the loader: takes what is sent, answers by the protocol, damages what it is told to.
-    #[derive(Default)]
-    struct Loader {
-        answers: VecDeque<u8>,
-        received: Vec<u8>,
-        kernel: Vec<u8>,
-        expected: Option<(usize, u32)>,
-        /// So many chunks are said to be damaged.
-        damaged: u32,
-        refuses: bool,
-        /// The first chunk arrives with bytes missing: it says so, and begins anew.
-        loses: bool,
+    /// A port at which a loader refuses, or nobody is. It takes one byte at a time, and only every other time.
+    struct Slow {
+        said: Vec<u8>,
+        taken: usize,
+        is_busy: bool,
     }
 
-    impl Loader {
-        fn ready() -> Self {
-            let mut loader = Self::default();
-            loader.say("\0\u{fffd}garbage\n@loader ready\n@loader ready\n");
-            loader
-        }
-
-        fn say(&mut self, text: &str) {
-            self.answers.extend(text.as_bytes());
-        }
-
-        fn word(&self, at: usize) -> u32 {
-            u32::from_le_bytes(self.received[at..at + 4].try_into().unwrap())
-        }
-
-        fn react(&mut self) {
-            let Some((length, all)) = self.expected else {
-                if self.received.len() == 12 {
-                    assert_eq!(self.received[..4], MAGIC);
-                    self.expected = Some((self.word(4) as usize, self.word(8)));
-                    self.received.clear();
-                    self.say(if self.refuses { "@loader too large\n" } else { "@loader take\n" });
-                }
-                return;
-            };
-            let chunk = (length - self.kernel.len()).min(super::CHUNK_BYTES);
-            if self.received.len() < chunk + 4 {
-                return;
-            }
-            if self.loses {
-                self.loses = false;
-                self.received.clear();
-                self.expected = None;
-                self.say("@loader no more bytes came; once more\n@loader ready\n");
-                return;
-            }
-            assert_eq!(self.word(chunk), crc32fast::hash(&self.received[..chunk]));
-            if self.damaged > 0 {
-                self.damaged -= 1;
-                self.answers.push_back(AGAIN);
-            } else {
-                self.kernel.extend(&self.received[..chunk]);
-                self.answers.push_back(TAKEN);
-            }
-            self.received.clear();
-            if self.kernel.len() == length {
-                let whole = crc32fast::hash(&self.kernel) == all;
-                self.say(if whole { "@loader go\n" } else { "@loader damaged\n" });
-            }
-        }
-    }
-
-    impl Read for Loader {
+    impl Read for Slow {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            let byte = self.answers.pop_front().ok_or(io::ErrorKind::TimedOut)?;
-            buffer[0] = byte;
+            if self.said.is_empty() {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            buffer[0] = self.said.remove(0);
             Ok(1)
         }
     }
 
-    impl Write for Loader {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.received.extend(bytes);
-            self.react();
-            Ok(bytes.len())
+    impl Write for Slow {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            self.is_busy = !self.is_busy;
+            if self.is_busy {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            self.taken += 1;
+            Ok(1)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -232,44 +120,24 @@ mod tests {
         }
     }
 
-    fn kernel() -> Vec<u8> {
-        (0..3 * super::CHUNK_BYTES + 100).map(|i| (i * 11) as u8).collect()
+    fn hand_over(said: String) -> (usize, String) {
+        let mut port = Slow { said: said.into_bytes(), taken: 0, is_busy: false };
+        let tell = &mut |_: Told| ();
+        let error = push(&mut port, &[7; 1000], Duration::from_millis(50), tell, &|| false).unwrap_err();
+        (port.taken, error.to_string())
     }
 
     #[test]
-    fn after_lost_bytes_everything_is_sent_again() {
-        let mut loader = Loader { loses: true, ..Loader::ready() };
-        hand_over(&mut loader).unwrap();
-        assert!(loader.kernel == kernel());
-    }
-
-    fn hand_over(loader: &mut Loader) -> anyhow::Result<usize> {
-        let mut told = 0;
-        push(loader, &kernel(), Duration::from_millis(50), &mut |done| told = done, &|| false)?;
-        Ok(told)
+    fn a_port_that_takes_little_at_a_time_is_waited_for() {
+        let (taken, error) = hand_over(format!("{}\n{}\n", Report::Ready, Report::Refuses { most: 10 }));
+        assert!(error.contains("room for 10"), "{error}");
+        assert_eq!(taken, 256 + magpie_loader::HEADER_BYTES + 4);
     }
 
     #[test]
-    fn a_kernel_arrives_whole() {
-        let mut loader = Loader::ready();
-        assert_eq!(hand_over(&mut loader).unwrap(), kernel().len());
-        assert!(loader.kernel == kernel());
-    }
-
-    #[test]
-    fn damaged_chunks_are_sent_again_but_not_for_ever() {
-        let mut loader = Loader { damaged: 3, ..Loader::ready() };
-        hand_over(&mut loader).unwrap();
-        assert!(loader.kernel == kernel());
-        let mut loader = Loader { damaged: 1000, ..Loader::ready() };
-        assert!(hand_over(&mut loader).unwrap_err().to_string().contains("look at the cable"));
-    }
-
-    #[test]
-    fn refusals_and_silence_are_told() {
-        let mut loader = Loader { refuses: true, ..Loader::ready() };
-        assert!(hand_over(&mut loader).unwrap_err().to_string().contains("too large"));
-        let error = hand_over(&mut Loader::default()).unwrap_err();
-        assert!(error.to_string().contains("does not say that it is ready"), "{error}");
+    fn silence_is_told() {
+        let (taken, error) = hand_over(String::new());
+        assert!(error.contains("does not say that it is ready"), "{error}");
+        assert_eq!(taken, 0);
     }
 }

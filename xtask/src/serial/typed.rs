@@ -51,6 +51,37 @@ pub fn copy_to(mut port: impl Write) {
 #[cfg(test)]
 mod tests {
     use super::{MAX_LINE_BYTES, next_line};
+    use crate::memory_count::most_during;
+    use crate::random::{Random, setting};
+
+    #[test]
+    fn whatever_is_typed_arrives_in_order_and_in_little_memory() {
+        let first = setting("MAGPIE_SEED", 1);
+        for seed in first..first + setting("MAGPIE_FUZZ", 500) {
+            let mut random = Random::new(seed);
+            let mut typed = Vec::new();
+            for _ in 0..random.below(10) {
+                let length = [3, 100, MAX_LINE_BYTES as usize, 30_000][random.below(4)] + random.below(3);
+                typed.extend((0..length).map(|_| random.next() as u8));
+                typed.extend(b"\n".repeat(random.below(3)));
+            }
+            let (mut input, mut handed_on) = (&typed[..], 0);
+            let most = most_during(|| {
+                while let Some(line) = next_line(&mut input) {
+                    assert!(!line.is_empty() && line.len() <= MAX_LINE_BYTES as usize, "seed {seed}");
+                    assert!(!line[..line.len() - 1].contains(&b'\n'), "seed {seed}: two lines in one");
+                    let rest = &typed[handed_on..];
+                    let known = line.len().min(rest.len());
+                    assert_eq!(line[..known], rest[..known], "seed {seed}");
+                    // Only the end of the last line may be added.
+                    assert!(known == line.len() || line[known..] == *b"\n", "seed {seed}");
+                    handed_on += known;
+                }
+            });
+            assert_eq!(handed_on, typed.len(), "seed {seed}");
+            assert!(most < 64 * 1024, "seed {seed}: {most} bytes");
+        }
+    }
 
     #[test]
     fn lines_come_one_by_one_and_long_ones_in_parts() {

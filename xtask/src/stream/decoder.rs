@@ -14,8 +14,10 @@ use std::path::Path;
 /// One thing a kernel said, or one thing to say about its stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// A line of text, as it came.
+    /// A line of text, as it came; or what was left of one.
     Text(Vec<u8>),
+    /// A part of a long line of text: it goes on in what is next.
+    Part(Vec<u8>),
     /// A decoded log line.
     Log(String),
     /// A line for the host tool.
@@ -29,7 +31,7 @@ pub fn notices(bytes: &[u8]) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut take = |piece| match piece {
         Piece::Notice(line) => notices.extend(Notice::parse(&line)),
-        Piece::Line(_) | Piece::Frame(_) | Piece::Garbage(_) => {}
+        Piece::Line(_) | Piece::Part(_) | Piece::Frame(_) | Piece::Garbage(_) => {}
     };
     let mut splitter = Splitter::new();
     splitter.push(bytes, &mut take);
@@ -46,6 +48,8 @@ pub struct Decoder {
     damaged_frames: u64,
     garbage_bytes: u64,
     said_no_strings: bool,
+    /// A part of a line was handed on, and its end was not.
+    line_is_open: bool,
 }
 
 impl Decoder {
@@ -64,6 +68,7 @@ impl Decoder {
             damaged_frames: 0,
             garbage_bytes: 0,
             said_no_strings: false,
+            line_is_open: false,
         })
     }
 
@@ -89,7 +94,16 @@ impl Decoder {
 
     fn piece(&mut self, piece: Piece, sink: &mut dyn FnMut(Output)) {
         match piece {
+            // The rest of a line is no line that says anything by itself.
+            Piece::Line(rest) if self.line_is_open => {
+                self.line_is_open = false;
+                sink(Output::Text(rest));
+            }
             Piece::Line(line) => self.text(line, sink),
+            Piece::Part(part) => {
+                self.line_is_open = true;
+                sink(Output::Part(part));
+            }
             Piece::Notice(line) => match Notice::parse(&line) {
                 Some(notice) => self.notice(notice, sink),
                 // Damaged, or newer than this tool.
@@ -140,3 +154,7 @@ impl Decoder {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "decoder_fuzz.rs"]
+mod fuzz;

@@ -10,12 +10,10 @@ use std::io::{self, IsTerminal, Write};
 pub fn show(output: &Output, out: &mut dyn Write) -> io::Result<()> {
     match output {
         Output::Text(line) => {
-            match io::stdout().is_terminal() && !is_readable(line) {
-                true => out.write_all(escaped(line).as_bytes())?,
-                false => out.write_all(line)?,
-            }
+            show_text(line, out)?;
             out.write_all(b"\n")?;
         }
+        Output::Part(part) => show_text(part, out)?,
         Output::Log(line) => writeln!(out, "{line}")?,
         Output::Notice(notice) => show_notice(notice, out)?,
         Output::Warning(warning) => {
@@ -24,6 +22,13 @@ pub fn show(output: &Output, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     out.flush()
+}
+
+fn show_text(text: &[u8], out: &mut dyn Write) -> io::Result<()> {
+    match io::stdout().is_terminal() && !is_readable(text) {
+        true => out.write_all(escaped(text).as_bytes()),
+        false => out.write_all(text),
+    }
 }
 
 fn show_notice(notice: &Notice, out: &mut dyn Write) -> io::Result<()> {

@@ -16,21 +16,26 @@
 //!
 //! A reader that joins in the middle, or that lost bytes, is in step again at the next zero byte. What came
 //! before it is a damaged frame; its bytes are counted as [`Piece::Garbage`] rather than shown, unless they
-//! are readable text. A text line that a frame interrupts is put together again.
+//! are readable text. A text line that a frame interrupts is put together again. Of a line that is too long to be held back,
+//! parts are handed on, with nothing between them; frames inside it come behind it, unless they are too many to be held.
 //!
 //! This file knows nothing about defmt, the ELF or QEMU, and does no input or output, so a serial monitor
 //! can use it as it is.
 
 /// Longest frame accepted, in bytes. A frame that grows beyond it has lost its end.
 const MAX_FRAME_BYTES: usize = 16 * 1024;
-/// Longest text line held back, in bytes. A longer one is handed on in parts.
+/// Most bytes of a text line that are held back. A longer line is handed on in parts as it comes.
 const MAX_LINE_BYTES: usize = 64 * 1024;
+/// Most bytes of frames, themselves counted in, that are held back because they came in the middle of a line of which parts were handed on.
+const MAX_HELD_BYTES: usize = 64 * 1024;
 
 /// One piece of the stream, in the order of arrival.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// A line of text without its end of line.
+    /// A line of text without its end of line; or the last part of one, which may be empty.
     Line(Vec<u8>),
+    /// A part of a line that is longer than what is held back. The next is another part, or the rest as [`Piece::Line`].
+    Part(Vec<u8>),
     /// A line for the host tool, as it came, without its end of line.
     Notice(Vec<u8>),
     /// What stood between a frame's start and its end: one rzcobs frame if no byte was lost.
@@ -55,7 +60,12 @@ pub struct Splitter {
     line: Vec<u8>,
     /// Where in `line` the bytes since the last boundary begin.
     line_since_boundary: usize,
+    /// Parts of the line were handed on.
+    line_is_open: bool,
     frame: Vec<u8>,
+    /// Frames inside a line that is open, and how many bytes they are.
+    held: Vec<Vec<u8>>,
+    held_bytes: usize,
     notice: Vec<u8>,
 }
 
@@ -72,7 +82,10 @@ impl Splitter {
             state: State::Text,
             line: Vec::new(),
             line_since_boundary: 0,
+            line_is_open: false,
             frame: Vec::new(),
+            held: Vec::new(),
+            held_bytes: 0,
             notice: Vec::new(),
         }
     }
@@ -87,14 +100,12 @@ impl Splitter {
     /// The stream has ended: hands on what is left. An unfinished frame is handed on as a frame, so that
     /// text behind a lost end of frame (a panic, say) can still be found in it.
     pub fn finish(&mut self, sink: &mut dyn FnMut(Piece)) {
-        if self.state == State::Frame && !self.frame.is_empty() {
-            sink(Piece::Frame(std::mem::take(&mut self.frame)));
+        if self.state == State::Frame {
+            self.end_frame(sink);
         }
         self.broken_notice(sink);
         self.boundary(sink);
-        if !self.line.is_empty() {
-            self.end_line(sink);
-        }
+        self.end_line_begun(sink);
         *self = Self::new();
     }
 
@@ -108,9 +119,7 @@ impl Splitter {
             (State::Boundary, 1) => self.state = State::Frame,
             (State::Boundary, 2) => {
                 // What was not ended belongs to what was lost before.
-                if !self.line.is_empty() {
-                    self.end_line(sink);
-                }
+                self.end_line_begun(sink);
                 self.state = State::Notice;
             }
             (State::Notice, 0) => {
@@ -133,15 +142,13 @@ impl Splitter {
                 self.push_text(byte, sink);
             }
             (State::Frame, 0) => {
-                if !self.frame.is_empty() {
-                    sink(Piece::Frame(std::mem::take(&mut self.frame)));
-                }
+                self.end_frame(sink);
                 self.state = State::Boundary;
             }
             (State::Frame, _) => {
                 self.frame.push(byte);
                 if self.frame.len() == MAX_FRAME_BYTES {
-                    sink(Piece::Frame(std::mem::take(&mut self.frame)));
+                    self.end_frame(sink);
                     self.state = State::Text;
                 }
             }
@@ -154,14 +161,48 @@ impl Splitter {
         } else {
             self.line.push(byte);
             if self.line.len() == MAX_LINE_BYTES {
-                self.end_line(sink);
+                self.hand_on_part(sink);
             }
         }
     }
 
+    /// Hands on what there is of the line, but for what its next byte may still change.
+    fn hand_on_part(&mut self, sink: &mut dyn FnMut(Piece)) {
+        let rest = self.line.split_off(self.line.len() - unfinished(&self.line));
+        sink(Piece::Part(std::mem::replace(&mut self.line, rest)));
+        self.line_since_boundary = 0;
+        self.line_is_open = true;
+    }
+
     fn end_line(&mut self, sink: &mut dyn FnMut(Piece)) {
         self.line_since_boundary = 0;
+        self.line_is_open = false;
         sink(Piece::Line(without_return(std::mem::take(&mut self.line))));
+        self.held_bytes = 0;
+        self.held.drain(..).for_each(|frame| sink(Piece::Frame(frame)));
+    }
+
+    /// Ends the line if anything of it has come.
+    fn end_line_begun(&mut self, sink: &mut dyn FnMut(Piece)) {
+        if self.line_is_open || !self.line.is_empty() {
+            self.end_line(sink);
+        }
+    }
+
+    fn end_frame(&mut self, sink: &mut dyn FnMut(Piece)) {
+        let frame = std::mem::take(&mut self.frame);
+        if frame.is_empty() {
+            return;
+        }
+        if !self.line_is_open {
+            sink(Piece::Frame(frame));
+            return;
+        }
+        self.held_bytes += frame.len() + size_of_val(&frame);
+        self.held.push(frame);
+        if self.held_bytes >= MAX_HELD_BYTES {
+            self.end_line(sink);
+        }
     }
 
     /// A line for the host tool that lacks its end: what there is of it is shown.
@@ -182,6 +223,21 @@ impl Splitter {
             self.line.truncate(self.line_since_boundary);
         }
         self.line_since_boundary = self.line.len();
+    }
+}
+
+/// How many bytes at the end of a part belong together with what comes next: a character that is not whole, and a carriage
+/// return, which may be before the line's end.
+fn unfinished(text: &[u8]) -> usize {
+    if text.last() == Some(&b'\r') {
+        return 1;
+    }
+    let tail = &text[text.len().saturating_sub(4)..];
+    let start = tail.iter().rposition(|byte| byte & 0xc0 != 0x80).unwrap_or(tail.len());
+    match std::str::from_utf8(&tail[start..]) {
+        // Without a length of error it is the end that is missing.
+        Err(error) if error.error_len().is_none() => tail.len() - start,
+        _ => 0,
     }
 }
 

@@ -4,27 +4,7 @@
 //! (20,000 unless told), `MAGPIE_SEED` the first seed.
 
 use super::{MAX_FRAME_BYTES, MAX_LINE_BYTES, Piece, Splitter, salvage};
-
-/// splitmix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-}
-
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().expect("the variable is a number"))
-}
+use crate::random::{Random, setting};
 
 /// A stream of text and frames in which some bytes were changed, lost, doubled or cut off.
 fn stream(random: &mut Random) -> Vec<u8> {
@@ -71,7 +51,7 @@ fn push_all<'a>(splitter: &mut Splitter, parts: impl Iterator<Item = &'a [u8]>) 
 fn no_stream_breaks_it_and_a_cut_changes_nothing() {
     let first = setting("MAGPIE_SEED", 1);
     for seed in first..first + setting("MAGPIE_FUZZ", 20_000) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let bytes = stream(&mut random);
         let mut splitter = Splitter::new();
         let whole = push_all(&mut splitter, std::iter::once(&bytes[..]));
@@ -80,7 +60,7 @@ fn no_stream_breaks_it_and_a_cut_changes_nothing() {
         let mut told = 0;
         for piece in &whole {
             told += match piece {
-                Piece::Line(line) | Piece::Notice(line) => {
+                Piece::Line(line) | Piece::Part(line) | Piece::Notice(line) => {
                     assert!(line.len() <= MAX_LINE_BYTES, "seed {seed}: a line is too long");
                     line.len()
                 }
@@ -108,7 +88,7 @@ fn no_stream_breaks_it_and_a_cut_changes_nothing() {
 fn after_any_stream_it_is_in_step_again_at_the_next_boundary() {
     let first = setting("MAGPIE_SEED", 1);
     for seed in first..first + setting("MAGPIE_FUZZ", 20_000) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut bytes = stream(&mut random);
         // One zero may end a frame that was cut off, the next is a boundary in any case.
         bytes.extend(b"\0\0\x01frame\0\n\0\x02@panic last words\n");

@@ -1,6 +1,7 @@
 //! Tests of the splitter: whole, cut, and corrupted streams.
 
-use super::{MAX_FRAME_BYTES, Piece, Splitter, salvage};
+use super::{MAX_FRAME_BYTES, MAX_HELD_BYTES, MAX_LINE_BYTES, Piece, Splitter, salvage};
+use crate::random::Random;
 
 fn split_in(bytes: &[u8], chunk: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
@@ -140,16 +141,10 @@ fn no_corruption_makes_it_lose_what_follows_two_zeros() {
 
 #[test]
 fn random_garbage_never_stops_it() {
-    // A xorshift generator: fixed seed, so a failure repeats.
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = Random::new(1);
     for round in 0..200 {
-        let mut stream = Vec::new();
-        for _ in 0..512 {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            stream.push((state >> 32) as u8 & if round % 2 == 0 { 0xff } else { 0x03 });
-        }
+        let mask = if round % 2 == 0 { 0xff } else { 0x03 };
+        let mut stream: Vec<u8> = (0..512).map(|_| random.next() as u8 & mask).collect();
         stream.extend_from_slice(b"\0\0\n\0\x01\x99\0still here\n");
         assert!(split_in(&stream, 7).ends_with(&[frame(b"\x99"), line("still here")]));
     }
@@ -170,4 +165,68 @@ fn a_line_for_the_tool_is_told_from_text() {
     // Its end was lost.
     assert_eq!(split(b"\0\x02@panic\0\x01\x99\0"), [line("@panic"), frame(b"\x99")]);
     assert_eq!(split(b"\0\x02@panic"), [line("@panic")]);
+}
+
+/// What a person sees: the text with its line ends, and an F for each frame.
+fn shown(pieces: &[Piece]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for piece in pieces {
+        match piece {
+            Piece::Part(part) => text.extend_from_slice(part),
+            Piece::Line(line) => text.extend([line.as_slice(), b"\n"].concat()),
+            Piece::Frame(_) => text.extend_from_slice(b"F\n"),
+            Piece::Notice(_) | Piece::Garbage(_) => panic!("{piece:?}"),
+        }
+    }
+    text
+}
+
+#[test]
+fn a_line_of_any_length_is_one_line() {
+    for length in [1, 2, 3, 5].map(|times| times * MAX_LINE_BYTES) {
+        for extra in 0..3 {
+            let long = [&b"x".repeat(length + extra)[..], b"\r\nnext\n"].concat();
+            let expected = [&b"x".repeat(length + extra)[..], b"\nnext\n"].concat();
+            assert!(shown(&split_in(&long, 1000)) == expected, "{length} and {extra} bytes");
+        }
+    }
+}
+
+#[test]
+fn a_long_line_is_not_cut_within_a_character() {
+    let euros = "a\u{20ac}".repeat(MAX_LINE_BYTES);
+    for before in 0..4 {
+        // Behind a boundary it must be readable from its start.
+        let stream = format!("{}{euros}\0\x01\u{99}\0{euros}\n", &"xxxx"[..before]);
+        let pieces = split(stream.as_bytes());
+        for piece in &pieces {
+            let (Piece::Part(text) | Piece::Line(text)) = piece else { continue };
+            assert!(std::str::from_utf8(text).is_ok());
+        }
+        assert!(shown(&pieces) == format!("{}{euros}{euros}\nF\n", &"xxxx"[..before]).as_bytes());
+    }
+}
+
+#[test]
+fn frames_inside_a_long_line_come_behind_it_as_long_as_they_can_be_held() {
+    let long = "x".repeat(MAX_LINE_BYTES + 1);
+    assert_eq!(
+        shown(&split(format!("{long}\0\x01abc\0yes\n").as_bytes())),
+        format!("{long}yes\nF\n").as_bytes()
+    );
+    let frames = MAX_HELD_BYTES / 1000 + 1;
+    let many = format!("\0\x01{}\0", "f".repeat(1000)).repeat(frames);
+    let expected = format!("{long}\n{}yes\n", "F\n".repeat(frames));
+    assert!(shown(&split(format!("{long}{many}yes\n").as_bytes())) == expected.as_bytes());
+}
+
+#[test]
+fn a_line_for_the_tool_ends_a_long_line() {
+    let long = "x".repeat(MAX_LINE_BYTES);
+    let pieces = split(format!("{long}\0\x02@panic no\nmore\n").as_bytes());
+    assert!(
+        pieces[1..] == [line(""), Piece::Notice(b"@panic no".to_vec()), line("more")],
+        "{:?}",
+        &pieces[1..]
+    );
 }

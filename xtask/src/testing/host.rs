@@ -2,32 +2,35 @@
 //! of the others.
 
 use super::Tally;
+use super::task::{ALONE, Task};
 use crate::build::host_tests;
+use crate::progress::{self, say};
 use anyhow::{Context, Result};
-use std::process::Stdio;
 use std::time::Instant;
 
-/// Runs the unit tests of some packages, all or those whose name contains `filter`.
-pub fn run_host_tests(packages: &[&str], filter: Option<&str>) -> Result<Tally> {
-    let mut total = Tally::default();
-    for package in packages {
-        let began = Instant::now();
-        let output = host_tests(package, filter)
-            .stderr(Stdio::inherit())
-            .output()
-            .context("cargo cannot be started; is Rust installed?")?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let mut tally = parse_libtest(&text, package);
-        if !output.status.success() && tally.failures.is_empty() {
-            tally.fail(format!("host {package}: the tests did not build or did not run to their end"));
-        }
-        if tally.failed() > 0 {
-            println!("{}", text.trim_end());
-        }
-        println!("host {package}: {tally} ({:.1} s)", began.elapsed().as_secs_f64());
-        total.add(tally);
+/// The unit tests of each package, all or those whose name contains `filter`.
+pub fn host_tasks<'a>(packages: &[&'a str], filter: Option<&'a str>) -> Vec<Task<'a>> {
+    let task = |package: &&'a str| {
+        let package = *package;
+        Task::new(format!("host {package}"), ALONE, move || run(package, filter))
+    };
+    packages.iter().map(task).collect()
+}
+
+fn run(package: &str, filter: Option<&str>) -> Result<Tally> {
+    let began = Instant::now();
+    let output = progress::output(&mut host_tests(package, filter))
+        .context("cargo cannot be started; is Rust installed?")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut tally = parse_libtest(&text, package);
+    if !output.status.success() && tally.failures.is_empty() {
+        tally.fail(format!("host {package}: the tests did not build or did not run to their end"));
     }
-    Ok(total)
+    if tally.failed() > 0 {
+        say!("{}", text.trim_end());
+    }
+    say!("host {package}: {tally} ({:.1} s)", began.elapsed().as_secs_f64());
+    Ok(tally)
 }
 
 /// Reads what libtest prints, of one or several test programs.

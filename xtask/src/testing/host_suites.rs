@@ -5,48 +5,71 @@
 
 use super::Tally;
 use super::report::Report;
+use super::task::Task;
 use crate::build::{Executable, build_host_suites, cargo};
+use crate::progress::{self, say};
 use crate::stream::notices;
 use anyhow::{Context, Result};
 use std::io::Read;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// The suites of the portable rooms.
 pub const HOST_SUITES: [&str; 3] = ["sched", "actor", "process"];
-/// Numbers of cores.
-const CORES: [u32; 3] = [1, 2, 4];
 /// How long one program may take.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Builds and runs the suites, all tests or those whose name contains `filter`.
-pub fn run_host_suites(filter: Option<&str>) -> Result<Tally> {
+/// What to run: suites, and with how many threads for cores.
+pub type HostBoots = Vec<(&'static str, u32)>;
+
+/// Builds the suites; then each is run, all tests or those whose name contains `filter`.
+pub fn host_suite_tasks<'a>(boots: &HostBoots, filter: Option<&str>) -> (Tally, Vec<Task<'a>>) {
     let mut total = Tally::default();
+    let mut names: Vec<_> = boots.iter().map(|(suite, _)| *suite).collect();
+    names.dedup();
+    if names.is_empty() {
+        return (total, Vec::new());
+    }
     let mut command = cargo();
     command.arg("test");
-    let built = match build_host_suites(command, &HOST_SUITES) {
-        Ok(built) => built,
+    let job = progress::job(BUILD_JOB);
+    let built = build_host_suites(command, &names);
+    drop(job);
+    let built: Vec<_> = match built {
+        Ok(built) => built.into_iter().map(Arc::new).collect(),
         Err(error) => {
             total.fail(format!("host: {error:#}"));
-            return Ok(total);
+            return (total, Vec::new());
         }
     };
     let words: Vec<_> = filter.map(|filter| format!("filter={filter}")).into_iter().collect();
-    for suite in &built {
-        for cores in CORES {
-            total.add(run_host_suite(suite, cores, &words, "host")?);
-            if crate::machine::interrupted() {
-                return Ok(total);
-            }
-        }
+    let mut tasks = Vec::new();
+    for (suite, threads) in boots {
+        let Some(built) = built.iter().find(|built| built.name == *suite).cloned() else {
+            total.fail(format!("host {suite}: cargo built no program for it"));
+            continue;
+        };
+        let (threads, words) = (*threads, words.clone());
+        tasks.push(Task::new(title("host", suite, threads), threads as usize, move || {
+            run_host_suite(&built, threads, &words, "host")
+        }));
     }
-    Ok(total)
+    (total, tasks)
+}
+
+/// What the building of them is called while it runs.
+pub const BUILD_JOB: &str = "building the suites for the host";
+
+/// What one of them is called.
+pub fn title(what: &str, suite: &str, threads: u32) -> String {
+    format!("{what} {suite}, {threads} threads")
 }
 
 /// Runs one suite with boot arguments; what it prints is shown only if something failed.
 pub fn run_host_suite(suite: &Executable, cores: u32, words: &[String], what: &str) -> Result<Tally> {
-    let name = format!("{what} {}, {cores} threads", suite.name);
+    let name = title(what, &suite.name, cores);
     let began = Instant::now();
     let mut command = Command::new(&suite.path);
     command.args(["--smp", &cores.to_string()]).args(words).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -77,11 +100,13 @@ pub fn run_host_suite(suite: &Executable, cores: u32, words: &[String], what: &s
     for failure in &mut tally.failures {
         *failure = format!("{name}, {failure}");
     }
-    println!("{name}: {tally} ({:.1} s)", began.elapsed().as_secs_f64());
+    let mut told = format!("{name}: {tally} ({:.1} s)", began.elapsed().as_secs_f64());
     if tally.failed() > 0 {
-        println!("--- everything that {name} printed:");
-        println!("{}{}--- end of it", String::from_utf8_lossy(&out), String::from_utf8_lossy(&err));
+        let (out, err) = (String::from_utf8_lossy(&out), String::from_utf8_lossy(&err));
+        told.push_str(&format!("\n--- everything that {name} printed:\n{out}{err}--- end of it"));
     }
+    // At once: others print too.
+    say!("{told}");
     Ok(tally)
 }
 

@@ -7,6 +7,7 @@
 //! object.
 
 use super::Tally;
+use crate::progress::say;
 use anyhow::{Context, Result, bail};
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::path::Path;
@@ -50,7 +51,7 @@ pub fn check_instructions(elf: &Path) -> Result<Tally> {
             Err(error) => tally.fail(format!("instructions, {}: {error:#}", expected.symbol)),
         }
     }
-    println!("instructions of the primitives: {tally}");
+    say!("instructions of the primitives: {tally}");
     Ok(tally)
 }
 

@@ -5,22 +5,19 @@
 use super::Tally;
 use super::instructions::check_instructions;
 use super::report::Report;
-use super::side_by_side::{self, Job};
+use super::task::Task;
 use crate::build::{Board, Executable, Features, Image, build_suites, write_flat};
 use crate::machine::{Ending, Guest, Machine, Size, run};
+use crate::progress::{self, say};
 use crate::setup::Qemu;
 use crate::stream::{Decoder, Output, show};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The suite of the hand-written exclusives.
-pub const ASM_SUITE: &str = "asm";
-
-/// The suite with the tests of wake-ups, and what they have in their names.
-const WAKE_UP_SUITE: &str = "sched";
-const WAKE_UP_TESTS: &str = "wake_up::";
+const ASM_SUITE: &str = "asm";
 
 /// The suite of the bounds in slices: only on machines whose time is counted in instructions.
 const COUNTED_SUITE: &str = "bounds";
@@ -30,16 +27,15 @@ const MEMORY_SUITE: &str = "containment";
 const SMALL_CORES: u32 = 3;
 const SMALL_MEMORY: Size = Size::from_mebibytes(64);
 
-/// What to run, and how.
+/// Suites that are built at once, and what they are booted on.
+#[derive(Clone)]
 pub struct KernelTests<'a> {
     /// The emulator.
     pub qemu: &'a Qemu,
-    /// The suites' names.
-    pub suites: &'a [&'a str],
-    /// The machines: each suite is booted on each.
-    pub machines: &'a [Machine],
+    /// What to boot: a suite, and a machine.
+    pub boots: Vec<(&'a str, Machine)>,
     /// The boot arguments.
-    pub arguments: &'a str,
+    pub arguments: String,
     /// How long one boot may take.
     pub limit: Duration,
     /// What the suites are built with.
@@ -48,23 +44,52 @@ pub struct KernelTests<'a> {
     pub verbose: bool,
 }
 
-/// Builds and runs the suites.
-pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
-    let mut total = Tally::default();
-    let built = match build_suites(tests.suites, tests.features) {
+impl KernelTests<'_> {
+    /// What its boots are called.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.boots.iter().map(|(suite, machine)| title(suite, machine, self.features))
+    }
+
+    /// What the building of it is called while it runs.
+    pub fn build_job(&self) -> String {
+        let Features { board, portable, forced_failure, .. } = self.features;
+        let words = [
+            (board == Board::Rpi4).then_some("for raspi4b"),
+            portable.then_some("portable"),
+            forced_failure.then_some("with forced failures"),
+        ];
+        let words: Vec<_> = words.into_iter().flatten().collect();
+        format!("building suites {}", words.join(", ")).trim_end().to_owned()
+    }
+}
+
+/// Builds the suites; then each boot is a task. What cannot be built is counted as failed.
+pub fn kernel_tasks<'a>(tests: KernelTests<'a>) -> Result<(Tally, Vec<Task<'a>>)> {
+    let (mut total, mut tasks) = (Tally::default(), Vec::new());
+    let mut suites: Vec<&str> = tests.boots.iter().map(|(suite, _)| *suite).collect();
+    suites.sort_unstable();
+    suites.dedup();
+    if suites.is_empty() {
+        return Ok((total, tasks));
+    }
+    let job = progress::job(tests.build_job());
+    let built = build_suites(&suites, tests.features);
+    drop(job);
+    let mut built = match built {
         Ok(built) => built,
         Err(error) => {
             total.fail(format!("kernel: {error:#}"));
-            return Ok(total);
+            return Ok((total, tasks));
         }
     };
-    let mut boots = Vec::new();
-    for suite in tests.suites {
-        let Some(executable) = built.iter().find(|executable| executable.name == **suite) else {
+    let tests = Arc::new(tests);
+    for suite in suites {
+        let Some(place) = built.iter().position(|executable| executable.name == suite) else {
             total.fail(format!("kernel {suite}: cargo built no program for it"));
             continue;
         };
-        if *suite == ASM_SUITE && tests.features == Features::default() {
+        let executable = Arc::new(built.swap_remove(place));
+        if suite == ASM_SUITE && tests.features == Features::default() {
             total.add(check_instructions(&executable.path)?);
         }
         let image = match write_flat(&executable.path) {
@@ -74,61 +99,18 @@ pub fn run_kernel_tests(tests: &KernelTests<'_>) -> Result<Tally> {
                 continue;
             }
         };
-        for machine in tests.machines {
-            let Some(machine) = suited(machine, suite) else { continue };
-            boots.push((executable, image.clone(), machine));
+        for (_, machine) in tests.boots.iter().filter(|(name, _)| *name == suite) {
+            // Where time decides it is counted in instructions, and such a guest runs on one thread. So running guests
+            // side by side takes nothing from what they show.
+            let processors = if machine.icount { 1 } else { machine.cores as usize };
+            let (tests, executable) = (tests.clone(), executable.clone());
+            let (image, machine) = (image.clone(), machine.clone());
+            tasks.push(Task::new(title(suite, &machine, tests.features), processors, move || {
+                boot_to_the_end(&tests, &executable, &image, &machine)
+            }));
         }
     }
-    total.add(boot_all(tests, boots)?);
-    if crate::machine::interrupted() {
-        return Ok(total);
-    }
-    // The hand-written exclusives and their portable twins pass the same tests, and both with stores that
-    // fail; no wake-up is lost when stores fail and interrupts come late.
-    let again = |suite, features: Features| KernelTests { suites: suite, features, ..*tests };
-    if tests.features == Features::default() {
-        for (portable, forced_failure) in [(true, false), (false, true), (true, true)] {
-            let features = Features { portable, forced_failure, ..tests.features };
-            if tests.suites.contains(&ASM_SUITE) {
-                total.add(run_kernel_tests(&again(&[ASM_SUITE], features))?);
-            }
-        }
-        let features = Features { forced_failure: true, ..tests.features };
-        let filter = tests.arguments.split_whitespace().find_map(|word| word.strip_prefix("filter="));
-        // Another filter is about other tests.
-        if tests.suites.contains(&WAKE_UP_SUITE) && filter.is_none_or(|filter| filter.contains("wake_up")) {
-            let arguments = match filter {
-                None => format!("{} filter={WAKE_UP_TESTS}", tests.arguments),
-                Some(_) => tests.arguments.to_owned(),
-            };
-            total.add(run_kernel_tests(&KernelTests {
-                arguments: &arguments,
-                ..again(&[WAKE_UP_SUITE], features)
-            })?);
-        }
-    }
-    Ok(total)
-}
-
-/// Boots each of these, several at once as far as the host has processors for their cores. That takes nothing from what
-/// they show: where time decides it is counted in instructions, and such a guest runs on one thread.
-fn boot_all(tests: &KernelTests<'_>, boots: Vec<(&Executable, Image, Machine)>) -> Result<Tally> {
-    let all = if tests.verbose { 1 } else { side_by_side::processors() };
-    let total = Mutex::new(Ok(Tally::default()));
-    let jobs = boots.into_iter().map(|boot| {
-        let processors = if boot.2.icount { 1 } else { boot.2.cores as usize };
-        Job { processors, work: boot }
-    });
-    side_by_side::run(jobs.collect(), all, |(executable, image, machine)| {
-        let result = boot_to_the_end(tests, executable, &image, &machine);
-        let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-        match (&mut *total, result) {
-            (Ok(total), Ok(tally)) => total.add(tally),
-            (Ok(_), error) => *total = error,
-            (Err(_), _) => {}
-        }
-    });
-    total.into_inner().unwrap_or_else(PoisonError::into_inner)
+    Ok((total, tasks))
 }
 
 /// Boots one suite on one machine, again for the tests after each that takes the guest along.
@@ -152,7 +134,7 @@ fn boot_to_the_end(
 
 /// The machine as a suite needs it; `None` if there is none. A clock decides in one suite alone, where a nanosecond
 /// is an instruction, and that is for `virt`.
-fn suited(machine: &Machine, suite: &str) -> Option<Machine> {
+pub fn suited(machine: &Machine, suite: &str) -> Option<Machine> {
     let icount = suite == COUNTED_SUITE;
     let is_small = suite == MEMORY_SUITE && machine.board == Board::Virt && machine.cores == SMALL_CORES;
     let memory = if is_small { machine.memory.min(SMALL_MEMORY) } else { machine.memory };
@@ -167,7 +149,7 @@ fn boot(
     machine: &Machine,
     after: Option<&str>,
 ) -> Result<(Tally, Option<String>)> {
-    let mut arguments = tests.arguments.to_owned();
+    let mut arguments = tests.arguments.clone();
     if machine.icount {
         arguments.push_str(" counted=1");
     }
@@ -210,17 +192,16 @@ fn boot(
         None => report.close(run.ending == Ending::Status(0), &run.describe(tests.limit)),
     };
     let tally = label(tally, &name);
-    let mut out = io::stdout().lock();
-    let failed = tally.failed() > 0;
-    let told = writeln!(out, "{name}: {tally} ({:.1} s)", run.time.as_secs_f64()).and_then(|()| {
-        if failed && !tests.verbose {
-            writeln!(out, "--- everything that {name} printed:")?;
-            out.write_all(&heard)?;
-            writeln!(out, "{}--- end of it", run.messages)?;
-        }
-        out.flush()
-    });
-    told.context("the results cannot be written")?;
+    let mut told = format!("{name}: {tally} ({:.1} s)", run.time.as_secs_f64());
+    if tally.failed() > 0 && !tests.verbose {
+        let heard = String::from_utf8_lossy(&heard);
+        told.push_str(&format!(
+            "\n--- everything that {name} printed:\n{heard}{}--- end of it",
+            run.messages
+        ));
+    }
+    // At once: others print too.
+    say!("{told}");
     Ok((tally, lost))
 }
 

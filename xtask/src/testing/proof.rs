@@ -9,6 +9,7 @@ use super::Tally;
 use super::host::parse_libtest;
 use super::host_suites::{HOST_SUITES, run_host_suite};
 use crate::build::{Workspace, build_host_suites, cargo, root};
+use crate::progress::{self, say};
 use anyhow::{Context, Result};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -230,25 +231,21 @@ fn nightly_lacks(component: &str) -> Option<String> {
 /// Runs one proof; its output is shown only if something failed.
 fn run(name: &str, mut command: Command, parse: fn(&str, &str) -> Tally) -> Result<Tally> {
     let began = Instant::now();
-    let output = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("{name} cannot be started"))?;
+    let output = progress::output(&mut command).with_context(|| format!("{name} cannot be started"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut tally = parse(&text, name);
     if tally.failures.is_empty() && (!output.status.success() || tally.passed == 0) {
         tally.fail(format!("{name}: did not build or did not run to its end ({})", output.status));
     }
     if tally.failed() > 0 {
-        println!("{}", text.trim_end());
+        say!("{}", text.trim_end());
     }
-    println!("verify {name}: {tally} ({:.1} s)", began.elapsed().as_secs_f64());
+    say!("verify {name}: {tally} ({:.1} s)", began.elapsed().as_secs_f64());
     Ok(tally)
 }
 
 fn skip(name: &str, reason: &str) -> Tally {
-    println!("verify {name}: skipped: {reason}");
+    say!("verify {name}: skipped: {reason}");
     Tally { skipped: 1, ..Tally::default() }
 }
 

@@ -79,6 +79,12 @@ impl Options {
     }
 }
 
+/// What the fuzzer checks.
+#[cfg(test)]
+pub fn checked(options: &Options) -> Result<()> {
+    Plan::of(options).map(drop)
+}
+
 fn cores_of(machines: &[Machine]) -> Vec<u32> {
     machines.iter().map(|machine| machine.cores).collect()
 }

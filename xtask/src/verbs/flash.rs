@@ -3,7 +3,7 @@
 use super::image::Card;
 use crate::card::device::{OpenCard, System, check_is_device};
 use crate::card::flash::{self, Phase, check_size, write_and_verify};
-use crate::card::{folder, image};
+use crate::card::{Moment, folder, image};
 use crate::failure::{SUCCESS, usage};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -60,7 +60,7 @@ fn write_device(options: &Options, device: &Path) -> Result<u8> {
     }
     let mut disk =
         Cursor::new(vec![0; usize::try_from(bytes).context("the image does not fit into memory")?]);
-    image::write(&mut disk, bytes, &contents)?;
+    image::write(&mut disk, bytes, &contents, Moment::now()?)?;
     // Again, for it may have been mounted while the image was made.
     let card = System::default().card(device)?;
     let mut open = OpenCard::open(&card)?;

@@ -118,7 +118,7 @@ fn write_new(contents: &card::Contents, part: &Path) -> Result<u64> {
         .with_context(|| format!("cannot make {}", part.display()))?;
     // A file with a hole: what is not written takes no room.
     file.set_len(bytes).with_context(|| format!("cannot make {} that long", part.display()))?;
-    image::write(&mut file, bytes, contents)?;
+    image::write(&mut file, bytes, contents, card::Moment::now()?)?;
     file.sync_all().with_context(|| format!("cannot write {}", part.display()))?;
     Ok(bytes)
 }

@@ -47,12 +47,12 @@ pub fn execute(options: &Options) -> Result<u8> {
     catch_interrupts()?;
     let port = port::open_now(&options.line.port, options.line.baud)?;
     eprintln!("xtask: listening to {}; Ctrl-C ends it", options.line.port);
-    follow(port, &options.line, &options.elf)
+    follow(port, Vec::new(), &options.line, &options.elf)
 }
 
 /// Shows what comes from an open port, and sends what is typed, until Ctrl-C, or until it vanishes if that is wanted, or
-/// nobody reads the output any more. A kernel that has panicked makes that a failure.
-pub fn follow(port: Box<dyn Port>, line: &Line, elf: &Path) -> Result<u8> {
+/// nobody reads the output any more. `heard` was read from it already. A kernel that has panicked makes that a failure.
+pub fn follow(port: Box<dyn Port>, heard: Vec<u8>, line: &Line, elf: &Path) -> Result<u8> {
     let mut decoder = Decoder::for_elf(elf)?;
     let mut out = io::stdout().lock();
     let mut written = Ok(());
@@ -64,6 +64,7 @@ pub fn follow(port: Box<dyn Port>, line: &Line, elf: &Path) -> Result<u8> {
             unheard.set(written.is_err());
         }
     };
+    decoder.push(&heard, &mut sink);
     let on_event = |event| match event {
         Event::Gone => eprintln!("xtask: {} is gone", line.port),
         Event::Back => eprintln!("xtask: {} is back", line.port),

@@ -2,9 +2,10 @@
 
 use super::monitor::{Line, follow};
 use crate::build::{Board, Features, Workspace, build_example, write_flat};
-use crate::failure::usage;
+use crate::failure::{INTERRUPTED, usage};
 use crate::machine::{catch_interrupts, interrupted};
-use crate::serial::{port, push};
+use crate::serial::port;
+use crate::serial::push::{Told, push};
 use crate::setup::{Install, ready_target};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -47,13 +48,28 @@ pub fn execute(options: &Options) -> Result<u8> {
         options.line.port
     );
     let mut shown = 0;
-    let mut progress = |done: usize| {
-        let tenth = done * 10 / kernel.len().max(1);
-        if tenth > shown {
-            shown = tenth;
-            eprintln!("xtask: {} %", tenth * 10);
+    let mut tell = |told: Told| match told {
+        Told::Remark(remark) => eprintln!("xtask: {remark}"),
+        Told::Progress(done, all) => {
+            let tenth = done * 10 / all.max(1);
+            if tenth != shown {
+                shown = tenth;
+                eprintln!("xtask: {} %", tenth * 10);
+            }
         }
     };
-    push::push(&mut *port, &kernel, Duration::from_secs(options.wait), &mut progress, &interrupted)?;
-    follow(port, &options.line, &elf)
+    let patience = Duration::from_secs(options.wait);
+    let arrived = match push(&mut *port, &kernel, patience, &mut tell, &interrupted) {
+        Err(_) if interrupted() => {
+            eprintln!(
+                "xtask: interrupted; the loader keeps what it has, so the next push of this kernel goes on there"
+            );
+            return Ok(INTERRUPTED);
+        }
+        result => result?,
+    };
+    if !arrived.is_certain {
+        eprintln!("xtask: the kernel has arrived whole; whether it was started was not heard");
+    }
+    follow(port, arrived.rest, &options.line, &elf)
 }

@@ -2,16 +2,20 @@
 
 use crate::build::{Board, Features, Workspace, build_example, write_flat};
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, USAGE, usage};
-use crate::machine::{Ending, Gic, Guest, Machine, Size, catch_interrupts, run_while_heard};
+use crate::machine::{
+    Ending, Gic, Guest, Listener, Machine, Size, catch_interrupts, interrupted, run_while_heard,
+};
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu, ready_target};
-use crate::stream::{Decoder, Notice, Output, show};
+use crate::stream::{Decoder, Notice, Outlet, Output};
 use anyhow::{Context, Result};
 use clap::Args;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// What `cargo xtask qemu` accepts.
 #[derive(Args)]
@@ -105,6 +109,12 @@ pub fn execute(options: Options) -> Result<u8> {
     show_guest(&qemu, &guest)
 }
 
+/// What the fuzzer checks.
+#[cfg(test)]
+pub fn checked(options: &Options) -> Result<(Machine, &str)> {
+    Ok((machine(options)?, &options.append))
+}
+
 /// The machine that the options ask for.
 fn machine(options: &Options) -> Result<Machine> {
     if options.board == Board::Rpi4 {
@@ -147,38 +157,72 @@ fn check_tree(path: &Path) -> Result<()> {
     }
 }
 
+/// How long an ended guest's output may still take to be read.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Shows what a guest says.
+struct Shown {
+    decoder: Decoder,
+    outlet: Outlet,
+    panic_message: Option<String>,
+}
+
+impl Shown {
+    fn decode(&mut self, decode: impl FnOnce(&mut Decoder, &mut dyn FnMut(Output))) {
+        let Self { decoder, outlet, panic_message } = self;
+        decode(decoder, &mut |output| {
+            if let Output::Notice(Notice::Panic(message)) = &output {
+                panic_message.get_or_insert_with(|| message.clone());
+            }
+            outlet.put(output);
+        });
+    }
+}
+
+impl Listener for Shown {
+    fn is_ready(&self) -> bool {
+        self.outlet.is_ready()
+    }
+
+    fn hear(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        self.decode(|decoder, sink| decoder.push(bytes, sink));
+        if self.outlet.has_failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
 /// Boots a guest, shows what it prints as it happens, and returns its exit status.
 pub fn show_guest(qemu: &Qemu, guest: &Guest) -> Result<u8> {
-    let mut decoder = Decoder::for_elf(&guest.image.elf)?;
-    let mut out = io::stdout().lock();
-    let mut panic_message = None;
-    let mut written = Ok(());
+    let decoder = Decoder::for_elf(&guest.image.elf)?;
     catch_interrupts()?;
     eprintln!("xtask: QEMU {} ({}); Ctrl-C ends it", qemu.version, qemu.path.display());
-    let mut take = |output: Output| {
-        if let Output::Notice(Notice::Panic(message)) = &output {
-            panic_message.get_or_insert_with(|| message.clone());
-        }
-        if written.is_ok() {
-            written = show(&output, &mut out);
-        }
-        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    };
-    let run = run_while_heard(&qemu.path, guest, &mut |bytes| {
-        let mut heard = ControlFlow::Continue(());
-        decoder.push(bytes, &mut |output| heard = take(output));
-        heard
-    })?;
-    decoder.finish(&mut |output| _ = take(output));
-    written.context("the guest's output cannot be written")?;
+    let mut shown = Shown { decoder, outlet: Outlet::to(io::stdout()), panic_message: None };
+    let run = run_while_heard(&qemu.path, guest, &mut shown)?;
+    shown.decode(|decoder, sink| decoder.finish(sink));
+    let Shown { outlet, panic_message, .. } = shown;
+    // A guest that was ended is not to be outlived by who reads; one that has ended by itself is read to its end, or to
+    // Ctrl-C.
+    let was_ended = matches!(run.ending, Ending::TimeLimit | Ending::Interrupted);
+    let ended = Instant::now();
+    let written = outlet.end(|| (was_ended || interrupted()) && ended.elapsed() >= LAST_WORDS);
+    let is_stuck = written.is_none();
+    written.unwrap_or(Ok(())).context("the guest's output cannot be written")?;
 
     let status = match run.ending {
+        _ if is_stuck && interrupted() => INTERRUPTED,
         Ending::Status(SUCCESS) if panic_message.is_none() => return Ok(SUCCESS),
         // 2 is kept for wrong usage of this tool.
         Ending::Status(SUCCESS | USAGE) | Ending::Signal(_) | Ending::TimeLimit | Ending::Unheard => FAILURE,
         Ending::Status(status) => status,
         Ending::Interrupted => INTERRUPTED,
     };
+    if is_stuck {
+        // Standard error may be the same pipe: what is said there must not hold the tool up either.
+        thread::spawn(move || {
+            thread::sleep(LAST_WORDS);
+            process::exit(status.into());
+        });
+        eprintln!("xtask: nobody reads the output; the rest of it was dropped");
+    }
     match panic_message {
         Some(message) => eprintln!("xtask: the kernel panicked: {message}"),
         None => eprintln!("xtask: {}", run.describe(guest.limit)),

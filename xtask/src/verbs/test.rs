@@ -2,24 +2,31 @@
 //!
 //! The last line printed is always `N passed, N failed` (with `, N skipped` where some were).
 
-use crate::build::{Board, Features, Workspace};
+mod selection;
+
+#[cfg(test)]
+pub use selection::check_machines;
+
+use crate::build::{Board, Workspace, host_tests};
 use crate::e2e;
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, usage};
-use crate::machine::{Gic, Machine, Size, catch_interrupts, interrupted};
-use crate::setup::{Install, OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu, ready_target};
+use crate::machine::{Gic, Size, catch_interrupts, interrupted};
+use crate::progress::{self, Progress, say};
+use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
 use crate::testing::{
-    Checker, Depth, KernelTests, Tally, run_host_suites, run_host_tests, run_kernel_tests, run_models,
-    run_simulation,
+    Load, Plan, Tally, Task, host_suite_tasks, host_tasks, kernel_tasks, processors, run_tasks,
 };
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
-use std::panic::resume_unwind;
-use std::thread;
+use selection::Selection;
 use std::time::Duration;
 
 /// What `cargo xtask test` accepts.
 #[derive(Args)]
 pub struct Options {
+    /// Run everything; without it, and without a word on what to run, what shows nothing new is left out
+    #[arg(long)]
+    all: bool,
     /// Run one in-kernel suite and nothing else
     #[arg(long, value_name = "SUITE", conflicts_with_all = ["host", "e2e"])]
     kernel: Option<String>,
@@ -38,12 +45,15 @@ pub struct Options {
     /// Run the tests whose name contains this
     #[arg(long, value_name = "SUBSTRING")]
     filter: Option<String>,
-    /// After how many seconds to end a guest [default: 300; with --soak 7200]
+    /// After how many seconds to end a guest [default: 1200; with --loaded 6000, with --soak 7200]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
     /// Repeat what can be repeated millions of times; takes an hour or more
     #[arg(long, conflicts_with_all = ["host", "e2e"])]
     soak: bool,
+    /// Make the host busy meanwhile, with four loops for each of its processors
+    #[arg(long)]
+    loaded: bool,
     /// The seed of randomised tests
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -72,14 +82,13 @@ pub struct Options {
 
 /// Runs the verb.
 pub fn execute(options: &Options) -> Result<u8> {
-    let machines = machines(options)?;
+    selection::check_machines(options)?;
     let filter = options.filter.as_deref();
     if filter.is_some_and(|filter| filter.contains(char::is_whitespace)) {
         return Err(usage("--filter cannot contain blanks; give one word of the test's name"));
     }
     let workspace = Workspace::load()?;
-    let suites = suites(options, &workspace)?;
-    let every = options.kernel.is_none() && !options.host && !options.e2e && !options.soak;
+    check_suite(options, &workspace)?;
 
     // What a later part needs is set up before the first runs: better to stop now than in ten minutes.
     let install = Install::unless(options.no_install);
@@ -91,53 +100,81 @@ pub fn execute(options: &Options) -> Result<u8> {
     };
     catch_interrupts()?;
 
+    let select = |plan| Selection::new(options, plan, &workspace, qemu.as_ref());
+    let selection = select(plan(options))?;
+    let left_out = match plan(options) {
+        Plan::Plain => selection.left_out(&select(Plan::Whole)?),
+        Plan::Whole => None,
+    };
+    let progress = Progress::begin(workspace.target().join("test-times.json"), !options.verbose);
+    progress::expect(selection.names());
+    let total = run(options, selection, &workspace)?;
+    // What says nothing about a usual run is not kept.
+    if filter.is_none() && !options.loaded && !options.soak && !interrupted() {
+        progress.keep(options.names_nothing());
+    }
+    drop(progress);
+    Ok(finish(&total, filter, left_out.as_deref()))
+}
+
+/// What is run: everything that a command names, and of the rest what a plain run takes.
+fn plan(options: &Options) -> Plan {
+    if options.all || !options.names_nothing() { Plan::Whole } else { Plan::Plain }
+}
+
+impl Options {
+    /// Whether there is no word on what to run.
+    fn names_nothing(&self) -> bool {
+        let parts = self.kernel.is_some() || self.host || self.e2e || self.filter.is_some() || self.soak;
+        let machines = self.board.is_some() || !self.smp.is_empty() || self.gic.is_some() || self.el2;
+        !parts && !machines && !self.portable
+    }
+}
+
+/// Builds first, for a compiler takes all processors; then runs.
+fn run(options: &Options, selection: Selection<'_>, workspace: &Workspace) -> Result<Tally> {
+    let filter = options.filter.as_deref();
     let mut total = Tally::default();
-    if every || options.host {
-        total.add(run_host_tests(&workspace.host_packages(), filter)?);
-        total.add(run_host_suites(filter)?);
-        if filter.is_none() && !interrupted() {
-            // Most of either is one long build, or one thread that searches: at once they take half the time.
-            let seed = options.seed.unwrap_or(1);
-            let (models, simulation) = thread::scope(|scope| {
-                let models = scope.spawn(|| run_models(Checker::Loom, Depth::Bounded));
-                let simulation = run_simulation(seed, SIMULATED_SEEDS, Depth::Bounded);
-                (models.join(), simulation)
-            });
-            total.add(models.unwrap_or_else(|panic| resume_unwind(panic))?);
-            total.add(simulation?);
+    if let Some((count, reason)) = &selection.skipped {
+        say!("kernel, raspi4b: skipped: {reason}");
+        total.skipped += count;
+    }
+    // They are built as they are run, by one cargo each: beforehand only where the loops must not hold up the compiler.
+    for package in selection.packages.iter().filter(|_| options.loaded) {
+        let _job = progress::job(format!("building {package}'s unit tests"));
+        // What does not build is reported by the run of it.
+        progress::output(host_tests(package, filter).arg("--no-run")).context("cargo cannot be started")?;
+    }
+    let (tally, mut tasks) = host_suite_tasks(&selection.host_boots, filter);
+    total.add(tally);
+    if let Some(seeds) = selection.seeds {
+        tasks.extend(selection::proofs(options.seed.unwrap_or(1), seeds));
+    }
+    for tests in selection.kernel {
+        if !interrupted() {
+            let (tally, more) = kernel_tasks(tests)?;
+            total.add(tally);
+            tasks.extend(more);
         }
     }
-    if let Some(qemu) = &qemu {
-        let arguments = boot_arguments(options);
-        for (board, machines) in [(Board::Virt, &machines), (Board::Rpi4, &vec![Machine::raspi4b()])] {
-            if suites.is_empty() || interrupted() || !is_wanted(options, board) {
-                continue;
-            }
-            if board == Board::Rpi4 && qemu.version < OLDEST_FOR_RASPI4B {
-                let reason = format!("QEMU {} is older than {OLDEST_FOR_RASPI4B}", qemu.version);
-                println!("kernel, raspi4b: skipped: {reason}");
-                total.skipped += suites.len() as u64;
-                continue;
-            }
-            total.add(run_kernel_tests(&KernelTests {
-                qemu,
-                suites: &suites,
-                machines,
-                arguments: &arguments,
-                limit: limit(options),
-                features: Features { board, portable: options.portable, ..Features::default() },
-                verbose: options.verbose,
-            })?);
-        }
-        if (every || options.e2e) && !interrupted() {
-            total.add(e2e::run_all(&workspace, filter, limit(options))?);
-        }
+    let cases = e2e::Cases { workspace, filter, limit: limit(options), plan: selection.plan };
+    if selection.has_cases {
+        tasks.extend(cases.tasks()?);
     }
-    Ok(finish(&total, filter))
+    let load = options.loaded.then(Load::start);
+    if let Some((_, loops)) = &load {
+        say!("the host is made busy with {loops} loops");
+    }
+    // With the guests' output on the terminal, one after another.
+    let processors = if options.verbose { 1 } else { processors() };
+    let host: Vec<Task<'_>> = host_tasks(&selection.packages, filter);
+    total.add(run_tasks(host, processors)?);
+    total.add(run_tasks(tasks, processors)?);
+    Ok(total)
 }
 
 /// Prints the failures again, in one place, and the last line.
-fn finish(total: &Tally, filter: Option<&str>) -> u8 {
+fn finish(total: &Tally, filter: Option<&str>, left_out: Option<&str>) -> u8 {
     if !total.failures.is_empty() {
         println!("failures:");
         for failure in &total.failures {
@@ -152,6 +189,9 @@ fn finish(total: &Tally, filter: Option<&str>) -> u8 {
             _ => println!("no test was run"),
         }
     }
+    if let Some(left_out) = left_out {
+        println!("{left_out}");
+    }
     println!("{total}");
     match (interrupted(), total.is_success()) {
         (true, _) => INTERRUPTED,
@@ -160,62 +200,51 @@ fn finish(total: &Tally, filter: Option<&str>) -> u8 {
     }
 }
 
-/// Without `--board`, the Raspberry Pi is included unless options speak of another machine.
-fn is_wanted(options: &Options, board: Board) -> bool {
-    match options.board {
-        Some(wanted) => wanted == board,
-        None => board == Board::Virt || (options.smp.is_empty() && options.gic.is_none() && !options.el2),
-    }
-}
-
-fn machines(options: &Options) -> Result<Vec<Machine>> {
-    let machine = |&cores: &u32| {
-        let mut machine = Machine::new(cores, options.memory, options.gic)?;
-        machine.el2 = options.el2;
-        Ok(machine)
-    };
-    let cores = if options.smp.is_empty() { DEFAULT_CORES } else { &options.smp };
-    cores.iter().map(machine).collect()
-}
-
-/// The suites to run: none for `--host` and `--e2e`.
-fn suites<'a>(options: &Options, workspace: &'a Workspace) -> Result<Vec<&'a str>> {
+/// A suite that is asked for has to be there.
+fn check_suite(options: &Options, workspace: &Workspace) -> Result<()> {
     let all = workspace.suites();
     match &options.kernel {
-        Some(name) => match all.iter().find(|suite| *suite == name) {
-            Some(suite) => Ok(vec![suite]),
-            None if all.is_empty() => Err(usage("there are no in-kernel suites in tests/")),
-            None => Err(usage(format!("there is no suite '{name}'; known suites: {}", all.join(", ")))),
-        },
-        None if options.host || options.e2e => Ok(Vec::new()),
-        None => Ok(all),
+        Some(name) if !all.contains(&name.as_str()) => Err(match all.is_empty() {
+            true => usage("there are no in-kernel suites in tests/"),
+            false => usage(format!("there is no suite '{name}'; known suites: {}", all.join(", "))),
+        }),
+        _ => Ok(()),
     }
 }
 
-/// Numbers of cores to boot each suite with on `virt`.
-const DEFAULT_CORES: &[u32] = &[1, 2, 3, 4, 8, 16];
-
-/// How long a guest may run.
+/// How long a guest may run. It only ends one that hangs: no test is about how fast the host is.
 fn limit(options: &Options) -> Duration {
-    Duration::from_secs(options.timeout.unwrap_or(if options.soak { 7200 } else { 300 }))
+    let usual = match (options.soak, options.loaded) {
+        (true, _) => 7200,
+        (false, true) => 6000,
+        (false, false) => 1200,
+    };
+    Duration::from_secs(options.timeout.unwrap_or(usual))
 }
-
-/// Seeds of the simulation in an ordinary run; `verify` takes thousands.
-const SIMULATED_SEEDS: u64 = 300;
 
 /// What a soak asks of the suites: the numbers that the kernel's promises are shown for.
 const SOAK: &str = "steals=10000000 suspensions=100000 wakeups=2000000 work=10000000 restarts=1000 crashes=100000 \
     timeout=7000";
 
-fn boot_arguments(options: &Options) -> String {
+/// How long one test may take in a guest beside busy loops.
+const LOADED_TEST_SECONDS: u32 = 3000;
+
+/// The first of two arguments with one name counts, so the plan's come last.
+fn boot_arguments(options: &Options, plan: Plan) -> String {
     let mut words = Vec::new();
     if options.soak {
         words.push(SOAK.to_owned());
+    }
+    if options.loaded && !options.soak {
+        words.push(format!("timeout={LOADED_TEST_SECONDS}"));
     }
     words.extend(options.filter.as_ref().map(|filter| format!("filter={filter}")));
     words.extend(options.seed.map(|seed| format!("seed={seed}")));
     if !options.append.is_empty() {
         words.push(options.append.clone());
+    }
+    if !plan.amounts().is_empty() {
+        words.push(plan.amounts().to_owned());
     }
     words.join(" ")
 }

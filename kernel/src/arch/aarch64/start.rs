@@ -51,7 +51,15 @@ magpie_primary:
     msr     daifset, #0xf
     mov     x20, x0
     bl      magpie_to_el1
-    // From here until the caches are on, only what lies between these two is written. A line that whoever ran before
+    // An image for another board lies elsewhere than it was linked for.
+    adr     x0, _start
+    ldr     x1, =_start
+    cmp     x0, x1
+    b.eq    6f
+    adrp    x1, __boot_stack_block
+    mov     sp, x1
+    b       magpie_boot_misplaced
+6:  // From here until the caches are on, only what lies between these two is written. A line that whoever ran before
     // has left in a cache could be written back over it.
     adrp    x0, __bss_start
     add     x0, x0, :lo12:__bss_start

@@ -1,0 +1,39 @@
+//! An image for one board that was started on another: it lies where it was not linked for, and says so on that board's
+//! serial port. Not how a board is recognised otherwise: the device tree was not read.
+//!
+//! Nothing here may use an address that the linker has put into a constant: they are all wrong. Code and strings are found
+//! relative to the code that runs.
+
+use magpie::internals::arch::cpu;
+
+/// Where images for QEMU's `virt` lie, and its port.
+const VIRT: (usize, usize) = (0x4020_0000, 0x0900_0000);
+/// The same of the Raspberry Pi 4. Its port works if the firmware has set it up.
+const RPI4: (usize, usize) = (0x0020_0000, 0xfe20_1000);
+
+/// Called by the first instructions with the place of the image, on its boot stack, with the MMU off.
+#[unsafe(no_mangle)]
+extern "C" fn magpie_boot_misplaced(image_start: usize) -> ! {
+    if image_start == RPI4.0 {
+        say(RPI4.1, b"this image is for virt, and this is a Raspberry Pi 4: build it with --board rpi4\n");
+    } else if image_start == VIRT.0 {
+        say(VIRT.1, b"this image is for the Raspberry Pi 4, and this is virt: build it with --board virt\n");
+    }
+    loop {
+        cpu::wait_for_interrupt();
+    }
+}
+
+#[inline(never)]
+fn say(port: usize, text: &[u8]) {
+    const FLAGS: usize = 0x18;
+    const TRANSMIT_FULL: u32 = 1 << 5;
+    let register = |offset| core::ptr::with_exposed_provenance_mut::<u32>(port + offset);
+    for &byte in text {
+        // SAFETY: the board at which an image lies there has a PL011 at this place; nothing is mapped, and nobody else runs.
+        unsafe {
+            while register(FLAGS).read_volatile() & TRANSMIT_FULL != 0 {}
+            register(0).write_volatile(u32::from(byte));
+        }
+    }
+}
