@@ -12,7 +12,7 @@ use core::time::Duration;
 
 use magpie::actor::{
     Actor, Addr, AskError, Config, Context, Executor, ExecutorHandle, Outcome as After, Receive, Request,
-    Shared, SpawnError, StaticActor,
+    Shared, StaticActor,
 };
 use magpie::arch::CoreId;
 use magpie::internals::mem::heap::HEAP;
@@ -22,7 +22,7 @@ use magpie::{machine, stats, time};
 use magpie_tests::{Changed, Failure, Outcome, amount, ensure, ensure_eq, kernel_test};
 
 use crate::ways::{Way, linger};
-use crate::{free_stacks, not_started};
+use crate::{crashed, free_stacks, not_started, start_when_free};
 
 /// Innocent actors, and as many innocent processes for each core.
 const ACTORS: usize = 12;
@@ -157,15 +157,6 @@ impl<const BYTES: usize> Receive<Request<Crash, u64>> for Guilty<BYTES> {
 
 static STORAGE: [StaticActor<Guilty<40>>; CULPRITS] = [const { StaticActor::new() }; CULPRITS];
 
-async fn crashed<A: Actor>(actor: Addr<A>) -> Outcome {
-    let gone = async {
-        while actor.is_alive() {
-            sched::yield_now().await;
-        }
-    };
-    time::background_timeout(LONG, gone).await.map_err(|_| Failure("an actor did not crash".into()))
-}
-
 /// What the culprits need.
 #[derive(Clone)]
 struct Scene {
@@ -216,13 +207,7 @@ impl Scene {
                 ensure_eq!(answer, Err(AskError::Crashed), "what is said to who asked");
             }
             5 => {
-                // The storage is free a little later than its last actor has ended.
-                let mut started = STORAGE[culprit].start(&self.handle, Guilty::new());
-                while let Err(SpawnError::NotFree(actor)) = started {
-                    sched::yield_now().await;
-                    started = STORAGE[culprit].start(&self.handle, actor);
-                }
-                let actor = started?;
+                let actor = start_when_free(&STORAGE[culprit], &self.handle, Guilty::new()).await?;
                 actor.send(crash)?;
                 crashed(actor).await?;
             }

@@ -25,9 +25,10 @@ mod ways;
 use alloc::vec::Vec;
 use core::hint::black_box;
 
+use magpie::actor::{Actor, Addr, ExecutorHandle, SpawnError, StaticActor};
 use magpie::internals::mem::stack;
 use magpie::internals::sched::reserves;
-use magpie::sched;
+use magpie::{sched, time};
 use magpie_tests::{Failure, Outcome};
 
 magpie_tests::suite!();
@@ -68,4 +69,37 @@ fn fill_stack(depth: u64) -> u64 {
 
 fn not_started(error: sched::SpawnError) -> Failure {
     Failure(alloc::format!("a process was not started: {error}"))
+}
+
+/// Waits until an actor has crashed.
+async fn crashed<A: Actor>(actor: Addr<A>) -> Outcome {
+    let gone = async {
+        while actor.is_alive() {
+            sched::yield_now().await;
+        }
+    };
+    time::background_timeout(magpie_tests::HANGS_AFTER, gone)
+        .await
+        .map_err(|_| Failure("an actor did not crash".into()))
+}
+
+/// An actor that has ended is not alive any more a moment before its storage is free: the core that ends it may be
+/// a virtual one that the host has put aside in between.
+async fn start_when_free<A: Actor>(
+    storage: &'static StaticActor<A>,
+    executor: &ExecutorHandle,
+    mut actor: A,
+) -> Result<Addr<A>, Failure> {
+    let started = async {
+        loop {
+            match storage.start(executor, actor) {
+                Err(SpawnError::NotFree(back)) => actor = back,
+                result => return result.map_err(Failure::from),
+            }
+            sched::yield_now().await;
+        }
+    };
+    time::background_timeout(magpie_tests::HANGS_AFTER, started)
+        .await
+        .map_err(|_| Failure("the storage of one that crashed is not free".into()))?
 }

@@ -18,7 +18,7 @@ use magpie::{stats, time};
 use magpie_tests::{Changed, Failure, Outcome, ensure, ensure_eq, kernel_test};
 
 use crate::ways::{Way, linger};
-use crate::{free_stacks, not_started};
+use crate::{crashed, free_stacks, not_started, start_when_free};
 
 /// So many that a cell of each shows, beside a chunk of cells and the slack.
 const CRASHES: usize = 100;
@@ -50,15 +50,6 @@ impl<const STATE: usize, const MESSAGE: usize> Receive<Crash<MESSAGE>> for Weigh
         }
         After::Continue
     }
-}
-
-async fn crashed<A: Actor>(actor: Addr<A>) -> Outcome {
-    let gone = async {
-        while actor.is_alive() {
-            sched::yield_now().await;
-        }
-    };
-    time::background_timeout(LONG, gone).await.map_err(|_| Failure("an actor did not crash".into()))
 }
 
 /// An actor crashes, with mail behind the message that it crashes on.
@@ -168,7 +159,7 @@ kernel_test! {
         let executor = Executor::start(&Config::default())?;
         let mut old: Vec<Addr<Weighty<100>>> = Vec::new();
         for way in Way::ALL {
-            let actor = STORAGE.start(executor.handle(), Weighty([1; 100]))?;
+            let actor = start_when_free(&STORAGE, executor.handle(), Weighty([1; 100])).await?;
             for former in &old {
                 let refused = former.send(Crash { way, late: false, load: [1] });
                 ensure!(matches!(refused, Err(SendError::Ended(_))), "an old address was answered");
