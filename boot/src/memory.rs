@@ -1,7 +1,7 @@
 //! Sharing out the memory: what is left when the image, the device tree and the input are taken out.
 
 /// The most separate ranges that are kept; further ones are not used.
-const MOST_RANGES: usize = 16;
+pub const MOST_RANGES: usize = 16;
 
 /// A range of addresses, `start` inclusive, `end` exclusive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,9 +43,14 @@ impl Free {
         Self::default()
     }
 
-    /// Adds a range; it must not overlap another.
+    /// Adds a range; it must not overlap another. With one that it continues, as nodes of memory often do, it is one.
     pub fn add(&mut self, range: Range) {
-        if range.bytes() > 0 && self.count < MOST_RANGES {
+        if range.bytes() == 0 {
+            return;
+        }
+        if let Some(before) = self.ranges[..self.count].iter_mut().find(|before| before.end == range.start) {
+            before.end = range.end;
+        } else if self.count < MOST_RANGES {
             self.ranges[self.count] = range;
             self.count += 1;
         }
@@ -92,6 +97,15 @@ mod tests {
         free.remove(range(90, 200));
         assert_eq!(free.iter().collect::<Vec<_>>(), [range(0, 20), range(30, 90)]);
         assert_eq!(free.largest(), Some(range(30, 90)));
+    }
+
+    #[test]
+    fn nodes_that_follow_each_other_are_one() {
+        let mut free = Free::new();
+        free.add(range(0, 10));
+        free.add(range(20, 30));
+        free.add(range(10, 15));
+        assert_eq!(free.iter().collect::<Vec<_>>(), [range(0, 15), range(20, 30)]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ use magpie::sched;
 
 use crate::arguments::{self, Numbered};
 use crate::commands::listen;
-use crate::memory::{Free, Range};
+use crate::memory::{Free, MOST_RANGES, Range};
 use crate::pl011::CONSOLE;
 use crate::tree::{self, Description, InterruptController, StartMethod, TreeError};
 use crate::{ExitCode, board, exit, panic, secondary, statistics};
@@ -38,6 +38,9 @@ const TREE_BLOCK_BYTES: usize = 2 << 20;
 const LENDABLE_STACKS: usize = 64;
 /// The most memory for stacks, here and as a part of the whole: each 2 MiB of them need a table, for their guards.
 const MOST_STACKS_BYTES: usize = 64 << 20;
+/// A piece of memory beside the largest is a part of the heap if it has so many bytes and does not lie so low.
+const LEAST_PART_BYTES: usize = 64 << 20;
+const LEAST_PART_START: usize = 16 << 20;
 /// Bytes at the low end of each stack's slot that boot leaves unmapped.
 const UNMAPPED_BYTES: usize = GUARD_BYTES + RESERVE_BYTES;
 /// At most this part of the memory, beside that.
@@ -179,7 +182,10 @@ fn set_up(tables: &mut Tables<'_>, found: &Description<'static>, image: Range, t
     let slots = (STACKS.of(found.arguments).unwrap_or(LENDABLE_STACKS) + 2 * found.cores).min(most);
     let stacks_start = largest.start.next_multiple_of(slot);
     let heap_start = stacks_start + slots * slot;
-    let unused = free.bytes() - largest.bytes();
+    free.remove(Range { start: largest.start, end: heap_start });
+    let (parts, count) = heap_parts(&free);
+    let parts = &parts[..count];
+    let unused = free.bytes() - parts.iter().map(core::ops::Range::len).sum::<usize>();
     mapped.remove(Range { start: stacks_start, end: heap_start });
     let mut memory = mapped.iter();
     let result = memory
@@ -196,7 +202,7 @@ fn set_up(tables: &mut Tables<'_>, found: &Description<'static>, image: Range, t
     }
     // SAFETY: free memory, mapped, used for nothing else; called once.
     unsafe {
-        heap::HEAP.init(core::slice::from_ref(&(heap_start..largest.end)));
+        heap::HEAP.init(parts);
         stack::init(stacks_start, slots, 0);
     }
     let controller = match found.interrupts {
@@ -240,6 +246,20 @@ fn map_devices(tables: &mut Tables<'_>, found: &Description<'_>) -> Result<(), M
     Ok(())
 }
 
+/// The parts of the heap: the largest piece of memory, and others where they are worth it. A small one is not: what crashes
+/// leave is found by what looks like an address, and where memory is small or begins at 0, more of what is none does.
+fn heap_parts(free: &Free) -> ([core::ops::Range<usize>; MOST_RANGES], usize) {
+    let mut parts = [const { 0..0 }; MOST_RANGES];
+    let mut count = 0;
+    let largest = free.largest();
+    let worth_it = |range: &Range| range.bytes() >= LEAST_PART_BYTES && range.start >= LEAST_PART_START;
+    for range in free.iter().filter(|range| Some(*range) == largest || worth_it(range)) {
+        parts[count] = range.start..range.end;
+        count += 1;
+    }
+    (parts, count)
+}
+
 fn start(found: &Description<'static>, tables: &mut Tables, unused: usize) -> ! {
     // SAFETY: set by the `entry!` macro of the application.
     let application = unsafe { MAGPIE_APPLICATION };
@@ -277,7 +297,7 @@ fn start(found: &Description<'static>, tables: &mut Tables, unused: usize) -> ! 
     ));
     report_what_was_left_out(found);
     if unused >> 20 > 0 {
-        text!("{} MiB of memory stay unused: the heap is in the largest piece", unused >> 20);
+        text!("{} MiB of memory stay unused: the heap is in the large pieces", unused >> 20);
     }
     arguments::apply_all();
     defmt::info!("{=u64} cores, {=u64} KiB of heap", started as u64, heap::HEAP.usage().1 as u64 / 1024);
