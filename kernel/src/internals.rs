@@ -162,25 +162,28 @@ pub mod mem {
 /// The scheduler's start and end, and the end of what crashes.
 #[cfg(not(loom))]
 pub mod sched {
-    pub use crate::sched::crash::{
+    pub use crate::sched::run::crash::{
         can_end_current, can_end_faulted, end_current, end_panicked, lend_reserve, say_stack,
     };
     #[cfg(feature = "checks")]
     pub mod damage {
-        pub use crate::sched::damage::*;
+        pub use crate::sched::run::damage::*;
     }
-    pub use crate::sched::here::name_here;
-    pub use crate::sched::preempt::reserves;
-    pub use crate::sched::start::{enter, prepare};
-    pub use crate::sched::stop::on_deadlock;
+    pub use crate::sched::cores::here::name_here;
+    pub use crate::sched::run::reserve::reserves;
+    pub use crate::sched::run::start::{enter, prepare};
+    pub use crate::sched::run::stop::on_deadlock;
 }
 
 /// What the kernel's protocols are made of. A lock of these is held with preemption disabled: whoever keeps one keeps the
 /// core.
 pub mod sync {
+    #[cfg(loom)]
+    pub use crate::protocols::*;
     pub use crate::sync::{
-        Census, Depth, GuestFlag, Holder, IdleFlag, InHand, LockWord, Looked, OwnerHint, Quiescence,
-        ReadyMask, SpinGuard, SpinLock, Standstill, Taken, TurnWord, WordCell, detachment,
+        Census, GuestFlag, InHand, OwnerHint, SpinGuard, SpinLock, WordCell, detachment,
         preemption_is_disabled,
     };
+    #[cfg(not(loom))]
+    pub use {crate::mutex::protocols::*, crate::sched::protocols::*};
 }

@@ -26,6 +26,31 @@ mod mutant;
 #[doc(hidden)]
 pub mod internals;
 
+/// Under loom: what has a model of the rooms that are not there.
+#[cfg(loom)]
+#[path = "."]
+mod protocols {
+    #[path = "sched/cores/idle_flag.rs"]
+    mod idle_flag;
+    #[path = "mutex/lock_word.rs"]
+    mod lock_word;
+    #[path = "sched/run/quiescence.rs"]
+    mod quiescence;
+    #[path = "sched/cores/ready_mask.rs"]
+    mod ready_mask;
+    #[path = "sched/process/run_state.rs"]
+    mod run_state;
+    #[path = "sched/cores/standstill.rs"]
+    mod standstill;
+
+    pub use idle_flag::{Depth, IdleFlag};
+    pub use lock_word::{Holder, LockWord, Taken};
+    pub use quiescence::{Looked, Quiescence};
+    pub use ready_mask::ReadyMask;
+    pub use run_state::RunState;
+    pub use standstill::Standstill;
+}
+
 // The rooms below keep atomics in statics, and loom's cannot be made in a constant: its models check what
 // stands above, and what these rooms' protocols have been factored into.
 #[cfg(not(loom))]

@@ -2,7 +2,8 @@
 
 use super::{Check, Cores};
 use crate::arch::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use crate::sync::{Depth, IdleFlag, SpinLock};
+use crate::sched::protocols::{Depth, IdleFlag};
+use crate::sync::SpinLock;
 
 pub static ALL: &[Check] = &[
     Check { name: "spin_lock::one_holder", min_cores: 2, body: one_holder },

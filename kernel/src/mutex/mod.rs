@@ -15,6 +15,8 @@
 //!
 //! It is not fair: who comes when it is free has it.
 
+mod lock_word;
+
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::future::Future;
@@ -24,7 +26,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use crate::mem::stack::StackBlock;
-use crate::sync::{Holder, LockWord, Seat, Taken, Waiters};
+use crate::sync::{Seat, Waiters};
+use lock_word::{Holder, LockWord, Taken};
 
 /// Data that one at a time may change.
 ///
@@ -238,4 +241,9 @@ pub(crate) fn holder_crashed(block: &StackBlock) {
     for list in &WAITING {
         list.tell_all(|| ());
     }
+}
+
+/// What of this room has a model that loom checks.
+pub(crate) mod protocols {
+    pub use super::lock_word::{Holder, LockWord, Taken};
 }

@@ -1,79 +1,49 @@
 //! The schedulers: one for each core, in the style of the BEAM.
 //!
-//! What a core runs is a [`process`]; the [`core_loop`] picks it from the core's [`run_queue`], and the
-//! timer may suspend it ([`preempt`]). A core with nothing to run searches the others ([`steal`],
-//! [`victim`], [`migration`]), then waits ([`idle`]); the last to wait finds out that the system has run
-//! [`out_of_work`].
+//! From the ground: what is run ([`process`]); what is decided by ([`policy`]); each core's queues ([`cores`]); where
+//! what is runnable goes, and whom that wakes ([`place`]); how something is started ([`spawn`](self::spawn)); and what each
+//! core does all the time ([`run`]). A room uses only those named before it.
 
-mod balance;
-mod calls;
-#[cfg(target_os = "none")]
-mod collect;
-mod core_loop;
-mod cores;
-pub(crate) mod crash;
-#[cfg(feature = "checks")]
-pub(crate) mod damage;
-mod detached;
-mod dispatch;
-mod enqueue;
-mod errand;
-mod foreign;
-mod global;
-#[cfg(target_os = "none")]
-mod halt;
-pub(crate) mod here;
-#[cfg(not(target_os = "none"))]
-mod host;
-mod idle;
-mod later;
-mod load;
-mod migration;
-mod offline;
-mod out_of_work;
-pub(crate) mod preempt;
-mod priority;
+pub(crate) mod cores;
+mod place;
+mod policy;
 mod process;
-mod reductions;
-mod resident;
-mod residents;
-mod run_queue;
-mod settings;
-mod sharing;
+pub(crate) mod run;
 mod spawn;
-pub(crate) mod start;
-mod steal;
-mod step;
-pub(crate) mod stop;
-mod task;
-mod victim;
-mod waker;
-mod yield_now;
 
-pub use dispatch::{Dispatch, current as dispatch, set as set_dispatch};
-pub(crate) use here::{at_work_here, core_here, has_more_here, is_in_resident};
-pub use here::{current_core, current_process};
+pub(crate) use cores::here::{at_work_here, core_here, has_more_here, is_in_resident};
+pub use cores::here::{current_core, current_process};
+pub use cores::population::live_processes;
+pub use cores::{CoreLoad, Load, LoadMonitor};
+pub(crate) use place::wake::{some_core_is_idle, wake_thief};
+pub(crate) use place::waker::{process_of, timers_of};
+pub use policy::dispatch::{Dispatch, current as dispatch, set as set_dispatch};
+pub use policy::migration::Rule;
+pub(crate) use policy::settings::ticks as setting_ticks;
+pub use policy::settings::{
+    Setting, SettingError, all as settings, get as setting, set as set_setting, set_by_name,
+};
+pub(crate) use policy::sharing::Worth;
+pub use policy::victim::VictimRule;
+pub use process::reductions::{charge, is_exhausted};
+pub(crate) use process::{AtWork, Detached, Resident, Step};
+pub use process::{Header, Priority, ProcessRef, YieldNow, yield_now};
+pub use run::stop::request as stop;
+pub use run::{ExternalSource, OfflineError, OutOfWork, is_online, offline, online, out_of_work};
 #[cfg(not(target_os = "none"))]
-pub use host::{HostError, run_on_threads};
-pub(crate) use idle::{some_core_is_idle, wake_thief};
-pub(crate) use later::Later;
-pub use load::{CoreLoad, Load, LoadMonitor};
-pub use migration::Rule;
-pub use offline::{OfflineError, is_online, offline, online};
-pub use out_of_work::{ExternalSource, OutOfWork, out_of_work};
-pub use priority::Priority;
-pub use process::{Header, ProcessRef};
-pub use reductions::{charge, is_exhausted};
-pub(crate) use resident::{AtWork, Detached, Resident, spawn as spawn_resident};
+pub use run::{HostError, run_on_threads};
+pub(crate) use spawn::later::Later;
+pub(crate) use spawn::resident::spawn as spawn_resident;
 #[cfg(feature = "checks")]
-pub(crate) use residents::rouse_all;
-pub(crate) use settings::ticks as setting_ticks;
-pub use settings::{Setting, SettingError, all as settings, get as setting, set as set_setting, set_by_name};
-pub(crate) use sharing::Worth;
-pub use spawn::{Spawn, SpawnError, live_processes, procedure, spawn};
-pub(crate) use step::Step;
-pub use stop::request as stop;
-pub use task::{JoinError, JoinHandle};
-pub use victim::VictimRule;
-pub(crate) use waker::{process_of, timers_of};
-pub use yield_now::{YieldNow, yield_now};
+pub(crate) use spawn::residents::rouse_all;
+pub use spawn::{JoinError, JoinHandle, Spawn, SpawnError, procedure, spawn};
+
+/// What of this room has a model that loom checks.
+#[cfg(not(loom))]
+pub(crate) mod protocols {
+    pub use super::cores::idle_flag::{Depth, IdleFlag};
+    pub use super::cores::ready_mask::ReadyMask;
+    pub use super::cores::standstill::Standstill;
+    pub use super::process::run_state::RunState;
+    pub use super::run::quiescence::{Looked, Quiescence};
+}

@@ -2,7 +2,7 @@
 //!
 //! A timer in a wheel has an allocation of its own, which the future owns: the wheel links it, and a future may lie in
 //! memory that a crash gives back without dropping anything (see `sched::task`). When a process crashes, the timers that
-//! would wake it are taken out of their wheels ([`super::owned`]); their memory stays, for the future may be another's by now.
+//! would wake it are taken out of their wheels (`wheels/owned.rs`); their memory stays, for the future may be another's by now.
 //! That one arms a timer of its own.
 //!
 //! **Without memory** for its timer a future asks to be polled again at once, until there is some or its moment has come.
@@ -17,10 +17,11 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use super::instant::Instant;
-use super::timers::{self, Checked};
-use super::wheel::Timer;
-use crate::mem;
+use super::wheels::owned::OwnedTimers;
+use super::wheels::timers::{self, Checked};
+use super::wheels::wheel::Timer;
 use crate::sync::keep_waker;
+use crate::{mem, sched};
 
 /// Waits for `duration`, at least.
 pub fn sleep(duration: Duration) -> Sleep {
@@ -79,6 +80,11 @@ impl Future for Sleep {
     }
 }
 
+/// The list of the timers that would wake the process that `waker` wakes, if it wakes one.
+fn owner_of(waker: &Waker) -> Option<NonNull<OwnedTimers>> {
+    sched::timers_of(waker).map(NonNull::from)
+}
+
 /// A timer that was put into a wheel, in memory of its own. Dropped, it is taken out and freed.
 struct Armed {
     timer: NonNull<Timer>,
@@ -96,6 +102,7 @@ impl Armed {
     fn new(deadline: Instant, background: bool, waker: &Waker) -> Option<Self> {
         let mut timer = mem::try_box(Timer::new(background)).ok()?;
         timer.waker = Some(keep_waker(waker)?);
+        timer.owner = owner_of(waker);
         let timer = NonNull::from(Box::leak(timer));
         // SAFETY: a box's content does not move, and this one is freed in `drop` only, after it was taken out. A crash
         // frees nothing.
@@ -105,8 +112,8 @@ impl Armed {
 
     /// Whether it has fired; if not, `waker` is woken when it does.
     fn check(&self, waker: &Waker) -> Checked {
-        // SAFETY: armed on that core.
-        unsafe { timers::check(self.timer, self.core, waker) }
+        // SAFETY: armed on that core; the list is in the process that the waker keeps.
+        unsafe { timers::check(self.timer, self.core, waker, owner_of(waker)) }
     }
 }
 

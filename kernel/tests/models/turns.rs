@@ -2,7 +2,7 @@
 //! queue with something in it stays flagged.
 
 use magpie::internals::arch::atomic::{AtomicU64, Ordering};
-use magpie::internals::sync::{ReadyMask, TurnWord};
+use magpie::internals::sync::{ReadyMask, RunState};
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, run, task};
@@ -35,7 +35,7 @@ pub const MODELS: &[Model] = &[
 
 /// A process, what two wakers have for it, and how often it is in a queue.
 struct Process {
-    turns: TurnWord,
+    turns: RunState,
     given: [AtomicU64; 2],
     queued: AtomicU64,
 }
@@ -43,7 +43,7 @@ struct Process {
 impl Process {
     fn new() -> Self {
         Self {
-            turns: TurnWord::new(),
+            turns: RunState::new(),
             given: [AtomicU64::new(0), AtomicU64::new(0)],
             queued: AtomicU64::new(0),
         }

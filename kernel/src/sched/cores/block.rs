@@ -1,0 +1,302 @@
+//! A core's block: its queues, its idle state, and what it is doing.
+//!
+//! Read by everyone through references; the fields in `Cell`s are touched by the core itself only, with
+//! preemption disabled or from its interrupts.
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use super::idle_flag::IdleFlag;
+use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::arch::{CoreId, MAX_CORES, clock, percpu};
+use crate::in_place::write_fields;
+use crate::mem::stack::StackRef;
+use crate::mem::try_box_in_place;
+use crate::sched::cores::run_queue::RunQueue;
+use crate::sched::policy::migration::TargetHistory;
+use crate::sched::policy::pace::Pace;
+use crate::sched::policy::{sharing, victim};
+use crate::sched::process::Header;
+use crate::stats::{self, Activity, CoreStatistics};
+use crate::sync::PreemptGuard;
+
+/// One core.
+#[repr(C)]
+pub(crate) struct Core {
+    /// First, where `arch::percpu::core_number` reads it.
+    number: u64,
+    id: CoreId,
+    pub queue: RunQueue,
+    /// Its announcement that it waits.
+    pub idle: IdleFlag,
+    pub statistics: &'static CoreStatistics,
+    /// Slice ends that the current turn has seen; the timer interrupt counts, dispatch resets.
+    pub slices: AtomicU32,
+    /// Whether a process runs now, as opposed to the loop itself.
+    pub busy: AtomicU32,
+    /// The timer interrupt asks the core loop to look at its timers.
+    pub timer_due: AtomicU32,
+    /// Another core has woken this one to come and steal.
+    pub called_to_steal: AtomicU32,
+    /// For how long more than one process has been here.
+    pub crowd: sharing::Crowd,
+    /// Whether taking from it pays.
+    pub worth: sharing::Worth,
+    /// As a thief: whom it has taken from, if its next turn is to tell whether that was worth it.
+    pub taken_from: Cell<Option<CoreId>>,
+    /// How often it has looked for work elsewhere, in vain, since it last ran anything.
+    pub looks: Cell<u32>,
+    /// It sleeps only until it looks again.
+    pub watches: Cell<bool>,
+    /// When it may have its residents search the others' mailboxes again, in clock ticks.
+    pub next_rouse: Cell<u64>,
+    /// When the timer looks again whether something waits behind the turn in progress; 0: it does not.
+    pub next_look: Cell<u64>,
+    /// When the slice in progress ends, in clock ticks; 0 when none is being counted.
+    pub slice_end: Cell<u64>,
+    /// Deep in an interrupt: the owner's side of the queues must not be touched.
+    pub in_interrupt: Cell<bool>,
+    /// What a preemption leaves to the fresh core loop: to enqueue.
+    pub handover: Cell<[Option<NonNull<Header>>; 2]>,
+    /// The stack that a resumption leaves behind, to give back.
+    pub left_stack: Cell<Option<StackRef>>,
+    /// The stack that its loop goes on with when a turn is suspended and no other stack is left.
+    pub reserve: Cell<Option<StackRef>>,
+    /// Its loop runs on that stack.
+    pub on_reserve: Cell<bool>,
+    /// What ran on its stack has crashed, and its remains lie there.
+    pub has_crashed: Cell<bool>,
+    /// Its loop has come to stand still, see [`halt`](crate::sched::run::halt).
+    pub stands: Cell<bool>,
+    /// How many processes in a row it did not give a turn for want of stacks.
+    pub passed_over: Cell<u64>,
+    /// When the turn before ended, if the next can begin with that: the clock is read once for both. 0: it cannot.
+    pub turn_ended_at: Cell<u64>,
+    /// When the turn in progress began, while that is being timed.
+    pub turn_began_at: Cell<u64>,
+    /// Whether its own queue comes before the global one next time.
+    pub own_is_next: Cell<bool>,
+    random: Cell<u64>,
+    /// As a thief: what it has learnt of its victims.
+    pub memory: victim::Memory,
+    /// As the target of moves, for the policy.
+    pub history: TargetHistory,
+    pub pace: Pace,
+    robbed_at: AtomicU64,
+    /// When another core woke it, in clock ticks; 0 when nobody has since it went on.
+    woken_at: AtomicU64,
+}
+
+// SAFETY: the `Cell`s are only used by the core itself (see the head of this file), everything else is
+// atomic or immutable.
+unsafe impl Sync for Core {}
+// SAFETY: as above; a core's block is made on one core and used on another before that one starts.
+unsafe impl Send for Core {}
+
+static CORES: [AtomicPtr<Core>; MAX_CORES] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_CORES];
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static ONLINE: AtomicU64 = AtomicU64::new(0);
+static STARTED: AtomicU64 = AtomicU64::new(0);
+
+/// How many cores the scheduler was started with.
+pub(crate) fn count() -> usize {
+    // Relaxed: written once, before any other core runs.
+    COUNT.load(Ordering::Relaxed)
+}
+
+/// The cores that take work, as a mask.
+pub(crate) fn online() -> u64 {
+    // Relaxed: placement that misses a change is corrected by the core that goes offline.
+    ONLINE.load(Ordering::Relaxed)
+}
+
+/// The cores that have ever taken work, as a mask: in service now or not.
+pub(crate) fn started() -> u64 {
+    // Relaxed: grows only; whoever must not miss a core has read the epoch that it moved after this (`Quiescence::enter`).
+    STARTED.load(Ordering::Relaxed)
+}
+
+/// A core takes part from now on.
+pub(crate) fn start(core: CoreId) {
+    STARTED.fetch_or(core.mask(), Ordering::AcqRel);
+    set_online(core, true);
+}
+
+/// The cores that were made, as a mask.
+pub(crate) fn existing() -> u64 {
+    match count() {
+        0 => 0,
+        count => u64::MAX >> (MAX_CORES - count),
+    }
+}
+
+pub(crate) fn set_online(core: CoreId, online: bool) {
+    if online {
+        ONLINE.fetch_or(core.mask(), Ordering::AcqRel);
+    } else {
+        ONLINE.fetch_and(!core.mask(), Ordering::AcqRel);
+    }
+}
+
+/// The core with this number, if it was made.
+pub(crate) fn get(index: usize) -> Option<&'static Core> {
+    // Acquire: pairs with the release in `install`.
+    let core = CORES.get(index)?.load(Ordering::Acquire);
+    // SAFETY: blocks are leaked in `install` and never freed.
+    unsafe { core.as_ref() }
+}
+
+/// All cores that were made.
+pub(crate) fn all() -> impl Iterator<Item = &'static Core> {
+    (0..count()).filter_map(get)
+}
+
+/// Makes `cores` core blocks. Returns how many could be made: fewer when memory runs out.
+pub(crate) fn install(cores: usize) -> usize {
+    let mut made = 0;
+    for id in (0..cores).filter_map(CoreId::new) {
+        // SAFETY: `init` makes a core at the place that it is handed.
+        let Ok(core) = (unsafe { try_box_in_place(|place| Core::init(place, id)) }) else { break };
+        // Release: pairs with the acquire in `get`.
+        CORES[id.index()].store(alloc::boxed::Box::leak(core), Ordering::Release);
+        made += 1;
+    }
+    COUNT.store(made, Ordering::Relaxed);
+    made
+}
+
+impl Core {
+    /// # Safety
+    /// The place is fit to be written.
+    unsafe fn init(place: *mut Self, id: CoreId) {
+        // SAFETY: by contract.
+        unsafe {
+            write_fields!(place => Self {
+                number: id.index() as u64,
+                id: id,
+                idle: IdleFlag::new(),
+                statistics: stats::core(id),
+                slices: AtomicU32::new(0),
+                busy: AtomicU32::new(0),
+                timer_due: AtomicU32::new(0),
+                called_to_steal: AtomicU32::new(0),
+                crowd: sharing::Crowd::new(),
+                // A process that is started is taken for one that runs long, until some did not.
+                worth: sharing::Worth::new(true),
+                taken_from: Cell::new(None),
+                looks: Cell::new(0),
+                watches: Cell::new(false),
+                next_rouse: Cell::new(0),
+                next_look: Cell::new(0),
+                slice_end: Cell::new(0),
+                in_interrupt: Cell::new(false),
+                handover: Cell::new([None; 2]),
+                left_stack: Cell::new(None),
+                reserve: Cell::new(None),
+                on_reserve: Cell::new(false),
+                has_crashed: Cell::new(false),
+                stands: Cell::new(false),
+                passed_over: Cell::new(0),
+                turn_ended_at: Cell::new(0),
+                turn_began_at: Cell::new(0),
+                own_is_next: Cell::new(false),
+                random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ (self::seed() << 8) ^ (id.index() as u64 + 1)),
+                memory: victim::Memory::new(),
+                history: TargetHistory::new(),
+                pace: Pace::new(),
+                robbed_at: AtomicU64::new(0),
+                woken_at: AtomicU64::new(0),
+            } in place {
+                queue: RunQueue::init,
+            });
+        }
+    }
+
+    /// The core that runs the caller, or `None` on a thread that is no core (before the scheduler
+    /// starts, or on the host).
+    #[inline(always)]
+    pub(crate) fn current(_here: &PreemptGuard) -> Option<&'static Self> {
+        // SAFETY: a core's block pointer is null or that of a leaked `Core`.
+        unsafe { percpu::core_block().cast::<Self>().as_ref() }
+    }
+
+    /// The core that runs the caller, which is its core loop or an interrupt on it.
+    ///
+    /// # Safety
+    /// Preemption is disabled, and the scheduler runs on this core.
+    #[inline(always)]
+    pub(crate) unsafe fn this() -> &'static Self {
+        // SAFETY: by contract the block was set, to a leaked `Core`.
+        unsafe { &*percpu::core_block().cast::<Self>() }
+    }
+
+    pub(crate) fn id(&self) -> CoreId {
+        self.id
+    }
+
+    /// The number as the machine reads it; keeps the first word in use.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its load: what waits, and one for what runs.
+    pub(crate) fn load(&self) -> u64 {
+        // Relaxed: an estimate.
+        self.queue.stealable() as u64 + u64::from(self.busy.load(Ordering::Relaxed))
+    }
+
+    /// When a thief last tried it, in clock ticks.
+    pub(crate) fn robbed_at(&self) -> u64 {
+        // Relaxed: a hint.
+        self.robbed_at.load(Ordering::Relaxed)
+    }
+
+    /// A thief has just tried it.
+    pub(crate) fn note_robbed(&self) {
+        // Relaxed: as above.
+        self.robbed_at.store(clock::now(), Ordering::Relaxed);
+    }
+
+    /// Another core has woken it from idleness.
+    pub(crate) fn note_woken(&self) {
+        // Relaxed: a statistic; the wake-up itself orders it before the core goes on.
+        self.woken_at.store(clock::now(), Ordering::Relaxed);
+    }
+
+    /// It goes on after having been idle. Owner only.
+    pub(crate) fn note_awake(&self) {
+        // Relaxed: as above.
+        let woken = self.woken_at.load(Ordering::Relaxed);
+        if woken != 0 {
+            self.woken_at.store(0, Ordering::Relaxed);
+            self.statistics.wake_latency.record(clock::now().saturating_sub(woken));
+        }
+    }
+
+    /// From now on time counts as `activity`. Owner only. Returns what it counted as until now.
+    pub(crate) fn enter(&self, activity: Activity) -> Activity {
+        self.statistics.time.enter(activity)
+    }
+
+    /// A random number below `bound` (which is not zero); xorshift64*. Owner only.
+    pub(crate) fn random_below(&self, bound: u64) -> u64 {
+        let mut x = self.random.get();
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        self.random.set(x);
+        x.wrapping_mul(0x2545_f491_4f6c_dd1d) % bound
+    }
+}
+
+static SEED: AtomicU64 = AtomicU64::new(1);
+
+/// The seed of every core's random numbers, set before the cores are made.
+pub(crate) fn set_seed(seed: u64) {
+    // Relaxed: set once, before any other core runs.
+    SEED.store(seed, Ordering::Relaxed);
+}
+
+fn seed() -> u64 {
+    SEED.load(Ordering::Relaxed)
+}

@@ -1,0 +1,22 @@
+//! What all core loops are called for: one word, which every loop reads once in a round. Who answers, and how, is in
+//! `run/stop.rs`, `run/halt.rs` and `run/collect.rs`.
+
+use super::standstill::Standstill;
+
+/// The loops end.
+pub(crate) const STOP: u32 = 1;
+/// Every core stands still for a moment.
+#[cfg(target_os = "none")]
+pub(crate) const HALT: u32 = 1 << 1;
+/// One core looks for memory that only the dead could reach.
+#[cfg(target_os = "none")]
+pub(crate) const COLLECT: u32 = 1 << 2;
+
+/// The calls.
+pub(crate) static CALLS: Standstill = Standstill::new();
+
+/// What is called for.
+#[inline(always)]
+pub(crate) fn all() -> u32 {
+    CALLS.calls()
+}

@@ -1,0 +1,67 @@
+//! What a process can ask about where it runs.
+
+use core::ptr::NonNull;
+
+use crate::arch::CoreId;
+use crate::mem::stack::StackBlock;
+use crate::sched::cores::Core;
+use crate::sched::process::{AtWork, Header, ProcessRef};
+use crate::sync::PreemptGuard;
+
+/// The core that runs the caller, if a scheduler does. The answer may be outdated at once, unless the
+/// caller is pinned.
+pub fn current_core() -> Option<CoreId> {
+    let here = PreemptGuard::new();
+    Core::current(&here).map(Core::id)
+}
+
+/// The core that the caller runs on, if it is one; not from an interrupt.
+#[inline(always)]
+pub(crate) fn core_here(here: &PreemptGuard) -> Option<CoreId> {
+    let core = Core::current(here)?;
+    debug_assert!(!core.in_interrupt.get(), "a message was sent from an interrupt");
+    Some(core.id())
+}
+
+/// Whether something waits on this core that is not bound to it; an estimate. Bound residents do not count: several that
+/// were roused to steal would each leave it to the next.
+pub(crate) fn has_more_here() -> bool {
+    let here = PreemptGuard::new();
+    Core::current(&here).is_some_and(|core| core.queue.stealable() > 0 || core.queue.fast_lane_is_taken())
+}
+
+/// The process whose turn the caller is part of, if it is.
+pub fn current_process() -> Option<ProcessRef> {
+    let process = NonNull::new(StackBlock::current().process().cast::<Header>())?;
+    // SAFETY: a process is kept alive during its turn, which the caller is part of.
+    Some(unsafe { ProcessRef::count(process) })
+}
+
+/// Whether the caller is part of a turn that belongs to no single process: of a resident's, or of a piece of one.
+pub(crate) fn is_in_resident() -> bool {
+    let process = NonNull::new(StackBlock::current().process().cast::<Header>());
+    // SAFETY: a process is kept alive during its turn, which the caller is part of.
+    process.is_some_and(|process| unsafe { process.as_ref() }.vtable().at_work.is_some())
+}
+
+/// What runs in the turn that the caller is part of, by its type: an actor's behaviour, or else a process. For who says that
+/// something is wrong with it.
+pub fn name_here() -> Option<&'static str> {
+    // As in `at_work_here`.
+    let _here = PreemptGuard::new();
+    let process = NonNull::new(StackBlock::current().process().cast::<Header>())?;
+    // SAFETY: as in `at_work_here`.
+    let (table, process) = (unsafe { process.as_ref() }.vtable(), process);
+    // SAFETY: as above.
+    let at_work = table.at_work.and_then(|at_work| unsafe { at_work(process) });
+    Some(at_work.map_or(table.name, |at_work| at_work.name)())
+}
+
+/// What the resident works for whose turn, or piece of a turn, the caller is part of.
+pub(crate) fn at_work_here() -> Option<AtWork> {
+    // Between finding the process and asking it the turn must not be suspended, which makes another process of it.
+    let _here = PreemptGuard::new();
+    let process = NonNull::new(StackBlock::current().process().cast::<Header>())?;
+    // SAFETY: a process is kept alive during its turn, which the caller is part of; preemption is disabled.
+    unsafe { (process.as_ref().vtable().at_work?)(process) }
+}

@@ -1,0 +1,175 @@
+//! Load monitoring: what waits, what each core spends its time on, how long processes wait, how many move.
+//!
+//! A [`LoadMonitor`] keeps what the counters said when it was last asked, so each [`Load`] is about the time in
+//! between; any number of monitors may exist. Lengths are what the queues publish, read without a lock: right
+//! when nothing changes, off by what is on its way otherwise. Nothing here slows a scheduler down.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+use crate::arch::atomic::Ordering;
+use crate::arch::{CoreId, clock};
+use crate::mem::OutOfMemory;
+use crate::sched::cores::{self, Core};
+use crate::sched::process::Priority;
+use crate::stats::Activity;
+use crate::time::Instant;
+
+/// What one core was loaded with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CoreLoad {
+    /// Which core.
+    pub core: CoreId,
+    /// Whether it takes work.
+    pub is_online: bool,
+    /// How many processes wait here now, by priority, the most urgent first.
+    pub waiting: [usize; Priority::COUNT],
+    /// Whether one runs now.
+    pub is_busy: bool,
+    /// How its time was spent, in parts per thousand, in the order of [`Activity::ALL`]; about 1000 in all.
+    pub utilisation: [u32; Activity::ALL.len()],
+    /// Turns that it gave to processes.
+    pub turns: u64,
+    /// How long those processes had waited in a queue, on average.
+    pub mean_latency: Duration,
+    /// The longest that one waited since the system started.
+    pub longest_latency: Duration,
+    /// Processes that it took from other cores, as a thief or by balancing, for each second.
+    pub migrations_per_second: u64,
+}
+
+impl CoreLoad {
+    /// Parts per thousand of its time that it spent so.
+    pub fn share(&self, activity: Activity) -> u32 {
+        self.utilisation[activity as usize]
+    }
+}
+
+/// What all cores were loaded with; formats as a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Load {
+    /// The time that it is about.
+    pub during: Duration,
+    /// Each core, in order.
+    pub cores: Vec<CoreLoad>,
+}
+
+/// What a core's counters said.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    ticks: [u64; Activity::ALL.len()],
+    turns: u64,
+    waits: u64,
+    waited_ticks: u64,
+    migrations: u64,
+}
+
+impl Seen {
+    fn now(core: &Core) -> Self {
+        let counted = core.statistics;
+        Self {
+            ticks: Activity::ALL.map(|activity| counted.time.ticks(activity)),
+            turns: counted.context_switches.get(),
+            waits: counted.scheduling_latency.count(),
+            waited_ticks: counted.scheduling_latency.sum(),
+            migrations: counted.processes_stolen.get() + counted.processes_balanced.get(),
+        }
+    }
+}
+
+/// Remembers what the counters said, to tell what has happened since.
+pub struct LoadMonitor {
+    since: Instant,
+    seen: Vec<Seen>,
+}
+
+impl LoadMonitor {
+    /// A monitor whose first answer is about the time from now on.
+    ///
+    /// # Errors
+    /// When there is no memory for a few numbers of each core.
+    pub fn new() -> Result<Self, OutOfMemory> {
+        let mut seen = Vec::new();
+        seen.try_reserve_exact(cores::count()).map_err(|_| OutOfMemory)?;
+        seen.extend(cores::all().map(Seen::now));
+        Ok(Self { since: Instant::now(), seen })
+    }
+
+    /// What the cores were loaded with since the last call, or since the monitor was made.
+    ///
+    /// # Errors
+    /// When there is no memory for the answer; the next one then covers this time too.
+    pub fn sample(&mut self) -> Result<Load, OutOfMemory> {
+        let mut found = Vec::new();
+        found.try_reserve_exact(self.seen.len()).map_err(|_| OutOfMemory)?;
+        let now = Instant::now();
+        let during = now - self.since;
+        for (core, before) in cores::all().zip(&mut self.seen) {
+            let after = Seen::now(core);
+            found.push(describe(core, before, &after, during));
+            *before = after;
+        }
+        self.since = now;
+        Ok(Load { during, cores: found })
+    }
+}
+
+fn duration(ticks: u64) -> Duration {
+    let nanoseconds = u128::from(ticks) * 1_000_000_000 / u128::from(clock::frequency().max(1));
+    Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+}
+
+fn describe(core: &Core, before: &Seen, after: &Seen, during: Duration) -> CoreLoad {
+    // Counters are read one by one while their core goes on, so none may be trusted to be above another.
+    let since = |after: u64, before: u64| after.saturating_sub(before);
+    let spent: [u64; Activity::ALL.len()] =
+        core::array::from_fn(|index| since(after.ticks[index], before.ticks[index]));
+    let all = spent.iter().sum::<u64>().max(1);
+    let waits = since(after.waits, before.waits);
+    let waited = since(after.waited_ticks, before.waited_ticks);
+    let migrations = u128::from(since(after.migrations, before.migrations));
+    CoreLoad {
+        core: core.id(),
+        is_online: cores::online() & core.id().mask() != 0,
+        waiting: core.queue.waiting_by_priority(),
+        // Relaxed: an estimate.
+        is_busy: core.busy.load(Ordering::Relaxed) != 0,
+        utilisation: spent.map(|ticks| (ticks * 1000 / all) as u32),
+        turns: since(after.turns, before.turns),
+        mean_latency: duration(waited.checked_div(waits).unwrap_or(0)),
+        longest_latency: duration(core.statistics.scheduling_latency.largest()),
+        migrations_per_second: (migrations * 1_000_000 / during.as_micros().max(1)) as u64,
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "load during {} ms", self.during.as_millis())?;
+        write!(
+            f,
+            "core    max   high normal    low  busy%  steal%  idle%  irq%     turns  wait-us  longest-us  moved/s"
+        )?;
+        for core in &self.cores {
+            write!(f, "\n{:>4}", core.core.index())?;
+            for waiting in core.waiting {
+                write!(f, " {waiting:>6}")?;
+            }
+            let percent = |activity| core.share(activity) / 10;
+            write!(
+                f,
+                " {:>6} {:>7} {:>6} {:>5} {:>9} {:>8} {:>11} {:>8}{}",
+                percent(Activity::Running),
+                percent(Activity::Stealing),
+                percent(Activity::Idle),
+                percent(Activity::Interrupt),
+                core.turns,
+                core.mean_latency.as_micros(),
+                core.longest_latency.as_micros(),
+                core.migrations_per_second,
+                if core.is_online { "" } else { "  offline" },
+            )?;
+        }
+        Ok(())
+    }
+}

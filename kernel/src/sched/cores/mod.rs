@@ -1,0 +1,18 @@
+//! The cores: each one's block with its queues and its idle flag, how many there are, and what runs on them.
+//!
+//! Nothing here decides where a process goes, or wakes anybody.
+
+mod block;
+pub(crate) mod calls;
+pub(crate) mod here;
+pub(crate) mod idle_flag;
+mod load;
+pub(crate) mod population;
+pub(crate) mod ready_mask;
+mod run_queue;
+pub(crate) mod standstill;
+
+pub(crate) use block::{
+    Core, all, count, existing, get, install, online, set_online, set_seed, start, started,
+};
+pub use load::{CoreLoad, Load, LoadMonitor};

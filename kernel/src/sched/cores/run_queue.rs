@@ -1,0 +1,347 @@
+//! One core's run queues: four priorities, a fast lane, and who comes next.
+//!
+//! Each priority has several parts, because different cores put processes there:
+//!
+//! - the *deque*: what the owner enqueued; thieves take from its top;
+//! - the *overflow*: what the owner enqueued while the deque was full, so nothing is lost;
+//! - the *inbox*: what other cores and interrupts enqueued; thieves may empty it too, so that what was
+//!   delivered to a core in a long slice does not wait for it;
+//! - the *bound* list: processes pinned to this core, with an inbox of its own, which no thief looks
+//!   through: not even for the moment that it takes to give one back must a thief have it in hand.
+//!
+//! The owner takes the oldest first: newest first would let a process that yields starve its neighbours.
+//! The *fast lane* is one slot for the `Normal` process that was woken last, by this core: it may jump
+//! the queue a bounded number of times in a row, for what it was woken for is in the cache.
+//!
+//! Bounds that follow, and are tested: a runnable `Max` process waits for at most the slice in progress;
+//! `Low` waits for at most `normal_per_low` `Normal` turns; the head of `Normal` waits for at most
+//! `fast_lane_turns` turns of the fast lane.
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use super::ready_mask::ReadyMask;
+use crate::arch::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::deque::{Batch, Chain, Deque, Inbox, Overflow};
+use crate::in_place::write_fields;
+use crate::sched::policy::settings::{self, Setting};
+use crate::sched::process::{Header, Priority};
+
+/// Slots of one deque; more than this goes to the overflow list.
+pub(crate) const DEQUE_SLOTS: usize = 256;
+
+pub(crate) struct PriorityQueue {
+    deque: Deque<Header, DEQUE_SLOTS>,
+    overflow: Overflow<Header>,
+    inbox: Inbox<Header>,
+    /// How many are in the inbox, roughly: counted before they are visible.
+    inbox_length: AtomicU32,
+    bound: Overflow<Header>,
+    /// What other cores and interrupts enqueued that is pinned to this core.
+    bound_inbox: Inbox<Header>,
+}
+
+impl PriorityQueue {
+    /// # Safety
+    /// The place is fit to be written.
+    unsafe fn init(place: *mut Self) {
+        // SAFETY: by contract.
+        unsafe {
+            write_fields!(place => Self {
+                overflow: Overflow::new(),
+                inbox: Inbox::new(),
+                inbox_length: AtomicU32::new(0),
+                bound: Overflow::new(),
+                bound_inbox: Inbox::new(),
+            } in place {
+                deque: Deque::init,
+            });
+        }
+    }
+
+    /// How many wait here that a thief could take. Any core may ask; the answer may be old.
+    pub(crate) fn stealable(&self) -> usize {
+        // Relaxed: an estimate.
+        self.deque.len() + self.overflow.len() + self.inbox_length.load(Ordering::Relaxed) as usize
+    }
+
+    /// Whether nothing waits here, as far as the owner or a core that has just passed a full barrier can see.
+    fn is_empty(&self) -> bool {
+        self.stealable() == 0 && self.inbox.is_empty() && self.bound.len() == 0 && self.bound_inbox.is_empty()
+    }
+
+    /// # Safety
+    /// The caller is the owner's core, with preemption disabled and not in an interrupt.
+    unsafe fn push_own(&self, process: NonNull<Header>) {
+        // SAFETY: a process in hand is alive.
+        if unsafe { process.as_ref() }.is_pinned() {
+            // SAFETY: the process is the caller's, so in no list; processes may be handed to any core.
+            unsafe { self.bound.push(process) };
+            return;
+        }
+        // What overflowed earlier is older than this one: stay behind it.
+        // SAFETY: the caller is the owner.
+        if !self.overflow.is_empty() || unsafe { self.deque.push_bottom(process) }.is_err() {
+            // SAFETY: as above.
+            unsafe { self.overflow.push(process) };
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::push_own`].
+    unsafe fn drain_inbox(&self) {
+        for process in self.take_inbox() {
+            // SAFETY: by contract.
+            unsafe { self.push_own(process) };
+        }
+    }
+
+    fn take_inbox(&self) -> Chain<Header> {
+        let chain = self.inbox.take_all();
+        // Relaxed: an estimate; what arrives meanwhile is counted by its sender.
+        self.inbox_length.fetch_sub(chain.len() as u32, Ordering::Relaxed);
+        chain
+    }
+
+    /// # Safety
+    /// As for [`Self::push_own`].
+    unsafe fn take_own(&self, bound_first: bool) -> Option<NonNull<Header>> {
+        if !self.inbox.is_empty() {
+            // SAFETY: by contract.
+            unsafe { self.drain_inbox() };
+        }
+        if !self.bound_inbox.is_empty() {
+            for process in self.bound_inbox.take_all() {
+                // SAFETY: just taken out of its list; processes may be handed to any core.
+                unsafe { self.bound.push(process) };
+            }
+        }
+        if bound_first && let Some(process) = self.bound.pop() {
+            return Some(process);
+        }
+        // SAFETY: by contract.
+        unsafe { self.deque.pop_oldest() }.or_else(|| self.overflow.pop()).or_else(|| self.bound.pop())
+    }
+
+    /// Takes up to half of what waits here, at most `most`, for another core: oldest first.
+    pub(crate) fn steal(&self, most: usize, mut take: impl FnMut(NonNull<Header>)) -> Batch {
+        let mut count = self.deque.steal_half(most, &mut take);
+        if count.taken == 0 {
+            for process in self.overflow.steal_half(most) {
+                take(process);
+                count.taken += 1;
+            }
+        }
+        if count.taken == 0 {
+            // The whole inbox, for it can only be taken whole; what is above the share would otherwise
+            // wait for a victim that is in a long slice.
+            for process in self.take_inbox() {
+                take(process);
+                count.taken += 1;
+            }
+        }
+        count
+    }
+}
+
+/// One core's queues.
+pub(crate) struct RunQueue {
+    queues: [PriorityQueue; Priority::COUNT],
+    /// A bit for each priority that may have something.
+    ready: ReadyMask,
+    fast: AtomicPtr<Header>,
+    // The rest is the owner's alone.
+    fast_turns: Cell<u64>,
+    normal_turns: Cell<u64>,
+    bound_first: Cell<bool>,
+}
+
+impl RunQueue {
+    /// Makes empty queues at a place.
+    ///
+    /// # Safety
+    /// The place is fit to be written.
+    pub(crate) unsafe fn init(place: *mut Self) {
+        let queues = |queues: *mut [PriorityQueue; Priority::COUNT]| {
+            for index in 0..Priority::COUNT {
+                // SAFETY: by contract; within the array.
+                unsafe { PriorityQueue::init(queues.cast::<PriorityQueue>().add(index)) };
+            }
+        };
+        // SAFETY: by contract.
+        unsafe {
+            write_fields!(place => Self {
+                ready: ReadyMask::new(),
+                fast: AtomicPtr::new(core::ptr::null_mut()),
+                fast_turns: Cell::new(0),
+                normal_turns: Cell::new(0),
+                bound_first: Cell::new(false),
+            } in place {
+                queues: queues,
+            });
+        }
+    }
+
+    pub(crate) fn of(&self, priority: Priority) -> &PriorityQueue {
+        &self.queues[priority.index()]
+    }
+
+    /// How many wait that a thief could take without touching the fast lane.
+    pub(crate) fn stealable(&self) -> usize {
+        self.queues.iter().map(PriorityQueue::stealable).sum()
+    }
+
+    /// How many wait, roughly.
+    pub(crate) fn waiting(&self) -> usize {
+        let bound: usize = self.queues.iter().map(|queue| queue.bound.len() + 1).sum();
+        self.stealable() + bound + usize::from(self.fast_lane_is_taken())
+    }
+
+    /// How many wait, by priority, as far as is published.
+    pub(crate) fn waiting_by_priority(&self) -> [usize; Priority::COUNT] {
+        let mut waiting = Priority::ALL.map(|priority| {
+            let queue = self.of(priority);
+            // A pinned process that another core has just sent is not counted: its inbox has no length.
+            queue.stealable() + queue.bound.len()
+        });
+        waiting[Priority::Normal.index()] += usize::from(self.fast_lane_is_taken());
+        waiting
+    }
+
+    /// The most urgent priority that something of may wait here.
+    pub(crate) fn most_urgent(&self) -> Option<Priority> {
+        let mask = self.ready.bits() | if self.fast_lane_is_taken() { Priority::Normal.bit() } else { 0 };
+        Priority::ALL.into_iter().find(|priority| mask & priority.bit() != 0)
+    }
+
+    /// Whether a process waits in the fast lane.
+    pub(crate) fn fast_lane_is_taken(&self) -> bool {
+        // Relaxed: an estimate.
+        !self.fast.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Whether nothing waits here, as far as the owner or a core that has just passed a full barrier can
+    /// see.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.fast_lane_is_taken() && self.queues.iter().all(PriorityQueue::is_empty)
+    }
+
+    /// Puts a process at the back of its queue.
+    ///
+    /// # Safety
+    /// The caller is the owner's core, with preemption disabled and not in an interrupt; it gives up
+    /// the process.
+    pub(crate) unsafe fn push_own(&self, process: NonNull<Header>) {
+        // SAFETY: a process in hand is alive.
+        let priority = unsafe { process.as_ref() }.priority();
+        // SAFETY: by contract.
+        unsafe { self.of(priority).push_own(process) };
+        self.flag(priority);
+    }
+
+    /// Sees to it that what is pinned to this core is looked at before what is not, once: for a resident whose
+    /// piece was detached, which must not wait for that very piece.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    pub(crate) unsafe fn prefer_bound(&self) {
+        // `take` turns it around before it looks.
+        self.bound_first.set(false);
+    }
+
+    /// Puts a process into the fast lane, and the one that was there at the back of its queue. Returns
+    /// whether there was one.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`]; the process is `Normal` and not pinned.
+    pub(crate) unsafe fn push_fast(&self, process: NonNull<Header>) -> bool {
+        // AcqRel: the release hands the process to whoever takes it; the acquire receives the old one.
+        let old = self.fast.swap(process.as_ptr(), Ordering::AcqRel);
+        let Some(old) = NonNull::new(old) else { return false };
+        // SAFETY: by contract; the swap made `old` ours.
+        unsafe { self.push_own(old) };
+        true
+    }
+
+    /// Delivers a process from another core or an interrupt.
+    pub(crate) fn push_remote(&self, process: NonNull<Header>) {
+        // SAFETY: a process in hand is alive.
+        let header = unsafe { process.as_ref() };
+        let priority = header.priority();
+        let queue = self.of(priority);
+        if header.is_pinned() {
+            // SAFETY: the process is the caller's, so in no list; processes may be handed to any core.
+            unsafe { queue.bound_inbox.push(process) };
+            return self.flag(priority);
+        }
+        // Relaxed: an estimate, made before the process is visible so that it never goes below zero.
+        queue.inbox_length.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the process is the caller's, so in no list; processes may be handed to any core.
+        unsafe { queue.inbox.push(process) };
+        self.flag(priority);
+    }
+
+    fn flag(&self, priority: Priority) {
+        self.ready.flag(priority.bit());
+    }
+
+    fn unflag(&self, priority: Priority) {
+        self.ready.unflag(priority.bit(), || self.of(priority).is_empty());
+    }
+
+    /// Takes the next process to run.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    pub(crate) unsafe fn take(&self) -> Option<NonNull<Header>> {
+        loop {
+            let mask = self.ready.bits();
+            let priority = self.next_priority(mask)?;
+            if priority == Priority::Normal
+                && self.fast_lane_is_taken()
+                && (mask & priority.bit() == 0
+                    || self.fast_turns.get() < settings::get(Setting::FastLaneTurns))
+                && let Some(process) = self.take_fast()
+            {
+                self.fast_turns.set(self.fast_turns.get() + 1);
+                return Some(process);
+            }
+            self.fast_turns.set(0);
+            self.bound_first.set(!self.bound_first.get());
+            // SAFETY: by contract.
+            if let Some(process) = unsafe { self.of(priority).take_own(self.bound_first.get()) } {
+                return Some(process);
+            }
+            self.unflag(priority);
+        }
+    }
+
+    /// Empties the fast lane.
+    pub(crate) fn take_fast(&self) -> Option<NonNull<Header>> {
+        // AcqRel: pairs with the swap in `push_fast`.
+        NonNull::new(self.fast.swap(core::ptr::null_mut(), Ordering::AcqRel))
+    }
+
+    fn next_priority(&self, mask: u32) -> Option<Priority> {
+        if mask & Priority::Max.bit() != 0 {
+            return Some(Priority::Max);
+        }
+        if mask & Priority::High.bit() != 0 {
+            return Some(Priority::High);
+        }
+        let normal = mask & Priority::Normal.bit() != 0 || self.fast_lane_is_taken();
+        // Not the bit alone: while it is stale, no turns must be counted in favour of `Low`.
+        let low = mask & Priority::Low.bit() != 0 && !self.of(Priority::Low).is_empty();
+        if !low {
+            // The turns are counted while both wait, and not saved up.
+            self.normal_turns.set(0);
+            return normal.then_some(Priority::Normal);
+        }
+        if normal && self.normal_turns.get() < settings::get(Setting::NormalPerLow) {
+            self.normal_turns.set(self.normal_turns.get() + 1);
+            return Some(Priority::Normal);
+        }
+        self.normal_turns.set(0);
+        Some(Priority::Low)
+    }
+}

@@ -1,0 +1,23 @@
+//! What waits on a core, as the rules of [`sharing`](crate::sched::policy::sharing) see it.
+
+use crate::arch::atomic::Ordering;
+use crate::sched::cores::Core;
+use crate::sched::policy::settings::{self, Setting};
+
+/// How many processes wait on a core that a thief could take; none if its core will reach the only one at once.
+fn crowding(core: &Core) -> u64 {
+    let waiting = core.queue.stealable() as u64;
+    // Relaxed: an estimate.
+    if waiting == 1 && core.busy.load(Ordering::Relaxed) == 0 { 0 } else { waiting }
+}
+
+/// Whether enough waits on a core to call a thief at once: one process, if the last that were taken were worth it.
+pub(crate) fn is_backlog(core: &Core) -> bool {
+    let waiting = crowding(core);
+    waiting > 0 && (core.worth.pays() || waiting >= settings::get(Setting::ShareProcesses))
+}
+
+/// Whether a thief may take from a core at `now`. Notes what it sees.
+pub(crate) fn may_be_robbed(core: &Core, now: u64) -> bool {
+    core.crowd.lasts(crowding(core) > 0, now) | is_backlog(core)
+}

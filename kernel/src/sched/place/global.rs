@@ -1,0 +1,65 @@
+//! The one queue for all cores, for the dispatch scheme that has no other.
+//!
+//! Only processes that may run anywhere wait here; what has a mask stays in its core's own queues. It is the simple
+//! scheme of the Sophie note: a locked list for each priority. The scheme can be left while something waits here:
+//! cores look at it whatever the scheme is.
+
+use core::ptr::NonNull;
+
+use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::deque::Overflow;
+use crate::sched::cores::{self, Core};
+use crate::sched::place::wake;
+use crate::sched::policy::dispatch::{self, Dispatch};
+use crate::sched::policy::settings::{self, Setting};
+use crate::sched::process::{Header, Priority};
+
+static QUEUES: [Overflow<Header>; Priority::COUNT] = [const { Overflow::new() }; Priority::COUNT];
+/// How many wait; counted before they are visible, so never too few.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+/// `Normal` turns since the last `Low` one, while both waited.
+static NORMAL_TURNS: AtomicU64 = AtomicU64::new(0);
+
+/// Whether this process waits here now.
+pub(crate) fn is_for(header: &Header) -> bool {
+    dispatch::current() == Dispatch::Global && header.affinity() == u64::MAX
+}
+
+/// Puts a process at the back of its priority, and wakes a core for it.
+pub(crate) fn push(process: NonNull<Header>) {
+    // SAFETY: a process in hand is alive.
+    let priority = unsafe { process.as_ref() }.priority();
+    // Relaxed: who must not miss it looks after the barrier in `wake_thief`, or after its own.
+    WAITING.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the process is the caller's, so in no list; processes may be handed to any core.
+    unsafe { QUEUES[priority.index()].push(process) };
+    wake::wake_thief();
+}
+
+/// Whether this core would find something here.
+pub(crate) fn has_work_for(core: &Core) -> bool {
+    // Relaxed: as in `push`.
+    WAITING.load(Ordering::Relaxed) != 0 && cores::online() & core.id().mask() != 0
+}
+
+/// The most urgent priority that something of waits, as far as can be seen.
+pub(crate) fn most_urgent() -> Option<Priority> {
+    Priority::ALL.into_iter().find(|priority| !QUEUES[priority.index()].is_empty())
+}
+
+/// Takes the oldest process of the most urgent priority; of `Low` once for so many `Normal`.
+pub(crate) fn take() -> Option<NonNull<Header>> {
+    let low = Priority::Low.index();
+    let both = most_urgent() == Some(Priority::Normal) && !QUEUES[low].is_empty();
+    // Relaxed: a share, not a promise to the turn; cores that count at once are off by their number.
+    let low_is_due =
+        both && NORMAL_TURNS.fetch_add(1, Ordering::Relaxed) >= settings::get(Setting::NormalPerLow);
+    if low_is_due {
+        NORMAL_TURNS.store(0, Ordering::Relaxed);
+    }
+    let first = if low_is_due { QUEUES[low].pop() } else { None };
+    let taken = first.or_else(|| QUEUES.iter().find_map(Overflow::pop))?;
+    // Relaxed: as in `push`.
+    WAITING.fetch_sub(1, Ordering::Relaxed);
+    Some(taken)
+}

@@ -1,0 +1,11 @@
+//! Where runnable processes go, where they are taken from, and whom that wakes: what everybody calls.
+
+mod backlog;
+pub(crate) mod enqueue;
+mod global;
+pub(crate) mod pick;
+pub(crate) mod thieves;
+pub(crate) mod wake;
+pub(crate) mod waker;
+
+pub(crate) use backlog::{is_backlog, may_be_robbed};

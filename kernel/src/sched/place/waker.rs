@@ -1,0 +1,72 @@
+//! Wakers: a reference to a process in the form that futures know.
+
+use core::ptr::NonNull;
+use core::task::{RawWaker, RawWakerVTable, Waker};
+
+use crate::sched::process::{Header, ProcessRef};
+use crate::time::OwnedTimers;
+
+static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_reference);
+
+/// Whether a waker is one of these.
+pub(crate) fn is_own(waker: &Waker) -> bool {
+    core::ptr::eq(waker.vtable(), &VTABLE)
+}
+
+/// A waker for a process, without counting a reference for it.
+///
+/// # Safety
+/// The process outlives the waker, and the waker itself is never dropped (its clones may be).
+pub(crate) unsafe fn borrowed(header: NonNull<Header>) -> Waker {
+    // SAFETY: the functions of `VTABLE` implement the contract of `RawWaker` by counting references.
+    unsafe { Waker::from_raw(RawWaker::new(header.as_ptr().cast_const().cast(), &VTABLE)) }
+}
+
+/// The process that `waker` wakes, with a reference of its own; `None` if the waker is not the scheduler's.
+pub(crate) fn process_of(waker: &Waker) -> Option<ProcessRef> {
+    // SAFETY: the waker is one of these, so it keeps a live process.
+    is_own(waker).then(|| unsafe { ProcessRef::count(header(waker.data())) })
+}
+
+/// The list of the timers that would wake the process that `waker` wakes; `None` if the waker is not the scheduler's.
+pub(crate) fn timers_of(waker: &Waker) -> Option<&OwnedTimers> {
+    // SAFETY: the waker is one of these, so it keeps a live process.
+    is_own(waker).then(|| unsafe { header(waker.data()).as_ref() }.timers())
+}
+
+/// # Safety
+/// `data` came from [`borrowed`], so it is a live process.
+unsafe fn header(data: *const ()) -> NonNull<Header> {
+    // SAFETY: `borrowed` made it from a `NonNull`.
+    unsafe { NonNull::new_unchecked(data.cast_mut().cast()) }
+}
+
+/// # Safety
+/// The contract of `RawWakerVTable`: `data` is that of a live waker.
+unsafe fn clone(data: *const ()) -> RawWaker {
+    // SAFETY: the waker that is cloned keeps the process alive.
+    let reference = unsafe { ProcessRef::count(header(data)) };
+    RawWaker::new(reference.into_counted().as_ptr().cast_const().cast(), &VTABLE)
+}
+
+/// # Safety
+/// The contract of `RawWakerVTable`: consumes the waker's reference.
+unsafe fn wake(data: *const ()) {
+    // SAFETY: the waker's own reference is passed on and dropped here.
+    unsafe { ProcessRef::from_counted(header(data)) }.wake();
+}
+
+/// # Safety
+/// The contract of `RawWakerVTable`: the waker keeps its reference.
+unsafe fn wake_by_ref(data: *const ()) {
+    // SAFETY: the waker keeps its own reference, so this one is not dropped.
+    let reference = core::mem::ManuallyDrop::new(unsafe { ProcessRef::from_counted(header(data)) });
+    reference.wake();
+}
+
+/// # Safety
+/// The contract of `RawWakerVTable`: consumes the waker's reference.
+unsafe fn drop_reference(data: *const ()) {
+    // SAFETY: the waker's own reference, given up here.
+    drop(unsafe { ProcessRef::from_counted(header(data)) });
+}

@@ -1,0 +1,290 @@
+//! What every process has, whatever its body: its header, its life cycle, and references to it.
+//!
+//! Whether it waits, is queued or runs is one word, [`RunState`], with the life cycle in its head.
+//!
+//! A process that is suspended on a lent stack stays running there: a wake-up only notifies it, for it is in
+//! a queue already. Whoever takes it from the queue sees the stack and resumes it instead of stepping it.
+//!
+//! A header is kept alive by references: one for the scheduler until the process has ended, one for each
+//! waker and handle.
+
+use core::ptr::NonNull;
+
+use super::run_state::RunState;
+use crate::arch::CoreId;
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use crate::deque::Linked;
+use crate::mem::stack::StackBlock;
+use crate::sched::process::priority::Priority;
+use crate::sched::process::resident::{AtWork, Detached};
+use crate::sched::process::step::Step;
+use crate::time::OwnedTimers;
+use alloc::boxed::Box;
+
+/// Hands over the running piece of a resident, as [`super::Resident::detach`].
+pub(crate) type Detach = unsafe fn(NonNull<Header>) -> Option<Box<dyn Detached>>;
+
+/// What the core loop can do with a process, by the kind of its body.
+pub(crate) struct VTable {
+    /// What it is, for who says that something is wrong with it.
+    pub name: fn() -> &'static str,
+    /// Runs one turn. Called with preemption enabled, by one core at a time, while `RUNNING`.
+    pub step: unsafe fn(NonNull<Header>) -> Step,
+    /// The body has panicked or faulted on its stack, which is gone. Called instead of `step`'s return.
+    pub crash: unsafe fn(NonNull<Header>),
+    /// Frees the process. Called once, when the last reference is dropped.
+    pub free: unsafe fn(NonNull<Header>),
+    /// For residents: hands over the running piece, as [`super::Resident::detach`].
+    pub detach: Option<Detach>,
+    /// For residents and pieces detached from them: what is at work in the turn that the caller is part of. Called with
+    /// preemption disabled, while the process runs here.
+    pub at_work: Option<unsafe fn(NonNull<Header>) -> Option<AtWork>>,
+}
+
+/// The first part of every process.
+#[repr(C)]
+pub struct Header {
+    run_state: RunState,
+    references: AtomicU32,
+    vtable: &'static VTable,
+    /// Next in an inbox or list; used by whichever holds the process.
+    link: AtomicPtr<Header>,
+    /// The stack it is suspended on, or null.
+    stack: AtomicPtr<StackBlock>,
+    /// The cores it may run on.
+    affinity: AtomicU64,
+    /// When it was last enqueued, in clock ticks.
+    enqueued_at: AtomicU64,
+    /// When it last changed cores, in clock ticks.
+    moved_at: AtomicU64,
+    /// How often it has changed cores.
+    migrations: AtomicU32,
+    priority: Priority,
+    /// The core it ran on last, or was placed on.
+    home: AtomicU8,
+    /// It has ended a turn by itself before.
+    has_yielded: AtomicBool,
+    /// The timers that would wake it.
+    timers: OwnedTimers,
+}
+
+// SAFETY: `link` is one field for life, used by nothing but the lists.
+unsafe impl Linked for Header {
+    unsafe fn link(&self) -> &AtomicPtr<Self> {
+        &self.link
+    }
+}
+
+impl Header {
+    /// The header of a process that is not yet queued, with one reference, the scheduler's.
+    pub(crate) fn new(vtable: &'static VTable, priority: Priority, affinity: u64, home: CoreId) -> Self {
+        Self {
+            run_state: RunState::new(),
+            references: AtomicU32::new(1),
+            vtable,
+            link: AtomicPtr::new(core::ptr::null_mut()),
+            stack: AtomicPtr::new(core::ptr::null_mut()),
+            affinity: AtomicU64::new(affinity),
+            enqueued_at: AtomicU64::new(0),
+            moved_at: AtomicU64::new(0),
+            migrations: AtomicU32::new(0),
+            priority,
+            home: AtomicU8::new(home.index() as u8),
+            has_yielded: AtomicBool::new(false),
+            timers: OwnedTimers::new(),
+        }
+    }
+
+    /// Whether it has ended a turn by itself before. Relaxed, here and below: a hint of how it will behave.
+    pub(crate) fn has_yielded(&self) -> bool {
+        self.has_yielded.load(Ordering::Relaxed)
+    }
+
+    /// It has ended a turn by itself.
+    pub(crate) fn note_yielded(&self) {
+        self.has_yielded.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn timers(&self) -> &OwnedTimers {
+        &self.timers
+    }
+
+    pub(crate) fn vtable(&self) -> &'static VTable {
+        self.vtable
+    }
+
+    /// Its priority, fixed for life.
+    pub fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    /// The cores it may run on, as a mask.
+    pub fn affinity(&self) -> u64 {
+        // Relaxed: the mask stands alone.
+        self.affinity.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_affinity(&self, mask: u64) {
+        // Relaxed: as above; a process that is queued elsewhere moves when it is next enqueued.
+        self.affinity.store(mask, Ordering::Relaxed);
+    }
+
+    /// Whether it may run on one core only.
+    pub fn is_pinned(&self) -> bool {
+        self.affinity().is_power_of_two()
+    }
+
+    /// The core it ran on last.
+    pub fn home(&self) -> CoreId {
+        // Relaxed: a hint for placement.
+        CoreId::new(self.home.load(Ordering::Relaxed) as usize).unwrap_or(CoreId::BOOT)
+    }
+
+    pub(crate) fn set_home(&self, core: CoreId) {
+        // Relaxed: as above.
+        self.home.store(core.index() as u8, Ordering::Relaxed);
+    }
+
+    /// How often it has changed cores.
+    pub fn migrations(&self) -> u32 {
+        // Relaxed: a statistic.
+        self.migrations.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn moved_at(&self) -> u64 {
+        // Relaxed: a statistic that policy reads.
+        self.moved_at.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn record_move(&self, now: u64) {
+        // Relaxed load and store: only who holds the process, out of any queue, writes these.
+        self.migrations.store(self.migrations.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        self.moved_at.store(now, Ordering::Relaxed);
+    }
+
+    pub(crate) fn enqueued_at(&self) -> u64 {
+        // Relaxed: a statistic that policy reads.
+        self.enqueued_at.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_enqueued_at(&self, now: u64) {
+        // Relaxed: as above.
+        self.enqueued_at.store(now, Ordering::Relaxed);
+    }
+
+    /// Takes the stack it is suspended on, if it is.
+    pub(crate) fn take_stack(&self) -> *mut StackBlock {
+        // Relaxed: who takes a process from a queue has synchronised with who put it there.
+        let stack = self.stack.load(Ordering::Relaxed);
+        if !stack.is_null() {
+            self.stack.store(core::ptr::null_mut(), Ordering::Relaxed);
+        }
+        stack
+    }
+
+    pub(crate) fn is_suspended(&self) -> bool {
+        // Relaxed: as for `take_stack`.
+        !self.stack.load(Ordering::Relaxed).is_null()
+    }
+
+    pub(crate) fn suspend_on(&self, stack: *mut StackBlock) {
+        // Relaxed: the enqueue that follows publishes it.
+        self.stack.store(stack, Ordering::Relaxed);
+    }
+
+    /// Whether it waits, is queued or runs.
+    pub(crate) fn run_state(&self) -> &RunState {
+        &self.run_state
+    }
+
+    /// Whether it has ended in a panic or fault.
+    pub fn has_crashed(&self) -> bool {
+        self.run_state.has_crashed()
+    }
+
+    /// Whether it has ended.
+    pub fn is_done(&self) -> bool {
+        self.run_state.is_done()
+    }
+
+    /// Whether the state is one that a process in a queue can have.
+    pub(crate) fn is_dispatchable(&self) -> bool {
+        self.run_state.is_dispatchable(self.is_suspended())
+    }
+}
+
+/// A counted reference to a process.
+pub struct ProcessRef(NonNull<Header>);
+
+// SAFETY: a header's fields are atomics or never change; the body is only touched by the core that runs
+// it, and freed by whoever drops the last reference, which the bodies' `Send` bound allows.
+unsafe impl Send for ProcessRef {}
+// SAFETY: as above; everything a shared reference offers is atomic.
+unsafe impl Sync for ProcessRef {}
+
+impl ProcessRef {
+    /// Takes over one reference that was counted already.
+    ///
+    /// # Safety
+    /// `header` is a live process and the caller gives up one of its references.
+    pub(crate) unsafe fn from_counted(header: NonNull<Header>) -> Self {
+        Self(header)
+    }
+
+    /// Counts another reference to a live process.
+    ///
+    /// # Safety
+    /// `header` is kept alive by somebody during the call.
+    pub(crate) unsafe fn count(header: NonNull<Header>) -> Self {
+        // SAFETY: the header is alive, by contract.
+        // Relaxed: a new reference is made from an existing one, which already orders everything.
+        let before = unsafe { header.as_ref() }.references.fetch_add(1, Ordering::Relaxed);
+        debug_assert!(before != 0 && before < u32::MAX / 2, "a process was referenced after its end");
+        Self(header)
+    }
+
+    /// Gives up the reference without uncounting it.
+    pub(crate) fn into_counted(self) -> NonNull<Header> {
+        let header = self.0;
+        core::mem::forget(self);
+        header
+    }
+
+    pub(crate) fn pointer(&self) -> NonNull<Header> {
+        self.0
+    }
+
+    /// A number that no other living process has.
+    #[inline(always)]
+    pub fn id(&self) -> usize {
+        self.0.as_ptr() as usize
+    }
+}
+
+impl core::ops::Deref for ProcessRef {
+    type Target = Header;
+
+    #[inline(always)]
+    fn deref(&self) -> &Header {
+        // SAFETY: the reference keeps the header alive.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Clone for ProcessRef {
+    fn clone(&self) -> Self {
+        // SAFETY: `self` keeps it alive.
+        unsafe { Self::count(self.0) }
+    }
+}
+
+impl Drop for ProcessRef {
+    fn drop(&mut self) {
+        // AcqRel: our use of the process happens before it is freed by whoever sees zero, which
+        // acquires what the others released. Not a fence in the branch: ThreadSanitizer does not know those.
+        if self.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: the last reference is gone, so nobody else can reach the process.
+            unsafe { (self.vtable.free)(self.0) }
+        }
+    }
+}

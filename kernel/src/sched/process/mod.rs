@@ -1,0 +1,18 @@
+//! What a core's scheduler runs: its header, whether it waits or runs, its priority, and what a turn comes to.
+//!
+//! Nothing here knows a core or a queue.
+
+mod header;
+mod priority;
+pub(crate) mod reductions;
+mod resident;
+pub(crate) mod run_state;
+mod step;
+mod yield_now;
+
+pub(crate) use header::VTable;
+pub use header::{Header, ProcessRef};
+pub use priority::Priority;
+pub(crate) use resident::{AtWork, Detached, Resident};
+pub use step::Step;
+pub use yield_now::{YieldNow, yield_now};

@@ -1,0 +1,71 @@
+//! Residents: processes that are not futures, bound to one core for life, such as an executor's worker. How one is
+//! started is in `spawn/resident.rs`.
+//!
+//! A resident is more than a future in one way: what the timer suspends is not the resident but the
+//! piece of work it was carrying out, so that the resident itself goes on at once.
+
+use alloc::boxed::Box;
+use core::ptr::NonNull;
+
+use crate::sched::process::Step;
+
+/// A process bound to one core, with its own way of being preempted.
+pub trait Resident: Send + Sync {
+    /// One turn on the core it is bound to, with preemption enabled.
+    ///
+    /// After [`Resident::detach`] has returned `Some` during this call, the call no longer speaks for the
+    /// resident: it may be on any core, another call of `step` may be running meanwhile, and what it
+    /// returns is the end of the detached piece: it must return [`Step::Done`].
+    fn step(&self) -> Step;
+
+    /// The turn has used up its slice. Called with interrupts masked on the stack of `step`, which held no
+    /// lock. To hand over the piece of work that runs, records that, and returns a token that is dropped
+    /// when that piece has ended; the stack is then suspended with the piece, and `step` called anew for
+    /// the rest. `None` refuses: the turn runs on.
+    fn detach(&self) -> Option<Box<dyn Detached>>;
+
+    /// The piece of work that runs has panicked or faulted, and will not return. Called on its stack, with
+    /// preemption disabled; `step` is called anew for the rest.
+    fn crashed(&self);
+
+    /// What is at work in the turn that the caller is part of. Called on its stack, with preemption disabled.
+    fn at_work(&self) -> Option<AtWork>;
+
+    /// How much waits for this resident; read from any core, to find out whether anything is left.
+    fn backlog(&self) -> u32;
+
+    /// Whether something waits behind the piece of work that runs, at `now` in clock ticks. Called by the timer
+    /// interrupt on its core.
+    fn has_waiting(&self, now: u64) -> bool;
+
+    /// Whether something of what waits for it may leave for another core; read from any core, at `now` in clock ticks.
+    /// Who looks again later finds more: what waits may leave once it was seen waiting for long.
+    fn has_surplus(&self, now: u64) -> bool;
+}
+
+/// A detached piece of work: what the scheduler must know of it while it is suspended.
+pub trait Detached: Send {
+    /// The cores it may be resumed on, as a mask.
+    fn affinity(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// The piece has panicked or faulted, and will not return. Called on its stack, with preemption
+    /// disabled.
+    fn crashed(&self);
+
+    /// What is at work in this piece.
+    fn at_work(&self) -> Option<AtWork>;
+}
+
+/// What a resident, or a piece detached from it, works for: an actor whose behaviour runs. The scheduler passes it on to
+/// who knows what it means, see [`at_work_here`](crate::sched::at_work_here).
+#[derive(Clone, Copy, Debug)]
+pub struct AtWork {
+    /// Where it lives.
+    pub place: NonNull<()>,
+    /// Which one of those that have lived there.
+    pub life: u64,
+    /// Its type.
+    pub name: fn() -> &'static str,
+}

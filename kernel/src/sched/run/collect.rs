@@ -1,0 +1,99 @@
+//! Collecting what crashed code owned: when, and from which roots. How blocks are found is in `mem::orphans`.
+//!
+//! A crash leaves behind what may be pointers to blocks that nobody else knows. When enough of it has come together, or
+//! memory is short, then or later, a core collects: all others stand still while the blocks are found and freed that nobody
+//! can reach. So a system in which nothing crashes never stands still.
+
+use core::ops::Range;
+
+use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::stack_layout::FRAME_IN_BLOCK;
+use crate::arch::switch::Frame;
+use crate::arch::{clock, image};
+use crate::mem::{orphans, stack};
+use crate::sched::cores::{Core, calls};
+use crate::sched::policy::settings::{self, Setting};
+use crate::sched::run::halt;
+
+/// After a collection that was not worth it, others that no crash asks for wait for so many times as long as it took.
+const REST: u64 = 8;
+/// The time from which such a collection may begin, in clock ticks.
+static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+
+fn is_allowed() -> bool {
+    settings::get(Setting::CollectMicroseconds) != 0
+}
+
+/// Between two turns: memory may be short, though nothing crashes, or a collection was given up.
+pub(crate) fn begin_if_wanted() {
+    // Relaxed: nothing is ordered by it.
+    if is_allowed() && orphans::is_wanted() && clock::now() >= NOT_BEFORE.load(Ordering::Relaxed) {
+        calls::CALLS.raise(calls::COLLECT);
+    }
+}
+
+/// Something has crashed. What it left is noted.
+pub(crate) fn after_crash() {
+    if is_allowed() && orphans::is_due() {
+        calls::CALLS.raise(calls::COLLECT);
+    }
+}
+
+/// Does what the core is called for.
+///
+/// # Safety
+/// The caller is `core`'s loop, between two turns.
+pub(crate) unsafe fn answer(core: &Core, called_for: u32) {
+    if called_for & calls::HALT != 0 {
+        // SAFETY: by contract.
+        unsafe { halt::stand_still_in_loop(core) };
+    } else if calls::CALLS.lower(calls::COLLECT) {
+        // SAFETY: by contract.
+        unsafe { collect(core) };
+    }
+}
+
+/// # Safety
+/// As for [`answer`].
+unsafe fn collect(core: &Core) {
+    let Some(mut collection) = orphans::begin() else { return };
+    let mark = |standing: &halt::Standing| {
+        let began = clock::now();
+        // SAFETY: nothing changes, for all other cores stand still and interrupts are masked here. These are all roots:
+        // what a core has in hand is on the stack of a turn, for the loops have nothing, or in the frame of that turn.
+        unsafe {
+            collection.run(
+                |visit| each_root(standing, visit),
+                |visit| standing.exception_stacks().for_each(|stacks| visit(stacks.start)),
+                began + settings::ticks(Setting::CollectMicroseconds),
+            );
+        };
+        clock::now() - began
+    };
+    let began = clock::now();
+    // SAFETY: by contract.
+    let was_worth_it = match unsafe { halt::with_all_standing(core, mark) } {
+        Some(ticks) => collection.end(ticks),
+        None => collection.give_up(),
+    };
+    let now = clock::now();
+    let not_before = if was_worth_it { now } else { now + REST * (now - began) };
+    // Relaxed: as in `begin_if_wanted`.
+    NOT_BEFORE.store(not_before, Ordering::Relaxed);
+}
+
+/// Shows all memory outside of the heap where pointers into it may be.
+fn each_root(standing: &halt::Standing, visit: &mut dyn FnMut(Range<usize>)) {
+    image::statics().into_iter().for_each(&mut *visit);
+    for block in stack::all().filter(|block| !block.process().is_null()) {
+        // A turn that stands, or that is suspended.
+        let frame = standing.frame_on(block).unwrap_or(block.saved());
+        let top = core::ptr::from_ref(block).addr();
+        // SAFETY: complete, and nobody writes to it.
+        let sp = unsafe { (*frame).sp } as usize;
+        visit(frame.addr()..frame.addr() + size_of::<Frame>());
+        visit(sp.next_multiple_of(8).min(top)..top);
+        // The block up to the frame in it: whose turn it is.
+        visit(top..top + FRAME_IN_BLOCK);
+    }
+}

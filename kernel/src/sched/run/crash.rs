@@ -1,0 +1,175 @@
+//! The one path of a crash: the end of a process that panicked or faulted. It alone ends, on the path of a preemption.
+//!
+//! Its stack is abandoned, whatever is on it: destructors do not run, for the code stopped at an unknown
+//! point. Its handle reports the crash. The core goes on with a fresh loop on the same stack.
+//!
+//! What must hold, and is asked first:
+//! - the code that failed runs on the stack of a process, and is no handler of an interrupt or fault;
+//! - preemption is enabled there. With preemption disabled the code holds a lock or a half-changed queue of the kernel's
+//!   own, and going on would spread the damage.
+//!
+//! One such section may end all the same: one that has run out of stack goes on in the stack's reserve, and its process ends
+//! after it.
+//!
+//! What a panic says may be the application's own `Display`: that still runs as the process did. What fails while the failure
+//! is being said fails on this path too, and is not said again. From then on preemption is disabled once, whatever was
+//! requested before.
+
+use core::ptr::NonNull;
+
+use crate::arch::handlers::Fault;
+use crate::arch::switch::{Frame, KeptRegisters};
+use crate::arch::{irq, stack_layout, switch};
+use crate::mem::orphans;
+use crate::mem::stack::StackBlock;
+use crate::sched::cores::{Core, here, population};
+use crate::sched::process::{Header, ProcessRef};
+use crate::sched::run::preempt;
+
+/// Whether the caller, which panicked, is a process that can be ended alone.
+pub fn can_end_current() -> bool {
+    switch::is_on_own_stack() && can_end(StackBlock::current())
+}
+
+/// Whether the code that faulted is a process that can be ended alone.
+pub fn can_end_faulted(fault: &Fault) -> bool {
+    fault.on_own_stack && can_end(StackBlock::current())
+}
+
+/// The code that faulted ran out of stack with preemption disabled: lets it go on to the end of that section. Whether it may.
+/// In the fault handler.
+pub fn lend_reserve(fault: &Fault) -> bool {
+    let block = StackBlock::current();
+    if !fault.in_reserve || !fault.on_own_stack || block.process().is_null() || block.is_in_reserve() {
+        return false;
+    }
+    // SAFETY: the stack runs here, and nothing is in its reserve yet.
+    unsafe { block.map_reserve(true) };
+    // The end of the section comes to `preempt::consider`.
+    block.preempt().request();
+    true
+}
+
+/// Ends the process that was lent its stack's reserve, whose code was interrupted or trapped in `frame`.
+///
+/// # Safety
+/// As [`end_current`], in the handler of an interrupt or of the trap at the section's end.
+pub(crate) unsafe fn end_overflowed(frame: &Frame) -> ! {
+    // SAFETY: by contract.
+    unsafe {
+        end_current(Some(frame), || {
+            let name = here::name_here().unwrap_or("the kernel");
+            crate::text!("stack overflow on core {}, in {name}", crate::arch::percpu::core_number());
+            say_stack();
+        })
+    }
+}
+
+/// Says how large the stacks are, of which one has overflowed, and where that is set.
+pub fn say_stack() {
+    let slot = stack_layout::slot_bytes();
+    crate::text!(
+        "its stack has {} KiB, of {}; the boot argument stack_kib=N makes it larger",
+        stack_layout::usable_bytes(slot) / 1024,
+        slot / 1024
+    );
+}
+
+fn can_end(block: &StackBlock) -> bool {
+    block.preempt().is_enabled() && !block.process().is_null()
+}
+
+/// Ends the process that runs here, which has panicked, after `report` has said why; unless it was being said already. What is
+/// said may be the application's, for example the `Display` of what it panicked with: it runs in the process, as what it did
+/// before, may take long and may be preempted.
+///
+/// # Safety
+/// The code of the running process will not go on: the caller is the panic handler, and [`can_end_current`].
+pub unsafe fn end_panicked(report: impl FnOnce()) -> ! {
+    let block = StackBlock::current();
+    if block.crashes() == 0 {
+        block.set_crashes(1);
+        // SAFETY: this is no handler, and no section of the kernel's: the process panicked with preemption enabled, perhaps
+        // where only interrupts were masked, which ends here.
+        unsafe { irq::enable() };
+        report();
+        // Said. The stack is the same, wherever it is by now.
+        block.set_crashes(0);
+        // SAFETY: by contract.
+        unsafe { end_current(None, || {}) }
+    }
+    // SAFETY: by contract.
+    unsafe { end_current(None, report) }
+}
+
+/// Ends the process that runs here, after `report` has said why; unless it was being said already. `frame` is where its code
+/// stopped, unless that is the caller.
+///
+/// # Safety
+/// The code of the running process will not go on: the caller is the fault handler, and [`can_end_faulted`], or
+/// [`end_panicked`]. `report` is the kernel's own, and short.
+pub unsafe fn end_current(frame: Option<&Frame>, report: impl FnOnce()) -> ! {
+    let mut kept = KeptRegisters::default();
+    let here = switch::save_registers(&mut kept);
+    let block = StackBlock::current();
+    irq::disable();
+    // Forgets a request, too.
+    block.preempt().reset(1);
+    block.set_crashes(block.crashes() + 1);
+    match block.crashes() {
+        1 => report(),
+        2 => crate::text!("and it failed again while that was said"),
+        _ => {}
+    }
+    block.set_crashes(0);
+    crate::mutex::holder_crashed(block);
+    crate::log::frames::dropped_with(core::ptr::from_ref(block).cast());
+    // SAFETY: preemption is disabled by the reset above, and a process runs, so the scheduler does.
+    let core = unsafe { Core::this() };
+    core.statistics.crashes.bump();
+    note_stack(block, frame, here);
+    if let Some(process) = NonNull::new(block.take_process().cast::<Header>()) {
+        // SAFETY: by contract, and the process ran here until now, so its reference is alive.
+        unsafe { end(core, process) };
+    }
+    #[cfg(target_os = "none")]
+    crate::sched::run::collect::after_crash();
+    // SAFETY: nothing on this stack is used again, by contract.
+    unsafe { preempt::abandon_turn() }
+}
+
+/// Notes what was in use of the stack of code that crashed, and its registers: those that it was stopped with, or those that
+/// the caller has saved on this stack, above `here`.
+fn note_stack(block: &StackBlock, frame: Option<&Frame>, here: usize) {
+    if let Some(frame) = frame {
+        // SAFETY: it is complete, and nobody writes to it.
+        unsafe { orphans::note(core::ptr::from_ref(frame).cast(), size_of::<Frame>()) };
+    }
+    let (bytes, length) = block.in_use(frame.map_or(here, Frame::stack_pointer));
+    // SAFETY: that part of the stack is mapped; what this core writes there meanwhile counts one way or the other.
+    unsafe { orphans::note(bytes, length) };
+}
+
+/// # Safety
+/// `process` ran on `core` until now and does not go on; the scheduler's reference to it is handed over.
+unsafe fn end(core: &Core, process: NonNull<Header>) {
+    // SAFETY: by contract.
+    let header = unsafe { process.as_ref() };
+    let resident = header.vtable().detach.is_some();
+    if !resident {
+        // Before whoever joins it is told, who may rely on it at once: its mailbox is closed from here on.
+        header.run_state().finish_crashed();
+        header.timers().crashed();
+        crate::process_mailbox::process_crashed(process.addr().get());
+    }
+    // SAFETY: the turn has ended, by contract.
+    unsafe { (header.vtable().crash)(process) };
+    if resident {
+        // The resident itself lives on; only the piece it was carrying out has crashed.
+        core.handover.set([None, Some(process)]);
+    } else {
+        population::note_end(header);
+        // SAFETY: the scheduler's reference, which ends with the process.
+        drop(unsafe { ProcessRef::from_counted(process) });
+    }
+}

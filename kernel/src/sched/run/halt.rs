@@ -1,0 +1,155 @@
+//! Standing still: every core but one waits, at a point where it holds nothing of the kernel's.
+//!
+//! The one that leads raises the call and rings the others. A core stands still
+//! - in a turn, where preemption is enabled: at the end of an interrupt or, if that came within a section, at the section's
+//!   end (`preempt::consider`), with all its registers in the frame;
+//! - in its loop, between two turns, where it has nothing in hand.
+//!
+//! So no lock is held, no queue is half-changed, and no block of the heap is between two hands, while they stand. What a
+//! core runs on its way there may take long, a core may have left its loop for good; so the one that leads does not wait
+//! for ever.
+//!
+//! How the calls and the answers go between the cores is in [`Standstill`](crate::sync::Standstill).
+
+use core::cell::Cell;
+use core::ops::Range;
+use core::ptr;
+
+use crate::arch::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::arch::stack_layout::{EXCEPTION_STACK_BYTES, is_on};
+use crate::arch::switch::{self, Frame};
+use crate::arch::{MAX_CORES, clock, cpu, exceptions, ipi, irq};
+use crate::mem::stack::StackBlock;
+use crate::sched::cores::{self, Core, calls};
+use crate::sched::place::wake;
+
+/// How long the leader waits for the others.
+const PATIENCE_MICROSECONDS: u64 = 200_000;
+/// How long until it rings again: an interrupt that meets a core between two turns is in vain.
+const RING_AGAIN_MICROSECONDS: u64 = 1_000;
+
+fn ticks(microseconds: u64) -> u64 {
+    microseconds * clock::frequency() / 1_000_000
+}
+
+/// The frames of those that stand in a turn; null for those that stand in their loops.
+static FRAMES: [AtomicPtr<Frame>; MAX_CORES] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CORES];
+
+/// Where each core's stacks for exceptions begin, once it has stood still or led.
+static EXCEPTION_STACKS: [AtomicUsize; MAX_CORES] = [const { AtomicUsize::new(0) }; MAX_CORES];
+
+fn note_exception_stacks(core: &Core) {
+    // Relaxed: published by the release in `Standstill::stand`, or of use to this core only.
+    EXCEPTION_STACKS[core.id().index()].store(exceptions::stacks().start, Ordering::Relaxed);
+}
+
+/// Stands still until the call is taken back.
+///
+/// # Safety
+/// Interrupts are masked, `frame` is the complete state of the code that runs on the stack of `block`, and that code is a
+/// process with preemption enabled, or the core's loop.
+pub(crate) unsafe fn stand_still(core: &Core, block: &StackBlock, frame: *mut Frame) {
+    let in_turn = !block.process().is_null();
+    if !in_turn && !core.stands.get() {
+        return;
+    }
+    note_exception_stacks(core);
+    // Relaxed: published by the release in `Standstill::stand`.
+    FRAMES[core.id().index()].store(if in_turn { frame } else { ptr::null_mut() }, Ordering::Relaxed);
+    // The leader rings when it is over. That stays pending, and ends this, also if it comes right before.
+    calls::CALLS.stand(core.id().mask(), calls::HALT, cpu::wait_for_interrupt);
+}
+
+/// Stands still in the core's own loop.
+///
+/// # Safety
+/// The caller is `core`'s loop, between two turns.
+pub(crate) unsafe fn stand_still_in_loop(core: &Core) {
+    core.stands.set(true);
+    switch::preempt_trap();
+    core.stands.set(false);
+}
+
+/// Which other cores there are.
+fn others(core: &Core) -> u64 {
+    cores::started() & !core.id().mask()
+}
+
+fn all_stand(core: &Core) -> bool {
+    calls::CALLS.standing() & others(core) == others(core)
+}
+
+/// Runs `action` while all other cores stand still, with interrupts masked. `None` if another core leads, or they did not
+/// come to stand in time. `action` is shown the frames of the turns that stand.
+///
+/// # Safety
+/// The caller is `core`'s loop, between two turns.
+pub(crate) unsafe fn with_all_standing<R>(core: &Core, action: impl FnOnce(&Standing) -> R) -> Option<R> {
+    if !calls::CALLS.lead(calls::HALT) {
+        return None;
+    }
+    let mut result = None;
+    if call_together(core) {
+        irq::disable();
+        note_exception_stacks(core);
+        // From a time when it did not lead. Relaxed: read by this core.
+        FRAMES[core.id().index()].store(ptr::null_mut(), Ordering::Relaxed);
+        result = Some(action(&Standing(())));
+        // SAFETY: the loop runs with interrupts unmasked.
+        unsafe { irq::enable() };
+    }
+    let standing = calls::CALLS.standing();
+    calls::CALLS.end(calls::HALT);
+    for other in cores::all().filter(|other| standing & other.id().mask() != 0) {
+        ipi::send(other.id());
+    }
+    result
+}
+
+/// Whether the others came to stand in time.
+fn call_together(core: &Core) -> bool {
+    let end = clock::now() + ticks(PATIENCE_MICROSECONDS);
+    let ring_again = Cell::new(0);
+    while !all_stand(core) {
+        let now = clock::now();
+        if now >= end {
+            return false;
+        }
+        if now >= ring_again.get() {
+            ring_again.set(now + ticks(RING_AGAIN_MICROSECONDS));
+            let standing = calls::CALLS.standing();
+            for other in cores::all().filter(|other| others(core) & !standing & other.id().mask() != 0) {
+                if !wake::wake(other) {
+                    ipi::send(other.id());
+                }
+            }
+        }
+        cpu::relax();
+    }
+    true
+}
+
+/// Proof that all other cores stand still.
+pub(crate) struct Standing(());
+
+impl Standing {
+    /// The cores' stacks for exceptions. Nothing on them is in use but the frames of turns that stand; what is left there of
+    /// registers that were saved, of crashed code, too, says nothing.
+    pub(crate) fn exception_stacks(&self) -> impl Iterator<Item = Range<usize>> {
+        // Relaxed: ordered by `all_stand`.
+        let starts = EXCEPTION_STACKS.iter().map(|start| start.load(Ordering::Relaxed));
+        starts.filter(|start| *start != 0).map(|start| start..start + EXCEPTION_STACK_BYTES)
+    }
+
+    /// The frame of the turn that stands on the stack of `block`, if one does: otherwise the frame is in the block.
+    pub(crate) fn frame_on(&self, block: &StackBlock) -> Option<*mut Frame> {
+        // Relaxed: ordered by `all_stand`.
+        let mut frames =
+            FRAMES.iter().map(|frame| frame.load(Ordering::Relaxed)).filter(|frame| !frame.is_null());
+        frames.find(|frame| {
+            // SAFETY: frames of cores that stand are complete and stay.
+            let sp = unsafe { (**frame).sp } as usize;
+            is_on(ptr::from_ref(block).addr(), sp)
+        })
+    }
+}

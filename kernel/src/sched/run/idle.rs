@@ -1,0 +1,166 @@
+//! Idle: search, announce, look again, doze, sleep. The wakers' half is in `place/wake.rs`.
+//!
+//! A core with nothing to run
+//! 1. searches the others for work that may leave (see `policy/sharing.rs`), if not enough others do so already;
+//! 2. announces that it is idle (its [`IdleFlag`](crate::sched::cores::idle_flag::IdleFlag), and the mask of idle cores),
+//!    **full barrier**;
+//! 3. looks again at everything a waker could have changed before it could see the announcement;
+//! 4. dozes for a short while (WFE), announces that it sleeps, looks again, and sleeps (WFI, ended by an
+//!    SGI or the timer);
+//! 5. begins anew after `share.wait_us` while others are busy, for what it saw waiting may leave by then; the next time
+//!    after twice as long, `share.looks` times. Then it sleeps until it is woken, and executes nothing.
+
+use crate::arch::atomic::{AtomicBool, Ordering};
+use crate::arch::{clock, cpu, irq, timer};
+use crate::mem::heap::HEAP;
+use crate::sched::cores::idle_flag::Depth;
+use crate::sched::cores::{self, Core, calls};
+use crate::sched::place::{pick, wake};
+use crate::sched::policy::settings::{self, Setting};
+use crate::sched::run::{out_of_work, steal};
+use crate::sched::spawn::residents;
+use crate::stats::Activity;
+use crate::time;
+use crate::time::comparator;
+
+/// How often a core that sees work it fails to get tries again before it sleeps all the same. The owner
+/// of that work looks again at the end of its slice.
+const FRUITLESS_SEARCHES: u32 = 4;
+
+/// Leaves idleness, whoever ended it, and says so before it takes any work.
+pub(crate) fn retract(core: &Core) {
+    wake::retract(core);
+    out_of_work::note_activity();
+}
+
+/// What this core itself would find to do.
+fn finds_work(core: &Core) -> bool {
+    pick::has_work(core)
+        || timer_is_due(core)
+        || core.called_to_steal.load(Ordering::Relaxed) != 0
+        || calls::all() != 0
+}
+
+fn timer_is_due(core: &Core) -> bool {
+    // Relaxed: set by this core's own interrupt.
+    core.timer_due.load(Ordering::Relaxed) != 0
+        || time::next_deadline(core.id()).is_some_and(|at| at <= clock::now())
+}
+
+/// The core has nothing to run: returns when it may have.
+pub(crate) fn idle(core: &Core) {
+    // Mail elsewhere is the business of whoever was called and of the one who watches; a worker that has run dry has
+    // looked for itself.
+    let mut looks = core.watches.replace(false);
+    for _ in 0..FRUITLESS_SEARCHES {
+        // Relaxed: set by whoever called this core, before the claim that this core has acquired since.
+        if core.called_to_steal.load(Ordering::Relaxed) != 0 {
+            core.called_to_steal.store(0, Ordering::Relaxed);
+            core.looks.set(0);
+            looks = true;
+        }
+        if steal::search(core) {
+            core.enter(Activity::Running);
+            return;
+        }
+        wake::announce(core, Depth::Doze);
+        let stealable = steal::has_candidate(core);
+        let surplus = looks && has_surplus(core);
+        if !finds_work(core) && !stealable && !surplus {
+            break;
+        }
+        retract(core);
+        if pick::has_work(core) {
+            core.enter(Activity::Running);
+            return;
+        }
+        if surplus {
+            // The residents search the others' mailboxes; this core's loop searches their queues.
+            core.next_rouse.set(clock::now() + settings::ticks(Setting::ShareWaitMicroseconds));
+            residents::rouse(core);
+            core.enter(Activity::Running);
+            return;
+        }
+    }
+    core.enter(Activity::Idle);
+    wake::announce(core, Depth::Doze);
+    if !finds_work(core) && !out_of_work::check(core) {
+        doze(core);
+        sleep(core);
+    }
+    retract(core);
+    core.note_awake();
+    core.enter(Activity::Running);
+}
+
+/// Whether the residents of this core would find mail that may leave its core. Not again right after they were told:
+/// they may have found it taken.
+fn has_surplus(core: &Core) -> bool {
+    let now = clock::now();
+    // First the look, which notes what it sees.
+    residents::any_surplus(now) && now >= core.next_rouse.get()
+}
+
+/// Whether a core sleeps only until it looks again. One at a time, after the same rule as for thieves: if it finds work,
+/// and sees more, it wakes the next.
+static WATCHED: AtomicBool = AtomicBool::new(false);
+
+/// When this core looks again for what may leave others, if it is the one who does: nobody does when nobody is busy, nor
+/// a core that is out of service.
+fn next_look(core: &Core) -> Option<u64> {
+    let looks = core.looks.get();
+    let is_online = cores::online() & core.id().mask() != 0;
+    if !is_online || cores::count() == 1 || wake::idle_cores() & cores::started() == cores::started() {
+        return None;
+    }
+    let most = settings::get(Setting::ShareLooks);
+    if u64::from(looks) >= most && timer::INTERRUPTS {
+        return None;
+    }
+    // Relaxed: it limits, and orders nothing.
+    if WATCHED.swap(true, Ordering::Relaxed) {
+        return None;
+    }
+    core.watches.set(true);
+    core.looks.set(looks + 1);
+    let doubled = u64::from(looks).min(most.saturating_sub(1)).min(16);
+    Some(clock::now() + (settings::ticks(Setting::ShareWaitMicroseconds) << doubled))
+}
+
+fn doze(core: &Core) {
+    let end = clock::now() + settings::ticks(Setting::DozeMicroseconds);
+    core.statistics.dozes.bump();
+    while core.idle.depth().is_some() && clock::now() < end {
+        cpu::wait_for_event();
+    }
+}
+
+fn sleep(core: &Core) {
+    if core.idle.depth().is_none() {
+        return;
+    }
+    wake::announce(core, Depth::Sleep);
+    comparator::arm(core.id(), next_look(core));
+    core.slice_end.set(0);
+    core.next_look.set(0);
+    core.statistics.sleeps.bump();
+    let wait = || {
+        while core.idle.depth().is_some() && !finds_work(core) {
+            // With interrupts masked, one that arrives between the look and WFI stays pending and ends it.
+            irq::disable();
+            if core.idle.depth().is_some() && !finds_work(core) {
+                cpu::wait_for_interrupt();
+            }
+            // SAFETY: the core loop runs with interrupts unmasked; they were masked above. The interrupt is
+            // taken here.
+            unsafe { irq::enable() };
+        }
+    };
+    // SAFETY: this is the core's loop. To look at queues and timers takes no memory, and interrupt handlers use the heap
+    // only when they interrupt what can be preempted.
+    unsafe { HEAP.lend_cache_during(wait) };
+    if core.watches.get() {
+        // Relaxed: as in `next_look`.
+        WATCHED.store(false, Ordering::Relaxed);
+    }
+}

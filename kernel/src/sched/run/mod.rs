@@ -1,0 +1,31 @@
+//! What each core runs: its loop, slices and preemption, idleness and theft, balancing, and how all of it starts and ends.
+
+mod balance;
+#[cfg(target_os = "none")]
+mod collect;
+mod core_loop;
+pub(crate) mod crash;
+#[cfg(feature = "checks")]
+pub(crate) mod damage;
+#[cfg(target_os = "none")]
+mod halt;
+#[cfg(not(target_os = "none"))]
+mod host;
+mod idle;
+mod migrate;
+mod offline;
+mod out_of_work;
+mod preempt;
+pub(crate) mod quiescence;
+pub(crate) mod reserve;
+mod resume;
+mod slice;
+pub(crate) mod start;
+mod steal;
+pub(crate) mod stop;
+mod victim;
+
+#[cfg(not(target_os = "none"))]
+pub use host::{HostError, run_on_threads};
+pub use offline::{OfflineError, is_online, offline, online};
+pub use out_of_work::{ExternalSource, OutOfWork, out_of_work};

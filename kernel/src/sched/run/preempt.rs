@@ -1,0 +1,217 @@
+//! Preemption: stacks are lent.
+//!
+//! A turn runs directly on its core's stack, and pays nothing for being preemptible. The timer interrupt
+//! counts slice ends; a turn that has seen two has had at least one whole slice. Then, if something else
+//! waits, or the balancer could fetch something, the core leaves its stack to the process:
+//!
+//! 1. the interrupt has saved all registers in that stack's block;
+//! 2. a fresh stack is taken from the pool or, when that is empty, the core's reserve;
+//! 3. a resident is asked to detach the piece of work that runs; an ordinary process stands for itself;
+//! 4. the core starts a new loop on the fresh stack, which *then* puts the suspended process into a queue:
+//!    earlier, another core could resume it while this one still uses its stack.
+//!
+//! On its reserve a core resumes what is suspended, which needs no stack, and gives turns to what is urgent and to what has
+//! ended turns by itself before; what is new waits until a stack is free (`run/reserve.rs`). So however many new
+//! processes go on for ever, the core stays there for the others. Should one of those go on for ever, too, while no stack
+//! is free, it runs on, and a counter says so.
+//!
+//! Whoever takes the process from a queue leaves its own stack behind (it goes back to the pool once it is
+//! left) and returns from that interrupt.
+//!
+//! A section that disables preemption is never interrupted this way: the request is remembered in the
+//! stack's preemption word, and the end of the section enters here by a trap.
+//!
+//! The bound: a process that never yields holds its core for at most two slices while others wait, plus
+//! the longest section with preemption disabled.
+
+use core::ptr::{self, NonNull};
+
+use crate::arch::atomic::Ordering;
+use crate::arch::switch::{self, Frame};
+use crate::arch::{clock, irq};
+use crate::mem::stack::{self, StackBlock, StackRef};
+use crate::sched::cores::Core;
+#[cfg(target_os = "none")]
+use crate::sched::cores::calls;
+use crate::sched::place::{enqueue, pick};
+use crate::sched::process::Header;
+#[cfg(target_os = "none")]
+use crate::sched::run::halt;
+use crate::sched::run::{balance, core_loop, crash, reserve, steal, stop};
+use crate::sched::spawn::detached;
+use crate::time;
+
+/// Slice ends a turn may see before it is preempted: the first may come right after its start.
+const SLICE_ENDS: u32 = 2;
+
+/// The end of an interrupt, or of a section that postponed a preemption.
+///
+/// # Safety
+/// Interrupts are masked; `frame` is the complete state of the code that was interrupted on this stack.
+///
+/// A request that finds nothing to do any more is forgotten, because each section's end would come here for it.
+pub(crate) unsafe fn consider(frame: *mut Frame) {
+    let block = StackBlock::current();
+    if block.is_in_reserve() {
+        if block.preempt().is_enabled() {
+            // SAFETY: the section that ran out of stack has ended, and its process must not go on.
+            unsafe { crash::end_overflowed(&*frame) };
+        }
+        return;
+    }
+    // SAFETY: preemption cannot happen here, with interrupts masked, and the scheduler runs.
+    let core = unsafe { Core::this() };
+    #[cfg(target_os = "none")]
+    if calls::all() & calls::HALT != 0 {
+        if !block.process().is_null() && !block.preempt().is_enabled() {
+            block.preempt().request();
+            return;
+        }
+        // SAFETY: by contract. A loop of the core's own stands still if it came for that.
+        unsafe { halt::stand_still(core, block, frame) };
+    }
+    let Some(process) = NonNull::new(block.process().cast::<Header>()) else {
+        block.preempt().clear_request();
+        return;
+    };
+    // Relaxed: this core's own.
+    if core.slices.load(Ordering::Relaxed) < SLICE_ENDS || !is_worth_it(core, process) {
+        block.preempt().clear_request();
+        return;
+    }
+    if !block.preempt().is_enabled() {
+        block.preempt().request();
+        return;
+    }
+    // SAFETY: by contract; preemption was enabled, so the turn holds no lock.
+    unsafe { lend_stack(core, block, process, frame) };
+}
+
+/// Whether anything would run in the process's place.
+fn is_worth_it(core: &Core, process: NonNull<Header>) -> bool {
+    // SAFETY: the process runs, so it is alive.
+    let is_resident = unsafe { process.as_ref() }.vtable().detach.is_some();
+    is_resident
+        || pick::has_work(core)
+        || balance::is_called_for(core)
+        || time::next_deadline(core.id()).is_some_and(|deadline| deadline <= clock::now())
+        || stop::is_requested()
+}
+
+/// # Safety
+/// As [`consider`], and the turn of `process` runs on the stack of `block` with preemption enabled.
+unsafe fn lend_stack(
+    core: &'static Core,
+    block: &'static StackBlock,
+    process: NonNull<Header>,
+    frame: *mut Frame,
+) {
+    // From here on this is ordinary kernel code that happens to have interrupts masked.
+    block.preempt().reset(1);
+    // Relaxed: this core's own. If the attempt fails, the next is two slices away.
+    core.slices.store(0, Ordering::Relaxed);
+    let from_pool = stack::take();
+    let is_reserve = from_pool.is_none();
+    let Some(fresh) = from_pool.or_else(|| reserve::take(core)) else {
+        core.statistics.preemptions_without_stack.bump();
+        block.preempt().reset(0);
+        return;
+    };
+    // SAFETY: the process runs, so it is alive.
+    let Some(handover) = (unsafe { hand_over(core, process) }) else {
+        reserve::keep_or_give(core, fresh);
+        core.statistics.detachments_refused.bump();
+        block.preempt().reset(0);
+        return;
+    };
+    let suspended = handover[0].unwrap_or(process);
+    block.set_process(suspended.as_ptr().cast());
+    if frame != block.saved() {
+        // It came by a trap. SAFETY: both are valid, and nobody else uses this stack's block.
+        unsafe { ptr::copy_nonoverlapping(frame, block.saved(), 1) };
+    }
+    // SAFETY: both are alive: one runs, or was just made.
+    unsafe { suspended.as_ref() }.suspend_on(core::ptr::from_ref(block).cast_mut());
+    core.handover.set(handover);
+    core.on_reserve.set(is_reserve);
+    if core.taken_from.get().is_some() {
+        steal::judge_theft(core);
+    }
+    core.busy.store(0, Ordering::Relaxed);
+    core.statistics.preemptions.bump();
+    fresh.block().preempt().reset(1);
+    // SAFETY: the fresh stack is this core's alone, its preemption count is 1 as the loop needs it, and
+    // interrupts are masked. The code suspended here holds no lock and nothing of the core's.
+    unsafe {
+        switch::start_on(fresh.top(), core::ptr::from_ref(fresh.block()).cast_mut().cast(), fresh_loop, 0)
+    }
+}
+
+/// What the fresh loop has to enqueue: the process to suspend and, if that is a detached piece, the
+/// resident it came from. `None` if the resident refuses or memory is short.
+///
+/// # Safety
+/// The turn of `process` runs on the current stack and holds no lock.
+unsafe fn hand_over(core: &Core, process: NonNull<Header>) -> Option<[Option<NonNull<Header>>; 2]> {
+    // SAFETY: by contract.
+    let header = unsafe { process.as_ref() };
+    let Some(detach) = header.vtable().detach else { return Some([Some(process), None]) };
+    let reservation = detached::Reservation::new(header.priority(), core.id())?;
+    // SAFETY: by contract.
+    let token = unsafe { detach(process) }?;
+    Some([Some(reservation.fill(token)), Some(process)])
+}
+
+/// A core loop on a fresh stack, after a preemption.
+extern "C" fn fresh_loop(_: usize) -> ! {
+    // SAFETY: the stack's preemption count is 1.
+    let core = unsafe { Core::this() };
+    let block = StackBlock::current();
+    if block.is_in_reserve() {
+        // SAFETY: what ran on this stack has crashed, and its reserve is far below this.
+        unsafe { block.map_reserve(false) };
+    }
+    #[cfg(target_os = "none")]
+    if core.has_crashed.replace(false) {
+        // For what is called here, which is little.
+        const ROOM_BYTES: usize = 2048;
+        let here = ptr::from_ref(&core).addr();
+        // SAFETY: this is the first code on the stack since the crash, and what it calls has room.
+        unsafe { block.clear_below(here.saturating_sub(ROOM_BYTES)) };
+    }
+    let [suspended, resident] = core.handover.take();
+    for process in [resident, suspended].into_iter().flatten() {
+        // SAFETY: the suspended process's stack has been left; this is the core's own loop. A resident
+        // whose piece was detached takes its next turn from the queue like everyone.
+        unsafe {
+            if Some(process) == resident {
+                process.as_ref().run_state().requeue();
+                core.queue.prefer_bound();
+            }
+            enqueue::requeue(core, process);
+        }
+    }
+    // SAFETY: the loop runs with interrupts unmasked; nothing here relies on them being masked.
+    unsafe { irq::enable() };
+    // SAFETY: the core's block was set at its start, this stack's block by `start_on`, and the count is 1.
+    unsafe { core_loop::run() };
+    stop::core_stopped()
+}
+
+/// Suspends nothing, but ends what runs on this stack: a crash. Never returns; the stack is lost to the
+/// crashed code and becomes this core's loop's again.
+///
+/// # Safety
+/// The current stack block is that of a process that cannot go on. No lock is held.
+pub(crate) unsafe fn abandon_turn() -> ! {
+    irq::disable();
+    let block = StackBlock::current();
+    block.preempt().reset(1);
+    // SAFETY: preemption is disabled by the line above.
+    let core = unsafe { Core::this() };
+    core.busy.store(0, Ordering::Relaxed);
+    core.has_crashed.set(true);
+    let top = StackRef::top_of(block);
+    // SAFETY: the code below the top of this stack has ended; nothing on it is used again.
+    unsafe { switch::start_on(top, core::ptr::from_ref(block).cast_mut().cast(), fresh_loop, 0) }
+}

@@ -1,0 +1,39 @@
+//! Resuming a process on the stack that it was suspended on. How it was suspended is in `run/preempt.rs`.
+
+use core::ptr::NonNull;
+
+use crate::arch::{irq, switch};
+use crate::mem::stack::{StackBlock, StackRef};
+use crate::sched::cores::Core;
+use crate::sched::run::reserve;
+use crate::stats::Activity;
+
+/// Resumes a suspended process, leaving the current stack behind.
+///
+/// # Safety
+/// The caller is `core`'s loop, took from a queue the process that is suspended on `block`, and keeps
+/// nothing that needs dropping on the current stack.
+pub(crate) unsafe fn resume(core: &'static Core, block: NonNull<StackBlock>) -> ! {
+    irq::disable();
+    core.enter(Activity::Running);
+    // SAFETY: the current stack is this core loop's, which ends here; `after_resume` gives it back once
+    // it has been left.
+    core.left_stack.set(Some(unsafe { StackRef::current() }));
+    // SAFETY: a suspended process's stack stays alive until it is resumed.
+    let frame = unsafe { block.as_ref() }.saved();
+    // SAFETY: the frame was saved by the interrupt that suspended the process, and nobody else resumes it,
+    // for the process was in one queue only. Interrupts are masked.
+    unsafe { switch::resume(frame, block.as_ptr().cast(), after_resume, 0) }
+}
+
+/// Runs in the name of the resumed stack, before its registers are restored.
+extern "C" fn after_resume(_: usize) {
+    // SAFETY: interrupts are masked.
+    let core = unsafe { Core::this() };
+    core.on_reserve.set(false);
+    if let Some(left) = core.left_stack.take() {
+        reserve::keep_or_give(core, left);
+    }
+    // The suspended code had preemption enabled, or had just enabled it.
+    StackBlock::current().preempt().reset(0);
+}

@@ -1,0 +1,99 @@
+//! Slices: the timer's interrupt, which counts them and looks at what waits. What follows when one is over is in
+//! `run/preempt.rs`.
+
+use core::ptr::NonNull;
+
+use crate::arch::atomic::Ordering;
+use crate::arch::clock;
+use crate::mem::stack::StackBlock;
+use crate::sched::cores::Core;
+use crate::sched::place::{self, wake};
+use crate::sched::policy::settings::{self, Setting};
+use crate::sched::process::Header;
+use crate::sched::spawn::residents;
+use crate::stats::Activity;
+use crate::time::comparator;
+
+/// Runs an interrupt's handler. A request to preempt that the interrupted code had is left to that code: the handler's
+/// own sections must not end in a preemption.
+pub(crate) fn in_handler(handler: impl FnOnce(&'static Core)) {
+    let word = StackBlock::current().preempt();
+    word.hold();
+    // SAFETY: interrupts are unmasked only after the core's block was set, and the word is held.
+    let core = unsafe { Core::this() };
+    let interrupted = core.enter(Activity::Interrupt);
+    handler(core);
+    core.enter(interrupted);
+    word.release();
+}
+
+/// The core's timer fired.
+pub(crate) fn on_timer() {
+    in_handler(timer_fired);
+}
+
+fn timer_fired(core: &'static Core) {
+    // Relaxed throughout: this core's own loop and interrupt.
+    core.timer_due.store(1, Ordering::Relaxed);
+    let now = clock::now();
+    let end = core.slice_end.get();
+    let slice_ended = end != 0 && now >= end;
+    if slice_ended {
+        core.slice_end.set(0);
+        if core.busy.load(Ordering::Relaxed) != 0 {
+            core.slices.store(core.slices.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+            ensure_slice_timer(core);
+        }
+    }
+    let look = core.next_look.get();
+    if slice_ended || (look != 0 && now >= look) {
+        look_for_waiting(core, now);
+    }
+    // It may have been a timer of the wheel's; the slice, or the wait for a look, goes on.
+    for at in [core.slice_end.get(), core.next_look.get()].into_iter().filter(|&at| at != 0) {
+        comparator::arm_if_earlier(at);
+    }
+}
+
+/// If something waits here while another core is idle, looks once more soon; if it then still does, an idle core comes
+/// to see what may leave. In the timer's interrupt.
+fn look_for_waiting(core: &Core, now: u64) {
+    let was_waiting = core.next_look.replace(0) != 0;
+    // Notes what it sees, so that who is called finds how long it has been so.
+    place::may_be_robbed(core, now);
+    if !wake::some_core_is_idle() || !(running_has_waiting(now) | !core.queue.is_empty()) {
+        return;
+    }
+    if was_waiting {
+        wake::wake_thief();
+    } else {
+        core.next_look.set(now + settings::ticks(Setting::ShareWaitMicroseconds));
+    }
+}
+
+/// Whether something waits behind the resident that runs here, if one does.
+fn running_has_waiting(now: u64) -> bool {
+    let process = NonNull::new(StackBlock::current().process().cast::<Header>());
+    // SAFETY: the process runs on this stack, so it is alive.
+    process.is_some_and(|process| unsafe { residents::has_waiting(process, now) })
+}
+
+/// Counts slices from now on, unless one is being counted. The turns in between cost one look.
+#[inline]
+pub(crate) fn ensure_slice_timer(core: &Core) {
+    if core.slice_end.get() == 0 {
+        let end = clock::now() + settings::ticks(Setting::SliceMicroseconds);
+        core.slice_end.set(end);
+        comparator::arm_if_earlier(end);
+    }
+}
+
+/// Arms the timer after the wheel's timers have fired: for the end of the slice, for the next look at what waits, or for
+/// the next timer.
+pub(crate) fn arm_timer(core: &Core) {
+    let own = [core.slice_end.get(), core.next_look.get()].into_iter().filter(|&at| at != 0);
+    comparator::arm(core.id(), own.min());
+}
+
+/// Another core rang. The core loop, or the turn's end, does what is needed.
+pub(crate) fn on_wake_up() {}

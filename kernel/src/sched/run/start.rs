@@ -1,0 +1,86 @@
+//! Starting the scheduler on every core.
+//!
+//! On the machine, boot calls [`prepare`] on the first core, then [`enter`] on each core, the first one
+//! last. On the host, [`run_on_threads`] does all of it.
+
+use crate::arch::handlers::{self, Fault, Handlers, Verdict};
+use crate::arch::switch::Frame;
+use crate::arch::{CoreId, percpu};
+use crate::sched::cores::{self, Core};
+use crate::sched::run::{core_loop, out_of_work, preempt, reserve, slice, stop};
+use crate::sched::spawn::foreign;
+use crate::sync::{Keeper, register_keeper};
+use spin::Once;
+
+/// Makes the blocks of `cores` cores and registers the interrupt handlers. Returns how many cores there
+/// is memory for; the others must not be started.
+///
+/// # Safety
+/// No core has entered the scheduler; on the host, none of an earlier start is still in it. `fault` and `exit` are what
+/// boot does about a fault and at the end, and do not rely on what was running.
+pub unsafe fn prepare(
+    cores: usize,
+    seed: u64,
+    device: fn(u32),
+    fault: unsafe fn(&Fault, *mut Frame) -> Verdict,
+    exit: fn() -> !,
+) -> usize {
+    cores::set_seed(seed);
+    register_keeper(Keeper { keep: foreign::keep, is_for: foreign::is_for });
+    stop::at_end(exit);
+    DEVICE.call_once(|| device);
+    handlers::register(Handlers {
+        timer: slice::on_timer,
+        wake_up: slice::on_wake_up,
+        device: on_device,
+        interrupt_exit: preempt::consider,
+        preempt_trap: preempt::consider,
+        fault,
+    });
+    cores::install(cores)
+}
+
+/// What boot does about a device's interrupt.
+static DEVICE: Once<fn(u32)> = Once::new();
+
+/// A device's interrupt. Whom it wakes is delivered as from another core: the code that was interrupted may be in the
+/// middle of this core's queues.
+fn on_device(number: u32) {
+    slice::in_handler(|core| {
+        core.in_interrupt.set(true);
+        if let Some(device) = DEVICE.get() {
+            device(number);
+        }
+        core.in_interrupt.set(false);
+    });
+}
+
+/// Runs the scheduler on the calling core, for ever on the machine; on the host until it is stopped.
+///
+/// # Safety
+/// Called once for each core that [`prepare`] made, on that core, with its stack block set, preemption
+/// disabled once, and nothing on its stack that must be dropped.
+pub unsafe fn enter(id: CoreId) {
+    let Some(core) = cores::get(id.index()) else {
+        panic!("core {} was started but not prepared; start only as many as prepare() returned", id.index())
+    };
+    // SAFETY: the block is leaked, and is this core's own.
+    unsafe { percpu::set_core_block(core::ptr::from_ref::<Core>(core).cast_mut().cast()) };
+    reserve::prepare(core);
+    // Cores come one after another: one that looks whether the system has run out of work, and has not counted this one,
+    // must not miss what it takes from its queue now.
+    out_of_work::note_entry(|| online(id));
+    stop::core_started();
+    // SAFETY: both blocks are set and preemption is disabled, by contract and the line above.
+    unsafe {
+        crate::arch::irq::enable();
+        core_loop::run();
+    }
+    #[cfg(target_os = "none")]
+    stop::core_stopped();
+}
+
+/// Lets a core take work; what is placed on it waits until it has entered.
+pub(crate) fn online(id: CoreId) {
+    cores::start(id);
+}

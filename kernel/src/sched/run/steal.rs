@@ -1,0 +1,140 @@
+//! Stealing processes: one pass of a thief over its victims.
+//!
+//! At most `thieves` cores search at once (one by default, after the Sophie note); the others sleep until
+//! a thief that found work sees more of it and wakes the next. A thief takes from the highest non-empty
+//! priority of its victim, oldest first, half of the queue up to a cap.
+
+use core::ptr::NonNull;
+
+use crate::arch::atomic::Ordering;
+use crate::arch::clock;
+use crate::sched::cores::{self, Core};
+use crate::sched::place::thieves::Thief;
+use crate::sched::place::{self, enqueue, thieves, wake};
+use crate::sched::policy::dispatch::{self, Dispatch};
+use crate::sched::policy::migration::Urgency;
+use crate::sched::policy::settings::{self, Setting};
+use crate::sched::policy::victim::rule;
+use crate::sched::process::{Header, Priority};
+use crate::sched::run::migrate::move_process;
+use crate::sched::run::victim::{self, Candidates};
+use crate::stats::Activity;
+
+/// Whether this core may steal at all.
+fn may_steal(core: &Core) -> bool {
+    cores::count() > 1
+        && settings::get(Setting::Thieves) > 0
+        && dispatch::current() == Dispatch::Stealing
+        && cores::online() & core.id().mask() != 0
+}
+
+/// Whether some other core has something that a thief could take, while no other thief is at it.
+pub(crate) fn has_candidate(core: &Core) -> bool {
+    may_steal(core) && !thieves::are_searching() && candidates(core).count() > 0
+}
+
+/// The cores that `thief` may take from. All are looked at, for the look notes what it sees.
+fn candidates(thief: &Core) -> impl Iterator<Item = &'static Core> {
+    let (thief, now) = (thief.id(), clock::now());
+    cores::all().filter(move |other| {
+        other.id() != thief && (place::may_be_robbed(other, now) | fast_lane_is_stale(other))
+    })
+}
+
+/// What waits in the fast lane of a core that has been in one turn for a slice is fair game.
+fn fast_lane_is_stale(other: &Core) -> bool {
+    // Relaxed: an estimate.
+    other.queue.fast_lane_is_taken() && other.slices.load(Ordering::Relaxed) > 0
+}
+
+/// Searches the other cores for work; what it takes goes into this core's own queue.
+pub(crate) fn search(core: &Core) -> bool {
+    if !may_steal(core) {
+        return false;
+    }
+    let Some(thief) = Thief::new(settings::get(Setting::Thieves)) else {
+        core.statistics.steal_failures_not_thief.bump();
+        return false;
+    };
+    core.enter(Activity::Stealing);
+    let mut candidates = Candidates::new(candidates(core).map(Core::id));
+    let rule = rule(|bound| core.random_below(bound));
+    let (mut taken, mut last_victim) = (0, None);
+    while taken == 0 {
+        let Some(victim) = victim::choose(core, rule, &mut candidates) else { break };
+        last_victim = Some(victim.id());
+        core.statistics.steal_attempts.bump();
+        taken = rob(core, victim);
+        victim::record(core, victim, taken > 0);
+    }
+    drop(thief);
+    if taken == 0 {
+        core.statistics.steal_failures_empty.bump();
+        return false;
+    }
+    core.taken_from.set(last_victim);
+    core.statistics.steals.bump();
+    core.statistics.processes_stolen.add(taken as u64);
+    // Work found by a thief while more is visible wakes the next.
+    if place::is_backlog(core) || self::candidates(core).count() > 0 {
+        wake::wake_thief();
+    }
+    true
+}
+
+fn rob(core: &Core, victim: &'static Core) -> usize {
+    let most = settings::get(Setting::StealBatch) as usize;
+    for priority in Priority::ALL {
+        let mut taken = 0;
+        let count = victim.queue.of(priority).steal(most, |process| taken += receive(core, victim, process));
+        core.statistics.steal_failures_lost_race.add(count.lost as u64);
+        if taken > 0 {
+            return taken;
+        }
+    }
+    if fast_lane_is_stale(victim)
+        && let Some(process) = victim.queue.take_fast()
+    {
+        return receive(core, victim, process);
+    }
+    0
+}
+
+/// Takes a stolen process over, or gives it on where it must not run. Returns how many were taken.
+fn receive(core: &Core, victim: &'static Core, process: NonNull<Header>) -> usize {
+    // SAFETY: a process in hand is alive.
+    let header = unsafe { process.as_ref() };
+    match move_process(header, victim, core, Urgency::Idle) {
+        Ok(()) => {
+            // SAFETY: this is the thief's own core loop.
+            unsafe { core.queue.push_own(process) };
+            1
+        }
+        Err(_) => {
+            give_on(process, victim);
+            0
+        }
+    }
+}
+
+/// A thief has a process that its mask keeps from this core: takes it to a core of the mask that has nothing to do, or
+/// back. Not back alone, because whoever called this core called the first idle one, and would call it again and again.
+fn give_on(process: NonNull<Header>, victim: &'static Core) {
+    // SAFETY: a process in hand is alive.
+    let header = unsafe { process.as_ref() };
+    let mask = header.affinity() & cores::online();
+    let free = cores::all().find(|core| core.id().mask() & mask != 0 && core.load() == 0);
+    let target = free.filter(|free| move_process(header, victim, free, Urgency::Idle).is_ok());
+    // The victim may have looked meanwhile, found nothing, and gone to sleep: so it is told, too.
+    enqueue::deliver(process, target.unwrap_or(victim));
+}
+
+/// The first turn after a theft has ended, or lasts so long that it is suspended: tells whether the theft was worth it.
+#[cold]
+#[inline(never)]
+pub(crate) fn judge_theft(core: &Core) {
+    let victim = core.taken_from.take().and_then(|victim| cores::get(victim.index()));
+    if let Some(victim) = victim {
+        victim.worth.note(clock::now().saturating_sub(core.turn_began_at.get()));
+    }
+}

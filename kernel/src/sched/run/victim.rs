@@ -1,0 +1,51 @@
+//! A thief's candidates, and going through them by the [rule](crate::sched::policy::victim) in force.
+
+use crate::arch::CoreId;
+use crate::machine;
+use crate::sched::cores::{self, Core};
+use crate::sched::policy::victim::{self, Candidate, VictimRule};
+
+/// The cores that a search has not tried yet.
+pub(crate) struct Candidates(u64);
+
+impl Candidates {
+    pub(crate) fn new(cores: impl Iterator<Item = CoreId>) -> Self {
+        Self(cores.fold(0, |mask, core| mask | core.mask()))
+    }
+}
+
+/// The best candidate that is left, which is then no longer one.
+pub(crate) fn choose(thief: &Core, rule: VictimRule, candidates: &mut Candidates) -> Option<&'static Core> {
+    let mut best: Option<(u64, &'static Core)> = None;
+    let mut mask = candidates.0;
+    while mask != 0 {
+        let index = mask.trailing_zeros() as usize;
+        mask &= mask - 1;
+        let Some(core) = cores::get(index) else { continue };
+        let weight = weight(thief, rule, core);
+        if best.is_none_or(|(most, _)| weight > most) {
+            best = Some((weight, core));
+        }
+    }
+    let (_, core) = best?;
+    candidates.0 &= !core.id().mask();
+    Some(core)
+}
+
+fn weight(thief: &Core, rule: VictimRule, victim: &Core) -> u64 {
+    let distance = if rule == VictimRule::Locality { machine::distance(thief.id(), victim.id()) } else { 0 };
+    let candidate = Candidate {
+        core: victim.id(),
+        stealable: victim.queue.stealable(),
+        distance: distance.into(),
+        robbed_at: victim.robbed_at(),
+    };
+    victim::weight(rule, &thief.memory, &candidate, |bound| thief.random_below(bound))
+}
+
+/// Remembers how an attempt went.
+pub(crate) fn record(thief: &Core, victim: &Core, success: bool) {
+    thief.memory.record(victim.id(), success);
+    // Also after a failure, or all thieves would keep to the same barren victim.
+    victim.note_robbed();
+}

@@ -1,0 +1,147 @@
+//! Starting processes.
+
+use core::fmt;
+use core::future::Future;
+use core::ptr::NonNull;
+
+use crate::arch::CoreId;
+use crate::sched::cores::{self, Core, population};
+use crate::sched::place::enqueue;
+use crate::sched::process::{Header, Priority};
+use crate::sched::spawn::task::{self, JoinHandle};
+use crate::sync::PreemptGuard;
+
+/// Why a process was not started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SpawnError {
+    /// As many processes exist as [`Setting::ProcessLimit`] allows.
+    TooManyProcesses,
+    /// No memory for it.
+    OutOfMemory,
+    /// Its affinity mask names no core that exists.
+    NoSuchCore,
+    /// It is pinned to a core that is offline.
+    CoreOffline,
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooManyProcesses => "too many processes: raise sched.processes",
+            Self::OutOfMemory => "out of memory: the process was not started",
+            Self::CoreOffline => {
+                "it is pinned to a core that is offline: bring the core back, or pin it elsewhere"
+            }
+            Self::NoSuchCore => "no core of the affinity mask exists: the process was not started",
+        })
+    }
+}
+
+impl core::error::Error for SpawnError {}
+
+/// What does not fit the default: see [`Spawn::priority`] and its siblings.
+#[derive(Clone, Copy, Debug)]
+pub struct Spawn {
+    priority: Priority,
+    affinity: u64,
+}
+
+/// Counts a process that may run on these cores, which is about to be started.
+///
+/// # Errors
+/// None more may be started, or its only core is offline; then nothing was counted.
+pub(crate) fn count(affinity: u64) -> Result<(), SpawnError> {
+    if !population::count_start() {
+        return Err(SpawnError::TooManyProcesses);
+    }
+    if !population::count_pinned(affinity) {
+        population::uncount_start();
+        return Err(SpawnError::CoreOffline);
+    }
+    Ok(())
+}
+
+/// Starts a process with the defaults: `Normal`, on any core.
+pub fn spawn<F>(future: F) -> Result<JoinHandle<F::Output>, SpawnError>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    Spawn::new().start(future)
+}
+
+/// Starts a procedure that belongs to no actor: a process whose body is a plain closure.
+pub fn procedure<R: Send + 'static>(
+    body: impl FnOnce() -> R + Send + 'static,
+) -> Result<JoinHandle<R>, SpawnError> {
+    spawn(async move { body() })
+}
+
+impl Spawn {
+    /// `Normal`, on any core.
+    pub const fn new() -> Self {
+        Self { priority: Priority::Normal, affinity: u64::MAX }
+    }
+
+    /// With this priority.
+    pub const fn priority(self, priority: Priority) -> Self {
+        Self { priority, ..self }
+    }
+
+    /// On the cores in this mask only.
+    pub const fn affinity(self, affinity: u64) -> Self {
+        Self { affinity, ..self }
+    }
+
+    /// On this core only.
+    pub const fn pinned(self, core: CoreId) -> Self {
+        self.affinity(core.mask())
+    }
+
+    /// Starts a process.
+    pub fn start<F>(self, future: F) -> Result<JoinHandle<F::Output>, SpawnError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let affinity = self.affinity & cores::existing();
+        if affinity == 0 {
+            return Err(SpawnError::NoSuchCore);
+        }
+        // Every core means: also those that come online later.
+        let affinity = if self.affinity == u64::MAX { u64::MAX } else { affinity };
+        count(affinity)?;
+        let home = CoreId::new(home_for(affinity)).unwrap_or(CoreId::BOOT);
+        let (process, handle) = match task::create(future, self.priority, affinity, home) {
+            Ok(created) => created,
+            Err(future) => {
+                population::uncount(affinity);
+                drop(future);
+                return Err(SpawnError::OutOfMemory);
+            }
+        };
+        start(process);
+        Ok(handle)
+    }
+}
+
+impl Default for Spawn {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn start(process: NonNull<Header>) {
+    // SAFETY: just made, so alive.
+    unsafe { process.as_ref() }.run_state().mark_queued();
+    enqueue::spawned(process);
+}
+
+/// The parent's core if the mask allows it, else the first that it does.
+fn home_for(affinity: u64) -> usize {
+    let here = PreemptGuard::new();
+    match Core::current(&here) {
+        Some(core) if affinity & core.id().mask() != 0 => core.id().index(),
+        _ => affinity.trailing_zeros() as usize,
+    }
+}

@@ -1,0 +1,71 @@
+//! The process that stands for a detached piece of a resident's work.
+//!
+//! It begins its life suspended on a lent stack and is never stepped from the start; it ends when the
+//! piece returns.
+
+use alloc::boxed::Box;
+use core::ptr::NonNull;
+
+use crate::arch::CoreId;
+use crate::sched::cores::population;
+use crate::sched::process::{AtWork, Detached, Header, Priority, Step, VTable};
+
+#[repr(C)]
+struct DetachedProcess {
+    header: Header,
+    /// Absent only in a [`Reservation`].
+    token: Option<Box<dyn Detached>>,
+}
+
+static VTABLE: VTable =
+    VTable { name: || "a suspended behaviour", step, crash, free, detach: None, at_work: Some(at_work) };
+
+/// # Safety
+/// The contract of [`VTable::step`].
+unsafe fn step(_header: NonNull<Header>) -> Step {
+    panic!("a detached piece was given a turn instead of its stack: its process record was overwritten")
+}
+
+/// # Safety
+/// The contract of [`VTable::crash`].
+unsafe fn crash(header: NonNull<Header>) {
+    // SAFETY: this table is used for detached pieces only, which are alive while they run.
+    if let Some(token) = unsafe { &header.cast::<DetachedProcess>().as_ref().token } {
+        token.crashed();
+    }
+}
+
+/// # Safety
+/// The contract of [`VTable::at_work`].
+unsafe fn at_work(header: NonNull<Header>) -> Option<AtWork> {
+    // SAFETY: as in `crash`.
+    unsafe { header.cast::<DetachedProcess>().as_ref() }.token.as_ref()?.at_work()
+}
+
+/// # Safety
+/// The contract of [`VTable::free`].
+unsafe fn free(header: NonNull<Header>) {
+    // SAFETY: the process was boxed in `Reservation`, and the last reference is gone.
+    drop(unsafe { Box::from_raw(header.cast::<DetachedProcess>().as_ptr()) });
+}
+
+/// A record made before the piece is handed over, so that handing over cannot fail for lack of memory.
+pub(crate) struct Reservation(Box<DetachedProcess>);
+
+impl Reservation {
+    /// Memory for one record.
+    pub(crate) fn new(priority: Priority, home: CoreId) -> Option<Self> {
+        let header = Header::new(&VTABLE, priority, u64::MAX, home);
+        header.run_state().mark_running();
+        crate::mem::try_box(DetachedProcess { header, token: None }).ok().map(Self)
+    }
+
+    /// The process of the piece that `token` stands for.
+    pub(crate) fn fill(mut self, token: Box<dyn Detached>) -> NonNull<Header> {
+        let affinity = token.affinity();
+        self.0.header.set_affinity(affinity);
+        self.0.token = Some(token);
+        population::count_detached(affinity);
+        NonNull::from(Box::leak(self.0)).cast()
+    }
+}

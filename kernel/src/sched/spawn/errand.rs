@@ -1,0 +1,76 @@
+//! Errands: code of the application that a core's loop, a crash or a sender comes upon, and that none of them may run:
+//! a destructor, a waker. It runs as a process of its own, so it can be preempted, and its crash ends nothing else.
+//!
+//! The process lies in memory that was there before, as the first part of what it is about: to start it cannot fail.
+
+use core::ptr::NonNull;
+
+use crate::arch::CoreId;
+use crate::sched::Priority;
+use crate::sched::cores::{here, population};
+use crate::sched::place::enqueue;
+use crate::sched::process::{Header, Step, VTable};
+
+/// The first part of what such a process is about.
+#[repr(C)]
+pub(crate) struct Errand {
+    header: Header,
+    run: unsafe fn(NonNull<Self>),
+    free: unsafe fn(NonNull<Self>),
+}
+
+static VTABLE: VTable = VTable {
+    name: || "a call of the application's in the kernel's name",
+    step,
+    crash,
+    free,
+    detach: None,
+    at_work: None,
+};
+
+/// # Safety
+/// The contract of [`VTable::step`].
+unsafe fn step(header: NonNull<Header>) -> Step {
+    let errand = header.cast::<Errand>();
+    // SAFETY: this table is used for errands only, which are alive while they run.
+    unsafe { (errand.as_ref().run)(errand) };
+    Step::Done
+}
+
+/// # Safety
+/// The contract of [`VTable::crash`].
+unsafe fn crash(_header: NonNull<Header>) {}
+
+/// # Safety
+/// The contract of [`VTable::free`].
+unsafe fn free(header: NonNull<Header>) {
+    let errand = header.cast::<Errand>();
+    // SAFETY: as in `step`; the last reference is gone.
+    unsafe { (errand.as_ref().free)(errand) };
+}
+
+impl Errand {
+    /// An errand that does `run`, in its process, and `free` when that has ended: anywhere, so that is the kernel's own code.
+    pub(crate) fn new(run: unsafe fn(NonNull<Self>), free: unsafe fn(NonNull<Self>)) -> Self {
+        Self { header: Header::new(&VTABLE, Priority::Normal, u64::MAX, CoreId::BOOT), run, free }
+    }
+
+    /// The process.
+    pub(crate) fn header(this: NonNull<Self>) -> NonNull<Header> {
+        this.cast()
+    }
+
+    /// Starts the process. From anywhere, with preemption disabled or not, but under no lock of the scheduler's.
+    ///
+    /// # Safety
+    /// Called once. It stays where it is until `free` was called for it, for which `run` must be safe before.
+    pub(crate) unsafe fn start(this: NonNull<Self>) {
+        // SAFETY: by contract.
+        let header = unsafe { &this.as_ref().header };
+        population::count_detached(header.affinity());
+        header.set_home(here::current_core().unwrap_or(CoreId::BOOT));
+        if header.run_state().notify() {
+            enqueue::woken(Self::header(this));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What a core's loop does later for somebody: at once what is short and the kernel's own; what is more, or the
+//! application's, in a process of its own.
+
+use core::ptr::NonNull;
+use core::time::Duration;
+
+use crate::mem::OutOfMemory;
+use crate::sched::spawn::errand::Errand;
+use crate::time::{Alarm, Held};
+
+#[repr(C)]
+struct Room<T> {
+    errand: Errand,
+    now: fn(T) -> Result<(), T>,
+    late: fn(T),
+}
+
+/// A value that waits for its moment. Dropping this lets it go on.
+pub(crate) struct Later<T>(Alarm<Room<T>, T>);
+
+impl<T: Send + 'static> Later<T> {
+    /// Hands `value` to `now` after `delay`, at least: in the core's loop, so that runs nothing of the application's. What it
+    /// gives back goes to `late`, in a process. It counts as work until then.
+    ///
+    /// # Errors
+    /// The value comes back when there is no memory.
+    pub(crate) fn set(
+        delay: Duration,
+        value: T,
+        now: fn(T) -> Result<(), T>,
+        late: fn(T),
+    ) -> Result<Self, (OutOfMemory, T)> {
+        let room = Room { errand: Errand::new(run::<T>, free::<T>), now, late };
+        Alarm::set(delay, room, value, fire).map(Self)
+    }
+
+    /// Whether the value still waits; it may be taken at any moment.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.0.is_pending()
+    }
+
+    /// Takes the value back, unless it was handed on already.
+    pub(crate) fn cancel(self) -> Option<T> {
+        self.0.cancel()
+    }
+}
+
+fn fire<T: Send + 'static>(value: T, held: Held<Room<T>, T>) {
+    if let Err(value) = (held.room().now)(value) {
+        held.put_back(value);
+        // SAFETY: an alarm fires once. The reference that is given up here keeps it until `free`.
+        unsafe { Errand::start(held.into_room().cast()) };
+    }
+}
+
+/// # Safety
+/// The errand of a `Room<T>`, to which [`fire`] has put the value back, once.
+unsafe fn run<T: Send + 'static>(errand: NonNull<Errand>) {
+    // SAFETY: by contract: the reference stays until `free`.
+    let (late, value) = unsafe {
+        let held = core::mem::ManuallyDrop::new(Held::<Room<T>, T>::from_room(errand.cast()));
+        (held.room().late, held.take_back())
+    };
+    late(value);
+}
+
+/// # Safety
+/// The errand of a `Room<T>`, which is over: gives up the reference that it was started with.
+unsafe fn free<T: Send + 'static>(errand: NonNull<Errand>) {
+    // SAFETY: by contract.
+    drop(unsafe { Held::<Room<T>, T>::from_room(errand.cast()) });
+}

@@ -1,0 +1,13 @@
+//! Starting what a core runs: futures, procedures, residents, and the kernel's own errands.
+
+mod builder;
+pub(crate) mod detached;
+pub(crate) mod errand;
+pub(crate) mod foreign;
+pub(crate) mod later;
+pub(crate) mod resident;
+pub(crate) mod residents;
+mod task;
+
+pub use builder::{Spawn, SpawnError, procedure, spawn};
+pub use task::{JoinError, JoinHandle};

@@ -1,0 +1,155 @@
+//! Starting residents, and their form as processes.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::ptr::NonNull;
+
+use crate::arch::CoreId;
+use crate::sched::cores;
+use crate::sched::cores::population;
+use crate::sched::process::{AtWork, Detached, Header, Priority, ProcessRef, Resident, Step, VTable};
+use crate::sched::spawn::builder::{self, SpawnError};
+use crate::sched::spawn::residents;
+
+#[repr(C)]
+struct ResidentProcess {
+    header: Header,
+    resident: Arc<dyn Resident>,
+}
+
+static VTABLE: VTable = VTable {
+    name: || "an executor's worker",
+    step,
+    crash,
+    free,
+    detach: Some(detach),
+    at_work: Some(at_work),
+};
+
+/// # Safety
+/// `header` is that of a live [`ResidentProcess`].
+pub(crate) unsafe fn resident<'a>(header: NonNull<Header>) -> &'a dyn Resident {
+    // SAFETY: by contract; the header is the first field.
+    unsafe { &*header.cast::<ResidentProcess>().as_ref().resident }
+}
+
+/// # Safety
+/// The contract of [`VTable::step`].
+unsafe fn step(header: NonNull<Header>) -> Step {
+    // SAFETY: this table is used for resident processes only.
+    unsafe { resident(header) }.step()
+}
+
+/// # Safety
+/// The contract of [`VTable::crash`].
+unsafe fn crash(header: NonNull<Header>) {
+    // SAFETY: as in `step`.
+    unsafe { resident(header) }.crashed();
+}
+
+/// # Safety
+/// The contract of [`VTable::detach`].
+unsafe fn detach(header: NonNull<Header>) -> Option<Box<dyn Detached>> {
+    // SAFETY: as in `step`.
+    unsafe { resident(header) }.detach()
+}
+
+/// # Safety
+/// The contract of [`VTable::at_work`].
+unsafe fn at_work(header: NonNull<Header>) -> Option<AtWork> {
+    // SAFETY: as in `step`.
+    unsafe { resident(header) }.at_work()
+}
+
+/// # Safety
+/// The contract of [`VTable::free`].
+unsafe fn free(header: NonNull<Header>) {
+    // SAFETY: the process was boxed in `spawn`, and the last reference is gone.
+    drop(unsafe { Box::from_raw(header.cast::<ResidentProcess>().as_ptr()) });
+}
+
+/// Starts a resident on `core`. It is not runnable until it is woken.
+///
+/// The process ends, and `resident` is dropped, when `step` returns [`Step::Done`] for the resident itself
+/// and the last reference is gone.
+pub fn spawn(
+    resident: Arc<dyn Resident>,
+    core: CoreId,
+    priority: Priority,
+) -> Result<ProcessRef, SpawnError> {
+    if cores::existing() & core.mask() == 0 {
+        return Err(SpawnError::NoSuchCore);
+    }
+    builder::count(core.mask())?;
+    let header = Header::new(&VTABLE, priority, core.mask(), core);
+    let Ok(process) = crate::mem::try_box(ResidentProcess { header, resident }) else {
+        population::uncount(core.mask());
+        return Err(SpawnError::OutOfMemory);
+    };
+    let header = NonNull::from(Box::leak(process)).cast::<Header>();
+    // SAFETY: the scheduler's own reference keeps the process alive until it is done.
+    let process = unsafe { ProcessRef::count(header) };
+    if let Err(error) = residents::add(process.clone()) {
+        // It was never queued, so it ends here: what was counted for it, and the scheduler's own reference.
+        population::note_end(&process);
+        // SAFETY: the reference that the header was made with, which nobody else will give up.
+        drop(unsafe { ProcessRef::from_counted(header) });
+        return Err(error);
+    }
+    Ok(process)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AtWork, Detached, Resident, spawn};
+    use crate::arch::CoreId;
+    use crate::sched::cores;
+    use crate::sched::cores::population::{live_processes, pinned_to};
+    use crate::sched::process::{Priority, Step};
+    use crate::sched::spawn::{SpawnError, residents};
+    use alloc::boxed::Box;
+    use alloc::sync::Arc;
+
+    struct Idler;
+
+    impl Resident for Idler {
+        fn step(&self) -> Step {
+            Step::Done
+        }
+
+        fn detach(&self) -> Option<Box<dyn Detached>> {
+            None
+        }
+
+        fn crashed(&self) {}
+
+        fn at_work(&self) -> Option<AtWork> {
+            None
+        }
+
+        fn backlog(&self) -> u32 {
+            0
+        }
+
+        fn has_waiting(&self, _now: u64) -> bool {
+            false
+        }
+
+        fn has_surplus(&self, _now: u64) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_resident_that_cannot_be_started_leaves_nothing_behind() {
+        let core = CoreId::BOOT;
+        let idler = Arc::new(Idler);
+        let start = || spawn(idler.clone(), core, Priority::Normal).err();
+        assert_eq!(start(), Some(SpawnError::NoSuchCore), "before there is any core");
+        cores::install(1);
+        residents::fail_next_add();
+        assert_eq!(start(), Some(SpawnError::OutOfMemory), "without memory for the list");
+        assert_eq!((live_processes(), pinned_to(core)), (0, 0), "processes, and those pinned to the core");
+        assert_eq!(Arc::strong_count(&idler), 1, "references to what was to be started");
+    }
+}

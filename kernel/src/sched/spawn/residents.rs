@@ -1,0 +1,85 @@
+//! The residents of all executors: who they are, and what waits for them.
+
+use alloc::vec::Vec;
+use core::ptr::NonNull;
+
+use super::resident::resident;
+use crate::sched::cores::Core;
+use crate::sched::process::{Header, ProcessRef};
+use crate::sched::spawn::SpawnError;
+use crate::sync::SpinLock;
+
+static RESIDENTS: SpinLock<Vec<ProcessRef>> = SpinLock::new(Vec::new());
+
+#[cfg(test)]
+static FAIL_NEXT_ADD: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
+
+/// Lets the next [`add`] find no memory.
+#[cfg(test)]
+pub(crate) fn fail_next_add() {
+    FAIL_NEXT_ADD.store(true, core::sync::atomic::Ordering::Relaxed);
+}
+
+/// Puts a resident on the list.
+///
+/// # Errors
+/// [`SpawnError::OutOfMemory`]; then nothing was changed, and the caller must undo what it has counted.
+pub(crate) fn add(process: ProcessRef) -> Result<(), SpawnError> {
+    let mut residents = RESIDENTS.lock();
+    // Ended ones are dropped here, where the list is being changed anyway.
+    residents.retain(|resident| !resident.is_done());
+    #[cfg(test)]
+    if FAIL_NEXT_ADD.swap(false, core::sync::atomic::Ordering::Relaxed) {
+        return Err(SpawnError::OutOfMemory);
+    }
+    residents.try_reserve(1).map_err(|_| SpawnError::OutOfMemory)?;
+    residents.push(process);
+    Ok(())
+}
+
+/// Whether something waits behind `process` if it is a resident.
+///
+/// # Safety
+/// `process` is alive, and runs on the caller's core.
+pub(crate) unsafe fn has_waiting(process: NonNull<Header>, now: u64) -> bool {
+    // SAFETY: by contract.
+    if unsafe { process.as_ref() }.vtable().detach.is_none() {
+        return false;
+    }
+    // SAFETY: only residents can detach.
+    unsafe { resident(process) }.has_waiting(now)
+}
+
+fn backlog_of(process: &ProcessRef) -> u32 {
+    // SAFETY: the reference keeps it alive, and only residents are on the list.
+    unsafe { resident(process.pointer()) }.backlog()
+}
+
+/// Whether any resident has something waiting.
+pub(crate) fn any_backlog() -> bool {
+    RESIDENTS.lock().iter().any(|process| !process.is_done() && backlog_of(process) > 0)
+}
+
+/// Whether any resident has something that may leave for another core, at `now` in clock ticks. All are looked at, for
+/// the look notes what it sees.
+pub(crate) fn any_surplus(now: u64) -> bool {
+    let has_surplus = |process: &&ProcessRef| {
+        // SAFETY: the reference keeps it alive, and only residents are on the list.
+        !process.is_done() && unsafe { resident(process.pointer()) }.has_surplus(now)
+    };
+    RESIDENTS.lock().iter().filter(has_surplus).count() > 0
+}
+
+/// Gives every resident of `core` a turn, to search the others' mailboxes.
+pub(crate) fn rouse(core: &Core) {
+    let residents = RESIDENTS.lock();
+    for process in residents.iter().filter(|process| process.home() == core.id()) {
+        process.wake();
+    }
+}
+
+/// Gives every resident of every core a turn, for a check: one may be roused at any time, wanted or not.
+#[cfg(feature = "checks")]
+pub(crate) fn rouse_all() {
+    RESIDENTS.lock().iter().for_each(ProcessRef::wake);
+}

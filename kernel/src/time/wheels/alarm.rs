@@ -1,0 +1,229 @@
+//! Alarms: a value that is handed to a function when its time has come, unless it is taken back.
+//!
+//! An alarm is a timer in the wheel of the core that set it, whose waker is not a process's but the alarm
+//! itself. Two references keep its memory: the handle's and the waker's. The value is taken exactly once:
+//!
+//! ```text
+//!            wake: the wheel fires            handed to the function
+//! PENDING ──────────────────────────► TAKEN
+//!            cancel: the handle's owner       handed to that one
+//! ```
+//!
+//! Both make the transition by one exchange, so of a firing and a cancelling at the same time one wins, and
+//! the other finds nothing. Dropping the handle lets the alarm go on.
+//!
+//! The function is called by a core loop, with preemption disabled and no lock held: it must be short, and is
+//! the kernel's own. What is more it leaves to others, in the alarm's memory: see `sched::later`, and what is public and built
+//! on top of that, such as `Addr::send_after`.
+
+use alloc::boxed::Box;
+use core::cell::UnsafeCell;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use core::ptr::NonNull;
+use core::task::{RawWaker, RawWakerVTable, Waker};
+use core::time::Duration;
+
+use super::timers;
+use super::wheel::Timer;
+use crate::arch::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::mem::{self, OutOfMemory};
+use crate::time::instant::Instant;
+
+#[repr(C)]
+struct Block<R, T> {
+    /// Whatever the function needs to go on elsewhere. First, so that it is found by its address.
+    room: R,
+    /// In a wheel, under whose lock it is used; after [`timers::cancel`] the canceller's alone.
+    timer: UnsafeCell<Timer>,
+    references: AtomicU32,
+    /// The value is still there.
+    pending: AtomicBool,
+    value: UnsafeCell<MaybeUninit<T>>,
+    fire: fn(T, Held<R, T>),
+}
+
+/// A reference to the memory of an alarm that has fired, for the function to go on with.
+pub(crate) struct Held<R, T>(NonNull<Block<R, T>>);
+
+impl<R, T> Held<R, T> {
+    /// What was put there when the alarm was set.
+    pub(crate) fn room(&self) -> &R {
+        // SAFETY: the reference keeps it.
+        unsafe { &self.0.as_ref().room }
+    }
+
+    /// Keeps the value where it was, for [`Self::take_back`].
+    pub(crate) fn put_back(&self, value: T) {
+        // SAFETY: the alarm has fired, so nobody else looks at the place; the value was moved out.
+        unsafe { (*self.0.as_ref().value.get()).write(value) };
+    }
+
+    /// What was put back.
+    ///
+    /// # Safety
+    /// It was, and is not taken again.
+    pub(crate) unsafe fn take_back(&self) -> T {
+        // SAFETY: by contract.
+        unsafe { (*self.0.as_ref().value.get()).assume_init_read() }
+    }
+
+    /// Gives up this, and keeps the reference for [`Self::from_room`].
+    pub(crate) fn into_room(self) -> NonNull<R> {
+        ManuallyDrop::new(self).0.cast()
+    }
+
+    /// # Safety
+    /// `room` came from [`Self::into_room`], and so much as one of these at a time is dropped, once.
+    pub(crate) unsafe fn from_room(room: NonNull<R>) -> Self {
+        Self(room.cast())
+    }
+}
+
+impl<R, T> Drop for Held<R, T> {
+    fn drop(&mut self) {
+        // SAFETY: its own reference.
+        unsafe { Block::<R, T>::drop_reference(self.0.as_ptr().cast_const().cast()) };
+    }
+}
+
+impl<R, T> Block<R, T> {
+    const VTABLE: RawWakerVTable =
+        RawWakerVTable::new(Self::clone, Self::wake, Self::wake_by_ref, Self::drop_reference);
+
+    /// Takes the value, if nobody was faster.
+    fn take(&self) -> Option<T> {
+        // Acquire: the value was written before the alarm was set. Release: pairs with the acquire of whoever
+        // frees the block. The exchange makes one taker of several.
+        // SAFETY: the value is there until `pending` is cleared, and whoever cleared it takes it, once.
+        self.pending.swap(false, Ordering::AcqRel).then(|| unsafe { (*self.value.get()).assume_init_read() })
+    }
+
+    /// # Safety
+    /// The contract of `RawWakerVTable`: `data` is a live block.
+    unsafe fn clone(data: *const ()) -> RawWaker {
+        // SAFETY: by contract.
+        // Relaxed: made from a reference that exists.
+        unsafe { &*data.cast::<Self>() }.references.fetch_add(1, Ordering::Relaxed);
+        RawWaker::new(data, &Self::VTABLE)
+    }
+
+    /// # Safety
+    /// The contract of `RawWakerVTable`: consumes the waker's reference.
+    unsafe fn wake(data: *const ()) {
+        // SAFETY: by contract; the waker's reference is handed on.
+        let held = unsafe { Held::<R, T>(NonNull::new_unchecked(data.cast_mut().cast())) };
+        // SAFETY: the reference keeps it.
+        let this = unsafe { held.0.as_ref() };
+        if let Some(value) = this.take() {
+            (this.fire)(value, held);
+        }
+    }
+
+    /// # Safety
+    /// The contract of `RawWakerVTable`: `data` is a live block.
+    unsafe fn wake_by_ref(data: *const ()) {
+        // SAFETY: by contract; one reference more, which `wake` takes.
+        unsafe {
+            Self::clone(data);
+            Self::wake(data);
+        }
+    }
+
+    /// # Safety
+    /// Consumes one reference to a live block.
+    unsafe fn drop_reference(data: *const ()) {
+        // SAFETY: by contract.
+        let this = unsafe { &*data.cast::<Self>() };
+        // AcqRel: this user's accesses happen before the block is freed by whoever sees the last, which
+        // acquires what the others released. Not a fence in the branch: ThreadSanitizer does not know those.
+        if this.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+            drop(this.take());
+            // SAFETY: the last reference is gone, so the timer is in no wheel; the memory came from a box.
+            drop(unsafe { Box::from_raw(data.cast::<Self>().cast_mut()) });
+        }
+    }
+}
+
+/// The right to take back a value that waits for its moment.
+pub(crate) struct Alarm<R, T> {
+    block: NonNull<Block<R, T>>,
+    /// The core in whose wheel the timer is.
+    core: usize,
+}
+
+// SAFETY: the value changes cores whole; the timer is used under its wheel's lock; the room is the function's, which sees to
+// it.
+unsafe impl<R, T: Send> Send for Alarm<R, T> {}
+// SAFETY: a shared alarm can only be asked whether it is pending.
+unsafe impl<R, T: Send> Sync for Alarm<R, T> {}
+
+impl<R: 'static, T: Send + 'static> Alarm<R, T> {
+    /// Hands `value` to `fire` after `delay`, at least. It counts as work until then.
+    ///
+    /// # Errors
+    /// The value comes back when there is no memory.
+    pub(crate) fn set(
+        delay: Duration,
+        room: R,
+        value: T,
+        fire: fn(T, Held<R, T>),
+    ) -> Result<Self, (OutOfMemory, T)> {
+        let block = Block {
+            room,
+            timer: UnsafeCell::new(Timer::new(false)),
+            references: AtomicU32::new(2),
+            pending: AtomicBool::new(true),
+            value: UnsafeCell::new(MaybeUninit::new(value)),
+            fire,
+        };
+        let block = match mem::try_box(block) {
+            Ok(block) => NonNull::from(Box::leak(block)),
+            // SAFETY: written above.
+            Err((error, block)) => return Err((error, unsafe { block.value.into_inner().assume_init() })),
+        };
+        let deadline = (Instant::now() + delay).ticks();
+        // SAFETY: the functions of `VTABLE` count references; one of the two is this waker's.
+        let waker = unsafe { Waker::new(block.as_ptr().cast_const().cast(), &Block::<R, T>::VTABLE) };
+        // SAFETY: nobody else knows the block yet. It stays where it is: the waker's reference keeps it until
+        // the timer has fired, and the handle's until `cancel` has taken it from the wheel.
+        let core = unsafe {
+            let timer = block.as_ref().timer.get();
+            (*timer).waker = Some(waker);
+            timers::arm(NonNull::new_unchecked(timer), deadline)
+        };
+        Ok(Self { block, core })
+    }
+
+    /// Whether the value still waits; it may be taken at any moment.
+    pub(crate) fn is_pending(&self) -> bool {
+        // Relaxed: a hint.
+        self.block().pending.load(Ordering::Relaxed)
+    }
+
+    /// Takes the value back, unless it was handed on already.
+    pub(crate) fn cancel(self) -> Option<T> {
+        let value = self.block().take();
+        let timer = self.block().timer.get();
+        // SAFETY: it was armed on that core. Afterwards it is in no wheel and, as the wheel's lock was taken
+        // after it had left, nobody else touches it: what is left in it is this caller's.
+        let waker = unsafe {
+            timers::cancel(NonNull::new_unchecked(timer), self.core);
+            (*timer).waker.take()
+        };
+        // The waker's reference, unless the wheel has taken it out to fire.
+        drop(waker);
+        value
+    }
+
+    fn block(&self) -> &Block<R, T> {
+        // SAFETY: the handle's reference keeps it.
+        unsafe { self.block.as_ref() }
+    }
+}
+
+impl<R, T> Drop for Alarm<R, T> {
+    fn drop(&mut self) {
+        // SAFETY: the handle's own reference.
+        unsafe { Block::<R, T>::drop_reference(self.block.as_ptr().cast_const().cast()) };
+    }
+}

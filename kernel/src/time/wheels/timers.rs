@@ -1,0 +1,247 @@
+//! Each core's wheel, its lock, and the deadline it publishes.
+//!
+//! A timer lives in the wheel of the core that armed it. Anyone may cancel it, under that wheel's lock. The
+//! core loop fires: it takes wakers out under the lock and wakes after it, so a timer's memory is not
+//! touched any more when its owner can know that it has fired.
+//!
+//! Interrupt handlers take no lock: they read the published deadline.
+
+use core::ptr::NonNull;
+use core::task::Waker;
+
+use super::comparator;
+use super::owned::{self, OwnedTimers};
+use super::wheel::{State, Step, Timer, Wheel};
+use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::{CoreId, MAX_CORES, percpu};
+use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
+
+/// A tick of the wheels in clock ticks, as a power of two: 65 microseconds at 62.5 MHz.
+const TICK_SHIFT: u32 = 12;
+/// No deadline. Zero, as all of a core's part is at the beginning, so that the image need not contain it.
+const NONE: u64 = 0;
+/// Wakers taken out at once.
+const BATCH: usize = 16;
+
+struct PerCore {
+    wheel: SpinLock<Wheel>,
+    /// When there is something to do next, in clock ticks.
+    next: AtomicU64,
+}
+
+static CORES: [PerCore; MAX_CORES] =
+    [const { PerCore { wheel: SpinLock::new(Wheel::new()), next: AtomicU64::new(NONE) } }; MAX_CORES];
+/// Timers that count as work and have not fired, or whose waker was not called yet.
+static PENDING: AtomicU64 = AtomicU64::new(0);
+static FIRED: AtomicU64 = AtomicU64::new(0);
+static LONGEST_PASS: AtomicU64 = AtomicU64::new(0);
+
+/// When `core` has a timer to fire next, in clock ticks.
+#[inline]
+pub fn next_deadline(core: CoreId) -> Option<u64> {
+    // Relaxed: written by the core itself, or by one that cancels and can only make it later.
+    match CORES[core.index()].next.load(Ordering::Relaxed) {
+        NONE => None,
+        deadline => Some(deadline),
+    }
+}
+
+/// How many timers are pending that count as work.
+pub fn pending() -> u64 {
+    // Acquire: pairs with the release of the decrement, which comes after the wake-up.
+    PENDING.load(Ordering::Acquire)
+}
+
+/// How many timers have fired.
+pub fn fired() -> u64 {
+    // Relaxed: a statistic.
+    FIRED.load(Ordering::Relaxed)
+}
+
+/// The most steps of one timer each that one call of [`expire`] has made.
+pub fn longest_pass() -> u64 {
+    // Relaxed: a statistic.
+    LONGEST_PASS.load(Ordering::Relaxed)
+}
+
+fn publish(core: usize, wheel: &Wheel) {
+    // The clock ends before the wheel does: what lies behind its end is never due.
+    let next = wheel.next_tick().and_then(|tick| tick.checked_mul(1 << TICK_SHIFT));
+    let next = next.map_or(NONE, |deadline| deadline.max(1));
+    // Relaxed: as in `next_deadline`.
+    CORES[core].next.store(next, Ordering::Relaxed);
+}
+
+/// Arms a timer on the calling core. Returns the core.
+///
+/// # Safety
+/// The timer stays where it is until it has fired or [`cancel`] was called, whatever becomes of its owner: it lies in no
+/// memory that a crash gives back.
+pub(crate) unsafe fn arm(timer: NonNull<Timer>, deadline: u64) -> usize {
+    let _here = PreemptGuard::new();
+    let core = percpu::core_number();
+    let mut wheel = CORES[core].wheel.lock();
+    // SAFETY: under the lock, and by contract.
+    unsafe {
+        if !timer.as_ref().background {
+            // Relaxed: its process runs, so nobody can take the system to be out of work meanwhile.
+            PENDING.fetch_add(1, Ordering::Relaxed);
+        }
+        // Rounded up: never early.
+        wheel.insert(timer, (deadline >> TICK_SHIFT) + 1);
+        owned::link(timer, core);
+    }
+    publish(core, &wheel);
+    drop(wheel);
+    if let Some(next) = CoreId::new(core).and_then(next_deadline) {
+        comparator::arm_if_earlier(next);
+    }
+    core
+}
+
+/// Takes a timer back, wherever it is. Afterwards its memory is the owner's alone.
+///
+/// # Safety
+/// The timer was armed on `core`.
+pub(crate) unsafe fn cancel(timer: NonNull<Timer>, core: usize) {
+    let mut wheel = CORES[core].wheel.lock();
+    // SAFETY: under the lock, and by contract. One that has fired is in no wheel.
+    unsafe {
+        if timer.as_ref().state == State::Armed {
+            owned::unlink(timer);
+            remove(&mut wheel, timer, core);
+        }
+    }
+}
+
+/// # Safety
+/// The timer is in the wheel, which is that of `core`.
+unsafe fn remove(wheel: &mut Wheel, timer: NonNull<Timer>, core: usize) {
+    // SAFETY: by contract.
+    unsafe {
+        wheel.remove(timer);
+        publish(core, wheel);
+        if !timer.as_ref().background {
+            // Relaxed: as in `arm`.
+            PENDING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Takes the timer that `choose` returns out of the wheel of `core`, under whose lock it is called. Returns the timer's
+/// waker, to be dropped outside the lock.
+///
+/// # Safety
+/// The timer is in that wheel, and in no list of a process's.
+pub(crate) unsafe fn take_out(core: usize, choose: impl FnOnce() -> Option<NonNull<Timer>>) -> Option<Waker> {
+    let mut wheel = CORES[core].wheel.lock();
+    let timer = choose()?;
+    // SAFETY: by contract.
+    unsafe {
+        remove(&mut wheel, timer, core);
+        (*timer.as_ptr()).waker.take()
+    }
+}
+
+/// How a timer stands with who asks.
+pub(crate) enum Checked {
+    /// It has fired.
+    Fired,
+    /// It wakes who asks when it fires.
+    Waits,
+    /// It was taken out: who waited for it before has crashed.
+    TakenOut,
+}
+
+/// Whether a timer has fired; if not, `waker` is woken when it does, and the timer is in the list of `owner`.
+///
+/// # Safety
+/// The timer was armed on `core`. `owner` is that of the process that `waker` wakes, and lives as long as that.
+pub(crate) unsafe fn check(
+    timer: NonNull<Timer>,
+    core: usize,
+    waker: &Waker,
+    owner: Option<NonNull<OwnedTimers>>,
+) -> Checked {
+    let mut replaced = None;
+    loop {
+        let wheel = CORES[core].wheel.lock();
+        // SAFETY: under the lock, and by contract.
+        let held = unsafe { &mut *timer.as_ptr() };
+        match held.state {
+            State::Fired => return Checked::Fired,
+            State::Idle => return Checked::TakenOut,
+            State::Armed => {}
+        }
+        if held.waker.as_ref().is_some_and(|known| is_kept_for(known, waker)) {
+            return Checked::Waits;
+        }
+        // Wakers are cloned and dropped outside the lock: they may be the application's own, and dropping one may free
+        // a process.
+        match replaced.take() {
+            Some(waker) => {
+                // SAFETY: under the lock, in which the timer changes hands.
+                unsafe {
+                    owned::unlink(timer);
+                    replaced = (*timer.as_ptr()).waker.replace(waker);
+                    (*timer.as_ptr()).owner = owner;
+                    owned::link(timer, core);
+                }
+                drop(wheel);
+                drop(replaced);
+                return Checked::Waits;
+            }
+            None => {
+                drop(wheel);
+                replaced = keep_waker(waker);
+                if replaced.is_none() {
+                    // Without memory it is asked again at once.
+                    waker.wake_by_ref();
+                    return Checked::Waits;
+                }
+            }
+        }
+    }
+}
+
+/// Fires what is due on `core` at clock time `now`, in at most `most` steps. Whether more is due. Called by
+/// the core itself, in its loop.
+pub fn expire(core: CoreId, now: u64, most: usize) -> bool {
+    let slot = &CORES[core.index()];
+    let mut left = most;
+    loop {
+        let mut wakers: [Option<Waker>; BATCH] = [const { None }; BATCH];
+        let (mut count, mut work, mut done) = (0, 0, false);
+        {
+            let mut wheel = slot.wheel.lock();
+            while count < BATCH && left > 0 {
+                match wheel.step(now >> TICK_SHIFT) {
+                    None => {
+                        done = true;
+                        break;
+                    }
+                    Some(Step::Cascaded) => left -= 1,
+                    Some(Step::Fired { waker, background }) => {
+                        left -= 1;
+                        wakers[count] = waker;
+                        count += 1;
+                        work += u64::from(!background);
+                    }
+                }
+            }
+            publish(core.index(), &wheel);
+        }
+        for waker in wakers.iter_mut().filter_map(Option::take) {
+            waker.wake();
+        }
+        // Relaxed: a statistic.
+        FIRED.fetch_add(count as u64, Ordering::Relaxed);
+        // Release: the processes were woken before; pairs with `pending`.
+        PENDING.fetch_sub(work, Ordering::Release);
+        if done || left == 0 {
+            // Relaxed: a statistic.
+            LONGEST_PASS.fetch_max((most - left) as u64, Ordering::Relaxed);
+            return !done;
+        }
+    }
+}
