@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use magpie::arch::CoreId;
-use magpie::sched::{self, Rule, Setting, Spawn, yield_now};
+use magpie::sched::{self, Priority, Rule, Setting, Spawn, yield_now};
 use magpie::{machine, stats};
 use magpie_tests::{Changed, Failure, ensure, ensure_eq, kernel_test};
 
@@ -268,13 +268,12 @@ kernel_test! {
             (Setting::MigrationCoolingMicroseconds, FOREVER_MICROSECONDS),
         ];
         let _strict = Changed::new(&STRICT)?;
-        // So that preemption does not bring about what stealing is to.
-        let _slices = Changed::new(&[(Setting::SliceMicroseconds, 1_000_000)])?;
         for _ in 0..50 {
             let turns = Arc::new(AtomicU64::new(0));
             let seen = turns.clone();
-            // It holds its core until the other has run.
-            let busy = Spawn::new().pinned(CoreId::BOOT).start(async move {
+            // It holds its core until the other has run. At its priority, so that preemption does not bring about what
+            // stealing is to.
+            let busy = Spawn::new().priority(Priority::Max).pinned(CoreId::BOOT).start(async move {
                 let other = seen.clone();
                 let behind = sched::spawn(async move {
                     other.fetch_add(1, Ordering::Relaxed);
