@@ -15,7 +15,7 @@
 //! ```
 //!
 //! ```compile_fail,E0603
-//! fn link(process: &magpie::sched::ProcessRef) { magpie::deque::Linked::link(&**process); }
+//! fn link(process: &magpie::sched::ProcessRef) { magpie::queue::Linked::link(&**process); }
 //! ```
 //!
 //! ```compile_fail,E0603
@@ -89,5 +89,5 @@
 //! ```
 //!
 //! ```compile_fail,E0133
-//! fn link(process: &magpie::sched::ProcessRef) { magpie::internals::deque::Linked::link(&**process); }
+//! fn link(process: &magpie::sched::ProcessRef) { magpie::internals::queue::Linked::link(&**process); }
 //! ```

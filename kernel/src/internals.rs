@@ -124,9 +124,9 @@ pub mod arch {
 }
 
 /// The queues that carry pointers between cores.
-pub mod deque {
+pub mod queue {
     pub use crate::arch::outcomes::{Full, Steal};
-    pub use crate::deque::*;
+    pub use crate::queue::*;
 }
 
 /// The console.

@@ -16,7 +16,7 @@ extern crate alloc;
 pub mod arch;
 mod sync;
 
-mod deque;
+mod queue;
 
 #[cfg(any(all(test, not(any(loom, shuttle))), feature = "checks"))]
 pub mod checks;

@@ -5,7 +5,7 @@
 //! is refused or counted as dead letters, which the mailbox's worker drops: no destructor runs here. Everyone else goes on.
 //!
 //! That is sound because nobody else can reach the state: its only borrower was the behaviour, whose stack is gone, and
-//! nothing that the kernel links to lies in a state (see `sched::task`).
+//! nothing that the kernel links to lies in a state (see `sched::spawn::task`).
 //!
 //! The message that was in hand was moved to the behaviour's stack, and the space of its envelope is given back with the
 //! batch. What the message owns (the reference in a `Shared`, say) the behaviour may have passed on or dropped already, so it

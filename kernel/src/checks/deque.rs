@@ -8,7 +8,7 @@ use super::items::{Item, Items};
 use super::{Check, Cores, Done, Random};
 use crate::arch::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::arch::{Full, Steal};
-use crate::deque::Deque;
+use crate::queue::Deque;
 
 pub static ALL: &[Check] = &[
     Check { name: "deque::oldest_first", min_cores: 1, body: oldest_first },

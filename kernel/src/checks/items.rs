@@ -5,7 +5,7 @@ use core::cell::UnsafeCell;
 use core::ptr::{self, NonNull};
 
 use crate::arch::atomic::{AtomicPtr, AtomicU32, Ordering};
-use crate::deque::Linked;
+use crate::queue::Linked;
 
 /// An item with a number that its producer writes just before it is enqueued.
 pub struct Item {

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use super::items::{Item, Items};
 use super::{Check, Cores, Done, Random};
 use crate::arch::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::deque::{Chain, Inbox, Overflow};
+use crate::queue::{Chain, Inbox, Overflow};
 
 pub static ALL: &[Check] = &[
     Check { name: "chain::keeps_order", min_cores: 1, body: chain_keeps_order },

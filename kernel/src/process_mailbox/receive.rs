@@ -1,6 +1,6 @@
 //! The futures of receiving.
 //!
-//! Nothing of theirs is linked: they leave a waker in the block, which has an allocation of its own (see `sched::task`).
+//! Nothing of theirs is linked: they leave a waker in the block, which has an allocation of its own (see `sched::spawn::task`).
 //! Each charges the process for what it does and, when its turn is used up, lets others run first.
 
 use core::future::Future;

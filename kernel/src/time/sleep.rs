@@ -1,7 +1,7 @@
 //! Futures that wait for a moment.
 //!
 //! A timer in a wheel has an allocation of its own, which the future owns: the wheel links it, and a future may lie in
-//! memory that a crash gives back without dropping anything (see `sched::task`). When a process crashes, the timers that
+//! memory that a crash gives back without dropping anything (see `sched::spawn::task`). When a process crashes, the timers that
 //! would wake it are taken out of their wheels (`wheels/owned.rs`); their memory stays, for the future may be another's by now.
 //! That one arms a timer of its own.
 //!

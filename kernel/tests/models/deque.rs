@@ -2,7 +2,7 @@
 
 use magpie::internals::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
 use magpie::internals::arch::{barrier, deque_ops};
-use magpie::internals::deque::Deque;
+use magpie::internals::queue::Deque;
 use std::ptr::NonNull;
 
 use crate::harness::{Model, Mutant, ordering, step};

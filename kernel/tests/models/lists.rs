@@ -1,7 +1,7 @@
 //! The inbox and the overflow list: several producers, several takers.
 
 use magpie::internals::arch::atomic::AtomicPtr;
-use magpie::internals::deque::{Chain, Inbox, Linked, Overflow};
+use magpie::internals::queue::{Chain, Inbox, Linked, Overflow};
 use std::ptr::{self, NonNull};
 
 use crate::harness::{Model, ordering, step};

@@ -39,7 +39,7 @@ pub(super) enum State<R> {
 }
 
 /// One ask. The first field is what a folder links.
-/// It has an allocation of its own, for it is filed wherever the future of the answer lies (see `sched::task`).
+/// It has an allocation of its own, for it is filed wherever the future of the answer lies (see `sched::spawn::task`).
 #[repr(C)]
 pub(super) struct Slot<R> {
     pub(super) filed: Filed,

@@ -10,7 +10,7 @@
 //! It does not read the clock for each batch. It counts batches, and learns how many fit between two looks.
 //!
 //! A worker in a behaviour that runs for long does not get here. Then the end of its slice calls a core to look (see
-//! `sched::preempt`), and that one finds what waits in any worker's range, its own included.
+//! `sched::run::slice`), and that one finds what waits in any worker's range, its own included.
 
 use core::cell::Cell;
 

@@ -8,7 +8,7 @@
 //! So a block belongs to who can reach it. What was moved to another actor in a message is that one's, and what is shared
 //! is everybody's, without a word of bookkeeping where memory is allocated or messages are sent.
 //!
-//! When and from which roots is said in `sched::collect`.
+//! When and from which roots is said in `sched::run::collect`.
 
 mod collect;
 mod marks;

@@ -22,8 +22,8 @@ use core::ptr::NonNull;
 
 use super::ready_mask::ReadyMask;
 use crate::arch::atomic::{AtomicPtr, AtomicU32, Ordering};
-use crate::deque::{Batch, Chain, Deque, Inbox, Overflow};
 use crate::in_place::write_fields;
+use crate::queue::{Batch, Chain, Deque, Inbox, Overflow};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, Priority};
 

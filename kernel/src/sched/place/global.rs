@@ -7,7 +7,7 @@
 use core::ptr::NonNull;
 
 use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
-use crate::deque::Overflow;
+use crate::queue::Overflow;
 use crate::sched::cores::{self, Core};
 use crate::sched::place::wake;
 use crate::sched::policy::dispatch::{self, Dispatch};

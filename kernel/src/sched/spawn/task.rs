@@ -21,7 +21,7 @@
 //! **Nothing of the application's runs under a kernel lock or with preemption disabled**, for what goes wrong there is the
 //! kernel's end. The result is the application's: it is dropped by whoever drops the handle, or by the process itself in
 //! its last turn if the handle is gone, and never with the process's memory, which anyone may free. A waker that the
-//! application has made itself is called, and dropped, by a process of its own (`sched::foreign`).
+//! application has made itself is called, and dropped, by a process of its own (`sched::spawn::foreign`).
 //!
 //! ```text
 //!                     the process ends                the handle takes it

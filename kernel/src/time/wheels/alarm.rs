@@ -13,7 +13,7 @@
 //! the other finds nothing. Dropping the handle lets the alarm go on.
 //!
 //! The function is called by a core loop, with preemption disabled and no lock held: it must be short, and is
-//! the kernel's own. What is more it leaves to others, in the alarm's memory: see `sched::later`, and what is public and built
+//! the kernel's own. What is more it leaves to others, in the alarm's memory: see `sched::spawn::later`, and what is public and built
 //! on top of that, such as `Addr::send_after`.
 
 use alloc::boxed::Box;

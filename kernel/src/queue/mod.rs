@@ -7,12 +7,12 @@
 //! None of them owns what it carries, allocates, or drops anything: an item belongs to the queue from the
 //! push to the pop, and to whoever holds the pointer otherwise.
 
+mod deque;
 mod inbox;
 mod linked;
 mod overflow;
-mod work_stealing;
 
+pub use deque::{Batch, Corrupted, Deque};
 pub use inbox::Inbox;
 pub use linked::{Chain, Linked};
 pub use overflow::Overflow;
-pub use work_stealing::{Batch, Corrupted, Deque};
