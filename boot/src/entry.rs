@@ -1,12 +1,18 @@
 //! The macro that turns an application into an image.
 
-/// Names the application's main function: `async fn main() -> ExitCode`. The image ends when it returns.
+/// Names the application's main function, an `async fn` without arguments that returns what [`Termination`] is
+/// implemented for: nothing, an [`ExitCode`], or a `Result`. The image ends when it returns. On the developer's own machine
+/// the same makes a program that runs the application on threads.
 ///
-/// ```ignore
-/// #![cfg_attr(target_os = "none", no_std, no_main)]
+/// ```
+/// # mod application {
 /// magpie_boot::entry!(application);
 /// async fn application() -> magpie_boot::ExitCode { magpie_boot::ExitCode::Success }
+/// # }
 /// ```
+///
+/// [`Termination`]: crate::Termination
+/// [`ExitCode`]: crate::ExitCode
 #[macro_export]
 macro_rules! entry {
     ($main:path) => {

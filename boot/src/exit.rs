@@ -9,6 +9,38 @@ pub enum ExitCode {
     Failure,
 }
 
+/// What an application's main function may return.
+///
+/// An error is said, and the image fails. `Result<(), E>` is for `?`; `Result<ExitCode, E>` for who decides after that.
+pub trait Termination: Send + 'static {
+    /// Says what there is to say, and how the application ended.
+    fn report(self) -> ExitCode;
+}
+
+impl Termination for ExitCode {
+    fn report(self) -> Self {
+        self
+    }
+}
+
+impl Termination for () {
+    fn report(self) -> ExitCode {
+        ExitCode::Success
+    }
+}
+
+impl<T: Termination, E: core::fmt::Display + Send + 'static> Termination for Result<T, E> {
+    fn report(self) -> ExitCode {
+        match self {
+            Ok(value) => value.report(),
+            Err(error) => {
+                magpie::log::text!("error: {error}");
+                ExitCode::Failure
+            }
+        }
+    }
+}
+
 #[cfg(target_os = "none")]
 mod machine {
     use super::ExitCode;

@@ -7,12 +7,12 @@ use std::string::String;
 use magpie::machine::{self, Machine, Place};
 use magpie::{arch::MAX_CORES, sched};
 
-use crate::{ExitCode, arguments, statistics};
+use crate::{ExitCode, Termination, arguments, statistics};
 
 /// Runs `main` with the command line's `--input FILE` and `--smp N`; other arguments become boot arguments.
 pub fn run(
     application: &'static str,
-    main: impl Future<Output = ExitCode> + Send + 'static,
+    main: impl Future<Output: Termination> + Send + 'static,
 ) -> process::ExitCode {
     let (mut cores, mut input, mut words) = (4usize, None, String::new());
     let mut arguments = std::env::args().skip(1);
@@ -47,7 +47,7 @@ pub fn run(
     let seed = machine::get().and_then(|machine| arguments::number(machine.arguments, "seed")).unwrap_or(1);
     let reported = async move {
         statistics::begin();
-        main.await
+        main.await.report()
     };
     let ended = sched::run_on_threads(cores, seed, reported);
     statistics::print();

@@ -36,6 +36,6 @@ mod secondary;
 mod statistics;
 pub mod tree;
 
-pub use exit::ExitCode;
+pub use exit::{ExitCode, Termination};
 #[cfg(target_os = "none")]
 pub use primary::run_main;

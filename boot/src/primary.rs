@@ -29,7 +29,7 @@ use crate::commands::listen;
 use crate::memory::{Free, MOST_RANGES, Range};
 use crate::pl011::CONSOLE;
 use crate::tree::{self, Description, InterruptController, StartMethod, TreeError};
-use crate::{ExitCode, board, exit, panic, secondary, statistics};
+use crate::{ExitCode, Termination, board, exit, panic, secondary, statistics};
 
 const PAGE_BYTES: usize = 4096;
 /// The tree is mapped in blocks of this size before its length is known.
@@ -380,9 +380,10 @@ fn deadlock() {
 }
 
 /// Starts the application's main process. For the `entry!` macro.
-pub fn run_main(main: impl Future<Output = ExitCode> + Send + 'static) {
+pub fn run_main(main: impl Future<Output: Termination> + Send + 'static) {
     let watched = sched::spawn(async move {
-        let code = match sched::spawn(main) {
+        // What it returns is reported in its own process: an error's `Display` is the application's.
+        let code = match sched::spawn(async { main.await.report() }) {
             Ok(handle) => handle.await.unwrap_or_else(|_| {
                 console::notice(format_args!(
                     "@panic the application's main process ended by what is reported above"

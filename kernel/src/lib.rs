@@ -55,8 +55,6 @@ mod protocols {
 // stands above, and what these rooms' protocols have been factored into.
 #[cfg(not(loom))]
 pub mod actor;
-#[cfg(doctest)]
-mod hidden;
 #[cfg(not(loom))]
 pub mod log;
 #[cfg(not(loom))]

@@ -1,12 +1,12 @@
 //! The smallest application: a process on every core says where it runs.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
+use magpie::ExitCode;
 use magpie::arch::CoreId;
 use magpie::log::text;
 use magpie::{machine, sched};
-use magpie_boot::ExitCode;
 
-magpie_boot::entry!(hello);
+magpie::entry!(hello);
 
 async fn hello() -> ExitCode {
     for core in (0..machine::cores()).filter_map(CoreId::new) {

@@ -3,10 +3,10 @@
 
 use core::time::Duration;
 
+use magpie::ExitCode;
 use magpie::{machine, time};
-use magpie_boot::ExitCode;
 
-magpie_boot::entry!(idle);
+magpie::entry!(idle);
 
 async fn idle() -> ExitCode {
     let seconds = machine::argument("seconds").and_then(|seconds| seconds.parse().ok()).unwrap_or(10);

@@ -4,11 +4,11 @@
 
 use core::hint::black_box;
 
+use magpie::ExitCode;
 use magpie::log::text;
 use magpie::sched;
-use magpie_boot::ExitCode;
 
-magpie_boot::entry!(crashes);
+magpie::entry!(crashes);
 
 async fn crashes() -> ExitCode {
     let panicking = sched::procedure(|| {

@@ -12,12 +12,12 @@ mod count;
 use alloc::vec::Vec;
 
 use count::Count;
+use magpie::ExitCode;
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome, Receive};
 use magpie::log::text;
 use magpie::{machine, sched};
-use magpie_boot::ExitCode;
 
-magpie_boot::entry!(wordcount);
+magpie::entry!(wordcount);
 
 /// Bytes of a chunk, about.
 const CHUNK_BYTES: usize = 64 * 1024;

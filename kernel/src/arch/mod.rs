@@ -65,5 +65,5 @@ pub(crate) mod deque_ops;
 #[path = "aarch64/swap.rs"]
 pub(crate) mod swap;
 
-pub use core_id::{CoreId, MAX_CORES};
+pub use core_id::{CoreId, CoreSet, MAX_CORES};
 pub(crate) use outcomes::{Full, Steal, SwapOutcome};

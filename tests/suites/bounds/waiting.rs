@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome as After, Receive};
-use magpie::arch::CoreId;
+use magpie::arch::{CoreId, CoreSet};
 use magpie::internals::arch::cpu;
 use magpie::machine;
 use magpie::process_mailbox::ProcessMailbox;
@@ -250,13 +250,13 @@ kernel_test! {
     async fn a_masked_child_leaves_an_urgent_parent_that_spins() -> Outcome {
         needs_counted_time()?;
         let waited = Arc::new(Waited::default());
-        let mask = CoreId::BOOT.mask() | 1 << far();
+        let cores: CoreSet = [CoreId::new(far()), Some(CoreId::BOOT)].into_iter().flatten().collect();
         for round in 1..=ROUNDS {
             until_quiet().await;
             let waited = waited.clone();
             let parent = Spawn::new().pinned(CoreId::BOOT).priority(Priority::Max).start(async move {
                 let (child, began) = (waited.clone(), Instant::now());
-                let child = Spawn::new().affinity(mask).start(async move { child.note(began) });
+                let child = Spawn::new().affinity(cores).start(async move { child.note(began) });
                 waited.spin_until(round);
                 child.is_ok()
             })?;

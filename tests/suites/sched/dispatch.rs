@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use magpie::arch::CoreId;
+use magpie::arch::{CoreId, CoreSet};
 use magpie::machine;
 use magpie::sched::{self, Dispatch, Priority, Setting, Spawn, yield_now};
 use magpie_tests::{Changed, Failure, ensure, ensure_eq, kernel_test};
@@ -37,10 +37,11 @@ kernel_test! {
             let mut handles = Vec::new();
             for number in 0..4 * machine::cores() {
                 // Two neighbouring cores each, so that nothing is pinned unless there are just two.
-                let mask = 0b11_u64 << (number % (machine::cores() - 1));
-                handles.push(Spawn::new().affinity(mask).start(async move {
+                let first = number % (machine::cores() - 1);
+                let cores: CoreSet = [first, first + 1].into_iter().filter_map(CoreId::new).collect();
+                handles.push(Spawn::new().affinity(cores).start(async move {
                     for _ in 0..100 {
-                        if sched::current_core().is_none_or(|core| core.mask() & mask == 0) {
+                        if sched::current_core().is_none_or(|core| !cores.contains(core)) {
                             return false;
                         }
                         yield_now().await;

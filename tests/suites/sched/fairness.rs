@@ -82,7 +82,7 @@ kernel_test! {
     /// Two processes that wake each other through the fast lane do not starve a third.
     async fn the_fast_lane_starves_nobody() -> Outcome {
         let stop = Arc::new(AtomicBool::new(false));
-        let pinned = Spawn::new().affinity(1);
+        let pinned = Spawn::new().pinned(CoreId::BOOT);
         let mut players = Vec::new();
         for _ in 0..2 {
             let stop = stop.clone();

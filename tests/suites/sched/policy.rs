@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use magpie::arch::CoreId;
+use magpie::arch::{CoreId, CoreSet};
 use magpie::sched::{self, Priority, Rule, Setting, Spawn, yield_now};
 use magpie::{machine, stats};
 use magpie_tests::{Changed, Failure, ensure, ensure_eq, kernel_test};
@@ -35,9 +35,9 @@ fn balanced() -> u64 {
     stats::total(|core| core.processes_balanced.get())
 }
 
-/// Keeps one process turning on every core but the first, and `many` of mask `affinity` on the first, until
+/// Keeps one process turning on every core but the first, and `many` that may run on `affinity` on the first, until
 /// `enough` says so.
-async fn under_imbalance(many: usize, affinity: u64, enough: impl Fn() -> bool) -> Result<(), Failure> {
+async fn under_imbalance(many: usize, affinity: CoreSet, enough: impl Fn() -> bool) -> Result<(), Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let turning = |stop: &Arc<AtomicBool>| {
         let stop = stop.clone();
@@ -75,7 +75,7 @@ async fn refuses(rule: Rule, strict: (Setting, u64), from_the_first: bool) -> Re
     let changes = LENIENT.map(|change| if change.0 == strict.0 { strict } else { change });
     let _changed = Changed::new(&changes)?;
     let (refused, moved) = (refusals(rule), balanced());
-    under_imbalance(40, u64::MAX, || refusals(rule) >= refused + 20).await?;
+    under_imbalance(40, CoreSet::ALL, || refusals(rule) >= refused + 20).await?;
     if from_the_first {
         ensure_eq!(balanced(), moved, alloc::format!("processes moved in spite of {rule:?}").as_str());
     }
@@ -111,7 +111,7 @@ kernel_test! {
                 async move {
                     while seen.load(Ordering::Relaxed) != everyone {
                         if let Some(here) = sched::current_core() {
-                            seen.fetch_or(here.mask(), Ordering::Relaxed);
+                            seen.fetch_or(1 << here.index(), Ordering::Relaxed);
                         }
                     }
                 }
@@ -239,7 +239,7 @@ kernel_test! {
     async fn affinity_mask() -> Outcome {
         let _lenient = Changed::new(&LENIENT)?;
         let refused = refusals(Rule::Affinity);
-        under_imbalance(40, 0b011, || refusals(Rule::Affinity) >= refused + 20).await
+        under_imbalance(40, [0, 1].into_iter().filter_map(CoreId::new).collect(), || refusals(Rule::Affinity) >= refused + 20).await
     }
 }
 
@@ -249,7 +249,7 @@ kernel_test! {
     async fn the_balancer_evens_out() -> Outcome {
         let _lenient = Changed::new(&LENIENT)?;
         let before = balanced();
-        under_imbalance(40, u64::MAX, || balanced() >= before + 10).await
+        under_imbalance(40, CoreSet::ALL, || balanced() >= before + 10).await
     }
 }
 

@@ -95,7 +95,7 @@ kernel_test! {
             let handle = sched::spawn(async move {
                 while seen.load(Ordering::Relaxed) != everyone {
                     if let Some(here) = sched::current_core() {
-                        seen.fetch_or(here.mask(), Ordering::Relaxed);
+                        seen.fetch_or(1 << here.index(), Ordering::Relaxed);
                     }
                 }
             });

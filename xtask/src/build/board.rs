@@ -18,15 +18,8 @@ impl Board {
     pub fn cargo_arguments(self) -> &'static [&'static str] {
         match self {
             Self::Virt => &[],
-            // Memory begins at 0. A folder of its own, for the other link arguments would build all anew.
-            Self::Rpi4 => &[
-                "--features",
-                "magpie-boot/rpi4",
-                "--config",
-                "target.aarch64-unknown-none.rustflags=[\"-Clink-arg=--defsym=MAGPIE_RAM=0\"]",
-                "--target-dir",
-                "target/rpi4",
-            ],
+            // What both boards share is built once; programs of one name have a folder for each.
+            Self::Rpi4 => &["--target-dir", "target/rpi4", "--config", "build.build-dir=\"target\""],
         }
     }
 }

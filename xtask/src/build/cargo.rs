@@ -1,7 +1,7 @@
 //! Runs cargo for what is built for the kernel's target and for the host's unit tests.
 
 use super::board::Board;
-use super::workspace::{TESTS_PACKAGE, root};
+use super::workspace::{TESTS_PACKAGE, Workspace, root};
 use crate::progress;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The kernel itself.
-const KERNEL_PACKAGE: &str = "magpie";
+pub const KERNEL_PACKAGE: &str = "magpie-kernel";
 /// The kernel's target.
 pub const TARGET: &str = "aarch64-unknown-none";
 
@@ -84,7 +84,7 @@ pub fn build_suites(names: &[&str], features: Features) -> Result<Vec<Executable
     for name in names {
         command.args(["--test", name]);
     }
-    let mut built = run_build(command, features, "the in-kernel tests")?;
+    let mut built = run_build(command, features, TESTS_PACKAGE)?;
     built.retain(|executable| names.contains(&executable.name.as_str()));
     built.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(built)
@@ -96,7 +96,7 @@ pub fn build_host_suites(mut command: Command, names: &[&str]) -> Result<Vec<Exe
     for name in names {
         command.args(["--test", name]);
     }
-    let mut built = run_build(command, Features::default(), "the suites for the host")?;
+    let mut built = run_build(command, Features::default(), TESTS_PACKAGE)?;
     built.retain(|executable| names.contains(&executable.name.as_str()));
     built.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(built)
@@ -115,13 +115,15 @@ pub fn host_tests(package: &str, filter: Option<&str>) -> Command {
 }
 
 /// Runs a build whose compiler messages appear as usual, and collects the programs it made.
-fn run_build(mut command: Command, features: Features, what: &str) -> Result<Vec<Executable>> {
+fn run_build(mut command: Command, features: Features, package: &str) -> Result<Vec<Executable>> {
     command.args(features.board.cargo_arguments());
-    if features.portable {
-        command.args(["--features", "magpie/portable"]);
-    }
-    if features.uncounted {
-        command.args(["--features", "magpie/uncounted"]);
+    let rpi4 = features.board == Board::Rpi4;
+    for (wanted, feature) in
+        [(rpi4, "rpi4"), (features.portable, "portable"), (features.uncounted, "uncounted")]
+    {
+        if wanted {
+            command.args(["--features", &Workspace::load()?.feature_of(package, feature)]);
+        }
     }
     if features.forced_failure {
         command.args(["--features", "magpie-tests/forced-failure"]);
@@ -133,7 +135,7 @@ fn run_build(mut command: Command, features: Features, what: &str) -> Result<Vec
     }
     let output = progress::output(&mut command).context("cargo cannot be started; is Rust installed?")?;
     if !output.status.success() {
-        bail!("building {what} failed; the compiler's messages are above");
+        bail!("building {package} failed; the compiler's messages are above");
     }
     Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(executable).collect())
 }

@@ -1,5 +1,6 @@
 //! What the workspace contains, as `cargo metadata` tells it: examples and test suites.
 
+use super::cargo::KERNEL_PACKAGE;
 use crate::failure::usage;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -7,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 /// The package whose `[[test]]`s are the in-kernel suites.
 pub const TESTS_PACKAGE: &str = "magpie-tests";
+/// What an application names.
+const FACADE_PACKAGE: &str = "magpie";
+const BOOT_PACKAGE: &str = "magpie-boot";
 
 /// The project's root folder.
 pub fn root() -> &'static Path {
@@ -19,6 +23,8 @@ struct Package {
     name: String,
     folder: PathBuf,
     tests: Vec<String>,
+    /// What it depends on.
+    uses: Vec<String>,
 }
 
 /// The packages of the workspace and where cargo builds them.
@@ -96,7 +102,7 @@ impl Workspace {
 
     /// The packages whose unit tests run on the host, of those that exist.
     pub fn host_packages(&self) -> Vec<&str> {
-        self.of_names(&["magpie", "magpie-boot", "loader", "xtask"])
+        self.of_names(&["magpie-kernel", "magpie-boot", "magpie", "loader", "xtask"])
     }
 
     /// The packages that are built for the kernel's target, and apart from them the package of in-kernel
@@ -106,6 +112,20 @@ impl Workspace {
         let (tests, others): (Vec<_>, Vec<_>) =
             all.filter(|name| *name != "xtask").partition(|name| *name == TESTS_PACKAGE);
         (others, tests.first().copied())
+    }
+
+    /// The name by which a feature of the kernel or of boot is switched on for a package: the facade's, or their own for
+    /// one that does without it.
+    pub fn feature_of(&self, name: &str, feature: &str) -> String {
+        let package = self.packages.iter().find(|package| package.name == name);
+        let has_facade =
+            package.is_some_and(|package| package.uses.iter().any(|used| used == FACADE_PACKAGE));
+        let owner = match feature {
+            _ if has_facade => FACADE_PACKAGE,
+            "rpi4" => BOOT_PACKAGE,
+            _ => KERNEL_PACKAGE,
+        };
+        format!("{owner}/{feature}")
     }
 
     fn of_names<'a>(&self, names: &[&'a str]) -> Vec<&'a str> {
@@ -121,6 +141,9 @@ impl Package {
         Some(Self {
             name: package["name"].as_str()?.to_owned(),
             folder: Path::new(package["manifest_path"].as_str()?).parent()?.to_owned(),
+            uses: package["dependencies"].as_array().map_or(Vec::new(), |all| {
+                all.iter().filter_map(|one| Some(one["name"].as_str()?.to_owned())).collect()
+            }),
             tests: tests.filter_map(|target| Some(target["name"].as_str()?.to_owned())).collect(),
         })
     }

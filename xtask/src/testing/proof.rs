@@ -53,7 +53,7 @@ pub fn run_models(checker: Checker, depth: Depth) -> Result<Tally> {
         "--profile",
         PROFILE,
         "--package",
-        "magpie",
+        "magpie-kernel",
         "--features",
         "mutants",
         "--test",
@@ -78,7 +78,15 @@ pub fn run_simulation(first: u64, seeds: u64, depth: Depth) -> Result<Tally> {
     let target = Workspace::load()?.target().join(Checker::Shuttle.name());
     let simulate = |mutant: &str, first: u64, seeds: u64| {
         let mut command = cargo();
-        command.args(["test", "--profile", PROFILE, "--package", "magpie", "--features", "mutants,checks"]);
+        command.args([
+            "test",
+            "--profile",
+            PROFILE,
+            "--package",
+            "magpie-kernel",
+            "--features",
+            "mutants,checks",
+        ]);
         command.args(["--test", "simulation", "--target-dir"]).arg(&target);
         command.env("RUSTFLAGS", "--cfg shuttle").env("MAGPIE_MUTANT", mutant);
         command.args(["--", "--seed", &first.to_string(), "--seeds", &seeds.to_string()]);
@@ -109,7 +117,7 @@ pub fn run_litmus() -> Result<Tally> {
         ));
     }
     let mut command = cargo();
-    command.args(["test", "--package", "magpie", "--features", "mutants", "--test", "litmus"]);
+    command.args(["test", "--package", "magpie-kernel", "--features", "mutants", "--test", "litmus"]);
     run("litmus", command, parse_count)
 }
 
@@ -125,7 +133,7 @@ pub fn run_liveness() -> Result<Tally> {
         }
     }
     let mut command = cargo();
-    command.args(["test", "--package", "magpie", "--features", "mutants", "--test", "liveness"]);
+    command.args(["test", "--package", "magpie-kernel", "--features", "mutants", "--test", "liveness"]);
     run("liveness", command, parse_count)
 }
 
@@ -152,7 +160,7 @@ pub fn run_miri(seeds: u32) -> Result<Tally> {
     let target = Workspace::load()?.target().join("miri");
     let test = |name: &str, flags: String| {
         let mut command = nightly_cargo();
-        command.args(["miri", "test", "--package", "magpie", "--features", "checks", "--test", name]);
+        command.args(["miri", "test", "--package", "magpie-kernel", "--features", "checks", "--test", name]);
         command.arg("--target-dir").arg(&target).env("MIRIFLAGS", flags);
         command
     };
@@ -185,7 +193,7 @@ pub fn run_thread_sanitizer() -> Result<Tally> {
         command
     };
     let mut queues = instrumented();
-    queues.args(["--package", "magpie", "--features", "checks", "--test", "queues"]);
+    queues.args(["--package", "magpie-kernel", "--features", "checks", "--test", "queues"]);
     let mut total = run("ThreadSanitizer", queues, parse_libtest)?;
     // The real scheduler, executor and process mailboxes, on threads. A race that is reported makes the program
     // end badly.

@@ -12,6 +12,8 @@ use magpie::machine;
 use super::Board;
 use crate::memory::Range;
 
+magpie::memory_begins_at!(0);
+
 /// GPIO, mailbox, serial port and power manager lie in these pages.
 const PERIPHERALS: Range = Range { start: 0xfe00_0000, end: 0xfe20_2000 };
 

@@ -23,6 +23,16 @@ pub struct SecondaryStart {
     pub core: usize,
 }
 
+/// Says where memory begins, for the linker script: once, in the board's part of boot. Where nobody does, it is as on QEMU's
+/// `virt`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! memory_begins_at {
+    ($address:literal) => {
+        ::core::arch::global_asm!(".globl MAGPIE_RAM", concat!(".set MAGPIE_RAM, ", $address));
+    };
+}
+
 /// Distance of the image from the start of memory, the same on every board.
 const TEXT_OFFSET: u64 = 0x20_0000;
 /// Cores that can be told apart by the lowest affinity field, a power of two.

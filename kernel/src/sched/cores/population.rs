@@ -85,5 +85,5 @@ pub(crate) fn uncount(affinity: u64) {
 
 /// A process has ended.
 pub(crate) fn note_end(header: &Header) {
-    uncount(header.affinity());
+    uncount(header.affinity_mask());
 }

@@ -139,8 +139,8 @@ pub(crate) fn deliver(process: NonNull<Header>, target: &Core) {
 /// The online cores that a process may run on; if its mask leaves none of those, the mask itself: it then
 /// waits for its core to come back.
 fn allowed(header: &Header) -> u64 {
-    let mask = header.affinity() & cores::online();
-    if mask == 0 { header.affinity() } else { mask }
+    let mask = header.affinity_mask() & cores::online();
+    if mask == 0 { header.affinity_mask() } else { mask }
 }
 
 fn place(core: &'static Core, header: &Header) -> &'static Core {

@@ -22,7 +22,7 @@ static NORMAL_TURNS: AtomicU64 = AtomicU64::new(0);
 
 /// Whether this process waits here now.
 pub(crate) fn is_for(header: &Header) -> bool {
-    dispatch::current() == Dispatch::Global && header.affinity() == u64::MAX
+    dispatch::current() == Dispatch::Global && header.affinity_mask() == u64::MAX
 }
 
 /// Puts a process at the back of its priority, and wakes a core for it.

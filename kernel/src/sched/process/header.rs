@@ -11,8 +11,8 @@
 use core::ptr::NonNull;
 
 use super::run_state::RunState;
-use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use crate::arch::{CoreId, CoreSet};
 use crate::mem::stack::StackBlock;
 use crate::queue::Linked;
 use crate::sched::process::priority::Priority;
@@ -118,8 +118,12 @@ impl Header {
         self.priority
     }
 
-    /// The cores it may run on, as a mask.
-    pub fn affinity(&self) -> u64 {
+    /// The cores it may run on.
+    pub fn affinity(&self) -> CoreSet {
+        CoreSet::of_mask(self.affinity_mask())
+    }
+
+    pub(crate) fn affinity_mask(&self) -> u64 {
         // Relaxed: the mask stands alone.
         self.affinity.load(Ordering::Relaxed)
     }
@@ -131,7 +135,7 @@ impl Header {
 
     /// Whether it may run on one core only.
     pub fn is_pinned(&self) -> bool {
-        self.affinity().is_power_of_two()
+        self.affinity_mask().is_power_of_two()
     }
 
     /// The core it ran on last.

@@ -20,7 +20,7 @@ pub(crate) fn move_process(header: &Header, from: &Core, to: &Core, urgency: Urg
         urgency,
         from: from.id(),
         to: to.id(),
-        affinity: header.affinity(),
+        affinity: header.affinity_mask(),
         // The process itself is out of the queue already, hence the one more.
         source_load: from.load() + 1,
         target_load: to.load(),

@@ -122,7 +122,7 @@ fn receive(core: &Core, victim: &'static Core, process: NonNull<Header>) -> usiz
 fn give_on(process: NonNull<Header>, victim: &'static Core) {
     // SAFETY: a process in hand is alive.
     let header = unsafe { process.as_ref() };
-    let mask = header.affinity() & cores::online();
+    let mask = header.affinity_mask() & cores::online();
     let free = cores::all().find(|core| core.id().mask() & mask != 0 && core.load() == 0);
     let target = free.filter(|free| move_process(header, victim, free, Urgency::Idle).is_ok());
     // The victim may have looked meanwhile, found nothing, and gone to sleep: so it is told, too.

@@ -4,7 +4,7 @@ use core::fmt;
 use core::future::Future;
 use core::ptr::NonNull;
 
-use crate::arch::CoreId;
+use crate::arch::{CoreId, CoreSet};
 use crate::sched::cores::{self, Core, population};
 use crate::sched::place::enqueue;
 use crate::sched::process::{Header, Priority};
@@ -88,14 +88,14 @@ impl Spawn {
         Self { priority, ..self }
     }
 
-    /// On the cores in this mask only.
-    pub const fn affinity(self, affinity: u64) -> Self {
-        Self { affinity, ..self }
+    /// On these cores only.
+    pub const fn affinity(self, cores: CoreSet) -> Self {
+        Self { affinity: cores.mask(), ..self }
     }
 
     /// On this core only.
     pub const fn pinned(self, core: CoreId) -> Self {
-        self.affinity(core.mask())
+        self.affinity(CoreSet::of(core))
     }
 
     /// Starts a process.

@@ -67,7 +67,7 @@ impl Errand {
     pub(crate) unsafe fn start(this: NonNull<Self>) {
         // SAFETY: by contract.
         let header = unsafe { &this.as_ref().header };
-        population::count_detached(header.affinity());
+        population::count_detached(header.affinity_mask());
         header.set_home(here::current_core().unwrap_or(CoreId::BOOT));
         if header.run_state().notify() {
             enqueue::woken(Self::header(this));

@@ -1,0 +1,27 @@
+//! Magpie: a bare-metal actor kernel for multicore 64-bit Arm.
+//!
+//! This is what an application uses, and all of it: the kernel's public rooms, the macro that makes an image of an
+//! application, and a [prelude]. Nothing is defined here but names; the rooms are in the crates `magpie-kernel` and
+//! `magpie-boot`.
+//!
+//! ```
+//! use magpie::prelude::*;
+//!
+//! magpie::entry!(application);
+//!
+//! async fn application() -> Result<(), SpawnError> {
+//!     let answer = sched::spawn(async { 6 * 7 })?;
+//!     if let Ok(number) = answer.await {
+//!         text!("{number}");
+//!     }
+//!     Ok(())
+//! }
+//! ```
+#![cfg_attr(target_os = "none", no_std)]
+
+#[cfg(doctest)]
+mod hidden;
+pub mod prelude;
+
+pub use kernel::{actor, arch, log, machine, mem, mutex, process_mailbox, sched, stats, text, time};
+pub use magpie_boot::{ExitCode, Termination, entry};
