@@ -14,6 +14,7 @@ mod progress;
 // The one that boot's fuzzers draw from.
 #[path = "../../boot/src/random.rs"]
 mod random;
+mod rooms;
 mod serial;
 mod setup;
 mod stream;
@@ -51,7 +52,7 @@ enum Verb {
     Monitor(verbs::monitor::Options),
     /// Hand a kernel to the chain loader on a board, and show what it says
     Push(verbs::push::Options),
-    /// Check formatting and lints, warnings denied
+    /// Check formatting, lints with warnings denied, and the kernel's rooms
     Check(verbs::check::Options),
     /// Print what this machine has and lacks
     Doctor,

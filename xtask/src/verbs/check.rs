@@ -1,10 +1,11 @@
-//! `cargo xtask check`: formatting and lints, warnings denied.
+//! `cargo xtask check`: formatting, lints with warnings denied, and the kernel's rooms.
 //!
 //! Packages that build for the host are checked there, packages of the kernel for its target as well. All
 //! problems are shown, not the first alone.
 
 use crate::build::{TARGET, Workspace, cargo};
 use crate::failure::{FAILURE, SUCCESS};
+use crate::rooms::{self, Detail};
 use crate::setup::{Install, ready_components, ready_target};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -15,16 +16,32 @@ pub struct Options {
     /// Never install anything: stop with status 2 when something is missing
     #[arg(long)]
     no_install: bool,
+
+    /// Check the kernel's rooms alone, and print what each imports, and the circles
+    #[arg(long)]
+    rooms: bool,
+
+    /// With --rooms: print what each file imports, too
+    #[arg(long, requires = "rooms")]
+    files: bool,
 }
 
 /// Runs the verb.
 pub fn execute(options: &Options) -> Result<u8> {
+    if options.rooms {
+        let detail = if options.files { Detail::Files } else { Detail::Rooms };
+        return Ok(if rooms::check(detail)? { SUCCESS } else { FAILURE });
+    }
     let install = Install::unless(options.no_install);
     ready_components(install)?;
     ready_target(install)?;
     let workspace = Workspace::load()?;
     let mut bad = Vec::new();
 
+    eprintln!("xtask: check: rooms");
+    if !rooms::check(Detail::Complaints)? {
+        bad.push("rooms (see kernel/rooms.txt)");
+    }
     if !run("formatting", &["fmt", "--all", "--check"], &[])? {
         bad.push("formatting (mend it with 'cargo fmt --all')");
     }
