@@ -10,6 +10,6 @@ pub(crate) mod wheels;
 pub use instant::Instant;
 pub use sleep::{Elapsed, Sleep, Timeout, background_timeout, sleep, sleep_until, timeout};
 pub(crate) use wheels::owned::OwnedTimers;
-pub(crate) use wheels::timers::{expire, next_deadline};
+pub(crate) use wheels::timers::{expire, next_deadline, take_out_of_crashed};
 pub use wheels::timers::{fired, longest_pass, pending};
 pub(crate) use wheels::{Alarm, Held, comparator};

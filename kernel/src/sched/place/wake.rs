@@ -86,6 +86,6 @@ pub(crate) fn announce(core: &Core, depth: Depth) {
 /// work; see `run/out_of_work.rs` for why that is enough.
 pub(crate) fn retract(core: &Core) {
     core.idle.retract();
-    // AcqRel, as in `announce`; ordered by the barrier in `out_of_work::note_activity`.
+    // AcqRel, as in `announce`; ordered by the barrier in `out_of_work::leave_idleness`.
     IDLE_CORES.fetch_and(!core.id().mask(), Ordering::AcqRel);
 }

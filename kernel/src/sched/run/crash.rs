@@ -24,7 +24,8 @@ use crate::mem::orphans;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::{Core, here, population};
 use crate::sched::process::{Header, ProcessRef};
-use crate::sched::run::preempt;
+use crate::sched::run::fresh;
+use crate::time;
 
 /// Whether the caller, which panicked, is a process that can be ended alone.
 pub fn can_end_current() -> bool {
@@ -135,7 +136,7 @@ pub unsafe fn end_current(frame: Option<&Frame>, report: impl FnOnce()) -> ! {
     #[cfg(target_os = "none")]
     crate::sched::run::collect::after_crash();
     // SAFETY: nothing on this stack is used again, by contract.
-    unsafe { preempt::abandon_turn() }
+    unsafe { fresh::abandon_turn() }
 }
 
 /// Notes what was in use of the stack of code that crashed, and its registers: those that it was stopped with, or those that
@@ -159,7 +160,7 @@ unsafe fn end(core: &Core, process: NonNull<Header>) {
     if !resident {
         // Before whoever joins it is told, who may rely on it at once: its mailbox is closed from here on.
         header.run_state().finish_crashed();
-        header.timers().crashed();
+        time::take_out_of_crashed(header.timers());
         crate::process_mailbox::process_crashed(process.addr().get());
     }
     // SAFETY: the turn has ended, by contract.

@@ -27,12 +27,6 @@ use crate::time::comparator;
 /// of that work looks again at the end of its slice.
 const FRUITLESS_SEARCHES: u32 = 4;
 
-/// Leaves idleness, whoever ended it, and says so before it takes any work.
-pub(crate) fn retract(core: &Core) {
-    wake::retract(core);
-    out_of_work::note_activity();
-}
-
 /// What this core itself would find to do.
 fn finds_work(core: &Core) -> bool {
     pick::has_work(core)
@@ -69,7 +63,7 @@ pub(crate) fn idle(core: &Core) {
         if !finds_work(core) && !stealable && !surplus {
             break;
         }
-        retract(core);
+        out_of_work::leave_idleness(core);
         if pick::has_work(core) {
             core.enter(Activity::Running);
             return;
@@ -88,7 +82,7 @@ pub(crate) fn idle(core: &Core) {
         doze(core);
         sleep(core);
     }
-    retract(core);
+    out_of_work::leave_idleness(core);
     core.note_awake();
     core.enter(Activity::Running);
 }
@@ -140,7 +134,7 @@ fn sleep(core: &Core) {
         return;
     }
     wake::announce(core, Depth::Sleep);
-    comparator::arm(core.id(), next_look(core));
+    comparator::arm(next_look(core).into_iter().chain(time::next_deadline(core.id())));
     core.slice_end.set(0);
     core.next_look.set(0);
     core.statistics.sleeps.bump();

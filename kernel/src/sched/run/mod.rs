@@ -7,6 +7,7 @@ mod core_loop;
 pub(crate) mod crash;
 #[cfg(feature = "checks")]
 pub(crate) mod damage;
+mod fresh;
 #[cfg(target_os = "none")]
 mod halt;
 #[cfg(not(target_os = "none"))]

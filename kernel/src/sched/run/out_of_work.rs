@@ -18,7 +18,7 @@ use super::quiescence::{Looked, Quiescence};
 use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::sched::cores::{self, Core};
 use crate::sched::place::{pick, wake};
-use crate::sched::run::{idle, stop};
+use crate::sched::run::stop;
 use crate::sched::spawn::residents;
 use crate::sync::{Seat, Waiters};
 use crate::time;
@@ -27,8 +27,9 @@ static QUIESCENCE: Quiescence = Quiescence::new();
 static EXTERNAL_SOURCES: AtomicU32 = AtomicU32::new(0);
 static WAITING: Waiters = Waiters::new();
 
-/// A core leaves idleness, and has not taken any work yet.
-pub(crate) fn note_activity() {
+/// A core leaves idleness, whoever ended it, and says so before it takes any work.
+pub(crate) fn leave_idleness(core: &Core) {
+    wake::retract(core);
     QUIESCENCE.note_activity();
 }
 
@@ -75,7 +76,7 @@ pub(crate) fn check(core: &Core) -> bool {
     };
     let any_work = || cores::all().any(pick::has_work) || residents::any_backlog();
     // This core leaves idleness before it says so, or it would take what is woken here for missing.
-    match QUIESCENCE.look(everyone_is_idle, any_work, || idle::retract(core)) {
+    match QUIESCENCE.look(everyone_is_idle, any_work, || leave_idleness(core)) {
         Looked::Busy => return false,
         Looked::Left(false) => {}
         Looked::Left(true) => {

@@ -27,17 +27,17 @@
 use core::ptr::{self, NonNull};
 
 use crate::arch::atomic::Ordering;
+use crate::arch::clock;
 use crate::arch::switch::{self, Frame};
-use crate::arch::{clock, irq};
-use crate::mem::stack::{self, StackBlock, StackRef};
+use crate::mem::stack::{self, StackBlock};
 use crate::sched::cores::Core;
 #[cfg(target_os = "none")]
 use crate::sched::cores::calls;
-use crate::sched::place::{enqueue, pick};
+use crate::sched::place::pick;
 use crate::sched::process::Header;
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
-use crate::sched::run::{balance, core_loop, crash, reserve, steal, stop};
+use crate::sched::run::{balance, crash, fresh, reserve, steal, stop};
 use crate::sched::spawn::detached;
 use crate::time;
 
@@ -112,14 +112,14 @@ unsafe fn lend_stack(
     core.slices.store(0, Ordering::Relaxed);
     let from_pool = stack::take();
     let is_reserve = from_pool.is_none();
-    let Some(fresh) = from_pool.or_else(|| reserve::take(core)) else {
+    let Some(stack) = from_pool.or_else(|| reserve::take(core)) else {
         core.statistics.preemptions_without_stack.bump();
         block.preempt().reset(0);
         return;
     };
     // SAFETY: the process runs, so it is alive.
     let Some(handover) = (unsafe { hand_over(core, process) }) else {
-        reserve::keep_or_give(core, fresh);
+        reserve::keep_or_give(core, stack);
         core.statistics.detachments_refused.bump();
         block.preempt().reset(0);
         return;
@@ -139,11 +139,11 @@ unsafe fn lend_stack(
     }
     core.busy.store(0, Ordering::Relaxed);
     core.statistics.preemptions.bump();
-    fresh.block().preempt().reset(1);
+    stack.block().preempt().reset(1);
     // SAFETY: the fresh stack is this core's alone, its preemption count is 1 as the loop needs it, and
     // interrupts are masked. The code suspended here holds no lock and nothing of the core's.
     unsafe {
-        switch::start_on(fresh.top(), core::ptr::from_ref(fresh.block()).cast_mut().cast(), fresh_loop, 0)
+        switch::start_on(stack.top(), core::ptr::from_ref(stack.block()).cast_mut().cast(), fresh::enter, 0)
     }
 }
 
@@ -160,58 +160,4 @@ unsafe fn hand_over(core: &Core, process: NonNull<Header>) -> Option<[Option<Non
     // SAFETY: by contract.
     let token = unsafe { detach(process) }?;
     Some([Some(reservation.fill(token)), Some(process)])
-}
-
-/// A core loop on a fresh stack, after a preemption.
-extern "C" fn fresh_loop(_: usize) -> ! {
-    // SAFETY: the stack's preemption count is 1.
-    let core = unsafe { Core::this() };
-    let block = StackBlock::current();
-    if block.is_in_reserve() {
-        // SAFETY: what ran on this stack has crashed, and its reserve is far below this.
-        unsafe { block.map_reserve(false) };
-    }
-    #[cfg(target_os = "none")]
-    if core.has_crashed.replace(false) {
-        // For what is called here, which is little.
-        const ROOM_BYTES: usize = 2048;
-        let here = ptr::from_ref(&core).addr();
-        // SAFETY: this is the first code on the stack since the crash, and what it calls has room.
-        unsafe { block.clear_below(here.saturating_sub(ROOM_BYTES)) };
-    }
-    let [suspended, resident] = core.handover.take();
-    for process in [resident, suspended].into_iter().flatten() {
-        // SAFETY: the suspended process's stack has been left; this is the core's own loop. A resident
-        // whose piece was detached takes its next turn from the queue like everyone.
-        unsafe {
-            if Some(process) == resident {
-                process.as_ref().run_state().requeue();
-                core.queue.prefer_bound();
-            }
-            enqueue::requeue(core, process);
-        }
-    }
-    // SAFETY: the loop runs with interrupts unmasked; nothing here relies on them being masked.
-    unsafe { irq::enable() };
-    // SAFETY: the core's block was set at its start, this stack's block by `start_on`, and the count is 1.
-    unsafe { core_loop::run() };
-    stop::core_stopped()
-}
-
-/// Suspends nothing, but ends what runs on this stack: a crash. Never returns; the stack is lost to the
-/// crashed code and becomes this core's loop's again.
-///
-/// # Safety
-/// The current stack block is that of a process that cannot go on. No lock is held.
-pub(crate) unsafe fn abandon_turn() -> ! {
-    irq::disable();
-    let block = StackBlock::current();
-    block.preempt().reset(1);
-    // SAFETY: preemption is disabled by the line above.
-    let core = unsafe { Core::this() };
-    core.busy.store(0, Ordering::Relaxed);
-    core.has_crashed.set(true);
-    let top = StackRef::top_of(block);
-    // SAFETY: the code below the top of this stack has ended; nothing on it is used again.
-    unsafe { switch::start_on(top, core::ptr::from_ref(block).cast_mut().cast(), fresh_loop, 0) }
 }

@@ -12,7 +12,7 @@ use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::Header;
 use crate::sched::spawn::residents;
 use crate::stats::Activity;
-use crate::time::comparator;
+use crate::time::{self, comparator};
 
 /// Runs an interrupt's handler. A request to preempt that the interrupted code had is left to that code: the handler's
 /// own sections must not end in a preemption.
@@ -92,7 +92,7 @@ pub(crate) fn ensure_slice_timer(core: &Core) {
 /// the next timer.
 pub(crate) fn arm_timer(core: &Core) {
     let own = [core.slice_end.get(), core.next_look.get()].into_iter().filter(|&at| at != 0);
-    comparator::arm(core.id(), own.min());
+    comparator::arm(own.chain(time::next_deadline(core.id())));
 }
 
 /// Another core rang. The core loop, or the turn's end, does what is needed.

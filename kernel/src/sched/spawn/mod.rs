@@ -6,6 +6,7 @@ pub(crate) mod errand;
 pub(crate) mod foreign;
 pub(crate) mod later;
 pub(crate) mod resident;
+mod resident_process;
 pub(crate) mod residents;
 mod task;
 

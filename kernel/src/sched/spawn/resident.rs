@@ -1,4 +1,4 @@
-//! Starting residents, and their form as processes.
+//! Starting residents.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -7,66 +7,10 @@ use core::ptr::NonNull;
 use crate::arch::CoreId;
 use crate::sched::cores;
 use crate::sched::cores::population;
-use crate::sched::process::{AtWork, Detached, Header, Priority, ProcessRef, Resident, Step, VTable};
+use crate::sched::process::{Header, Priority, ProcessRef, Resident};
 use crate::sched::spawn::builder::{self, SpawnError};
+use crate::sched::spawn::resident_process::{ResidentProcess, VTABLE};
 use crate::sched::spawn::residents;
-
-#[repr(C)]
-struct ResidentProcess {
-    header: Header,
-    resident: Arc<dyn Resident>,
-}
-
-static VTABLE: VTable = VTable {
-    name: || "an executor's worker",
-    step,
-    crash,
-    free,
-    detach: Some(detach),
-    at_work: Some(at_work),
-};
-
-/// # Safety
-/// `header` is that of a live [`ResidentProcess`].
-pub(crate) unsafe fn resident<'a>(header: NonNull<Header>) -> &'a dyn Resident {
-    // SAFETY: by contract; the header is the first field.
-    unsafe { &*header.cast::<ResidentProcess>().as_ref().resident }
-}
-
-/// # Safety
-/// The contract of [`VTable::step`].
-unsafe fn step(header: NonNull<Header>) -> Step {
-    // SAFETY: this table is used for resident processes only.
-    unsafe { resident(header) }.step()
-}
-
-/// # Safety
-/// The contract of [`VTable::crash`].
-unsafe fn crash(header: NonNull<Header>) {
-    // SAFETY: as in `step`.
-    unsafe { resident(header) }.crashed();
-}
-
-/// # Safety
-/// The contract of [`VTable::detach`].
-unsafe fn detach(header: NonNull<Header>) -> Option<Box<dyn Detached>> {
-    // SAFETY: as in `step`.
-    unsafe { resident(header) }.detach()
-}
-
-/// # Safety
-/// The contract of [`VTable::at_work`].
-unsafe fn at_work(header: NonNull<Header>) -> Option<AtWork> {
-    // SAFETY: as in `step`.
-    unsafe { resident(header) }.at_work()
-}
-
-/// # Safety
-/// The contract of [`VTable::free`].
-unsafe fn free(header: NonNull<Header>) {
-    // SAFETY: the process was boxed in `spawn`, and the last reference is gone.
-    drop(unsafe { Box::from_raw(header.cast::<ResidentProcess>().as_ptr()) });
-}
 
 /// Starts a resident on `core`. It is not runnable until it is woken.
 ///
@@ -101,11 +45,11 @@ pub fn spawn(
 
 #[cfg(test)]
 mod tests {
-    use super::{AtWork, Detached, Resident, spawn};
+    use super::{Resident, spawn};
     use crate::arch::CoreId;
     use crate::sched::cores;
     use crate::sched::cores::population::{live_processes, pinned_to};
-    use crate::sched::process::{Priority, Step};
+    use crate::sched::process::{AtWork, Detached, Priority, Step};
     use crate::sched::spawn::{SpawnError, residents};
     use alloc::boxed::Box;
     use alloc::sync::Arc;

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ptr::NonNull;
 
-use super::resident::resident;
+use super::resident_process::resident;
 use crate::sched::cores::Core;
 use crate::sched::process::{Header, ProcessRef};
 use crate::sched::spawn::SpawnError;

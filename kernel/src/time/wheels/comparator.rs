@@ -3,13 +3,12 @@
 //! A core may want to be interrupted for three reasons: its slice ends, it looks again at what waits, a timer of its wheel
 //! is due. Each is a moment; the comparator is armed for the earliest.
 
-use super::timers;
-use crate::arch::{CoreId, timer};
+use crate::arch::timer;
 
-/// Arms it for `own`, or for the next timer in the wheel of `core`, which is the caller's, whichever is earlier; for
-/// nothing if there is neither.
-pub(crate) fn arm(core: CoreId, own: Option<u64>) {
-    match own.into_iter().chain(timers::next_deadline(core)).min() {
+/// Arms it for the earliest of these moments; for nothing if there is none. The next timer of the core's wheel belongs to
+/// them.
+pub(crate) fn arm(moments: impl Iterator<Item = u64>) {
+    match moments.min() {
         Some(at) => timer::arm(at),
         None => timer::disarm(),
     }

@@ -10,10 +10,8 @@
 use core::mem;
 use core::ptr::{self, NonNull};
 
-use super::timers;
 use super::wheel::Timer;
-use crate::stats;
-use crate::sync::{PreemptGuard, SpinLock};
+use crate::sync::SpinLock;
 
 /// The timers of one process.
 pub(crate) struct OwnedTimers(SpinLock<List>);
@@ -45,29 +43,20 @@ impl OwnedTimers {
         Self(SpinLock::new(List { first: ptr::null_mut(), is_closed: false }))
     }
 
-    /// The process has crashed: takes all out of their wheels.
-    pub(crate) fn crashed(&self) {
+    /// From now on nothing is linked.
+    pub(super) fn close(&self) {
         self.0.lock().is_closed = true;
-        while let Some(core) = self.core_of_first() {
-            // May fire now, which takes it out of the list; then the next is looked at.
-            // SAFETY: `take_first` returns what is in that core's wheel.
-            let waker = unsafe { timers::take_out(core, || self.take_first(core)) };
-            if let Some(waker) = waker {
-                drop(waker);
-                let _here = PreemptGuard::new();
-                stats::core_here().crash_bytes_in_doubt.add(mem::size_of::<Timer>() as u64);
-            }
-        }
     }
 
-    fn core_of_first(&self) -> Option<usize> {
+    /// In which wheel the first is.
+    pub(super) fn core_of_first(&self) -> Option<usize> {
         let list = self.0.lock();
         // SAFETY: under the lock; what is linked is alive.
         unsafe { list.first.as_ref() }.map(|timer| timer.link.core.into())
     }
 
     /// Takes out the first, if that is in the wheel of `core`, whose lock the caller holds.
-    fn take_first(&self, core: usize) -> Option<NonNull<Timer>> {
+    pub(super) fn take_first(&self, core: usize) -> Option<NonNull<Timer>> {
         let mut list = self.0.lock();
         let first = NonNull::new(list.first)?;
         // SAFETY: under the lock; what is linked is alive.

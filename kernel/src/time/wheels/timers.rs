@@ -14,6 +14,7 @@ use super::owned::{self, OwnedTimers};
 use super::wheel::{State, Step, Timer, Wheel};
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::{CoreId, MAX_CORES, percpu};
+use crate::stats;
 use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
 
 /// A tick of the wheels in clock ticks, as a power of two: 65 microseconds at 62.5 MHz.
@@ -133,13 +134,28 @@ unsafe fn remove(wheel: &mut Wheel, timer: NonNull<Timer>, core: usize) {
 ///
 /// # Safety
 /// The timer is in that wheel, and in no list of a process's.
-pub(crate) unsafe fn take_out(core: usize, choose: impl FnOnce() -> Option<NonNull<Timer>>) -> Option<Waker> {
+unsafe fn take_out(core: usize, choose: impl FnOnce() -> Option<NonNull<Timer>>) -> Option<Waker> {
     let mut wheel = CORES[core].wheel.lock();
     let timer = choose()?;
     // SAFETY: by contract.
     unsafe {
         remove(&mut wheel, timer, core);
         (*timer.as_ptr()).waker.take()
+    }
+}
+
+/// A process has crashed: takes its timers out of their wheels.
+pub(crate) fn take_out_of_crashed(timers: &OwnedTimers) {
+    timers.close();
+    while let Some(core) = timers.core_of_first() {
+        // May fire now, which takes it out of the list; then the next is looked at.
+        // SAFETY: `take_first` returns what is in that core's wheel.
+        let waker = unsafe { take_out(core, || timers.take_first(core)) };
+        if let Some(waker) = waker {
+            drop(waker);
+            let _here = PreemptGuard::new();
+            stats::core_here().crash_bytes_in_doubt.add(size_of::<Timer>() as u64);
+        }
     }
 }
 

@@ -1,0 +1,65 @@
+//! A core's loop on a fresh stack: after a preemption, or on the stack of what has crashed.
+
+#[cfg(target_os = "none")]
+use core::ptr;
+
+use crate::arch::atomic::Ordering;
+use crate::arch::{irq, switch};
+use crate::mem::stack::{StackBlock, StackRef};
+use crate::sched::cores::Core;
+use crate::sched::place::enqueue;
+use crate::sched::run::{core_loop, stop};
+
+/// A core loop on a fresh stack, after a preemption.
+pub(crate) extern "C" fn enter(_: usize) -> ! {
+    // SAFETY: the stack's preemption count is 1.
+    let core = unsafe { Core::this() };
+    let block = StackBlock::current();
+    if block.is_in_reserve() {
+        // SAFETY: what ran on this stack has crashed, and its reserve is far below this.
+        unsafe { block.map_reserve(false) };
+    }
+    #[cfg(target_os = "none")]
+    if core.has_crashed.replace(false) {
+        // For what is called here, which is little.
+        const ROOM_BYTES: usize = 2048;
+        let here = ptr::from_ref(&core).addr();
+        // SAFETY: this is the first code on the stack since the crash, and what it calls has room.
+        unsafe { block.clear_below(here.saturating_sub(ROOM_BYTES)) };
+    }
+    let [suspended, resident] = core.handover.take();
+    for process in [resident, suspended].into_iter().flatten() {
+        // SAFETY: the suspended process's stack has been left; this is the core's own loop. A resident
+        // whose piece was detached takes its next turn from the queue like everyone.
+        unsafe {
+            if Some(process) == resident {
+                process.as_ref().run_state().requeue();
+                core.queue.prefer_bound();
+            }
+            enqueue::requeue(core, process);
+        }
+    }
+    // SAFETY: the loop runs with interrupts unmasked; nothing here relies on them being masked.
+    unsafe { irq::enable() };
+    // SAFETY: the core's block was set at its start, this stack's block by `start_on`, and the count is 1.
+    unsafe { core_loop::run() };
+    stop::core_stopped()
+}
+
+/// Suspends nothing, but ends what runs on this stack: a crash. Never returns; the stack is lost to the
+/// crashed code and becomes this core's loop's again.
+///
+/// # Safety
+/// The current stack block is that of a process that cannot go on. No lock is held.
+pub(crate) unsafe fn abandon_turn() -> ! {
+    irq::disable();
+    let block = StackBlock::current();
+    block.preempt().reset(1);
+    // SAFETY: preemption is disabled by the line above.
+    let core = unsafe { Core::this() };
+    core.busy.store(0, Ordering::Relaxed);
+    core.has_crashed.set(true);
+    let top = StackRef::top_of(block);
+    // SAFETY: the code below the top of this stack has ended; nothing on it is used again.
+    unsafe { switch::start_on(top, core::ptr::from_ref(block).cast_mut().cast(), enter, 0) }
+}
