@@ -39,6 +39,8 @@ pub mod machine;
 #[cfg(not(loom))]
 pub mod mem;
 #[cfg(not(loom))]
+mod message;
+#[cfg(not(loom))]
 pub mod mutex;
 #[cfg(not(loom))]
 pub mod process_mailbox;

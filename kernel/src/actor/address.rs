@@ -8,13 +8,14 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::behaviour::{Actor, Message, Receive};
+use super::behaviour::{Actor, Receive};
 use super::cell::CellHeader;
 use super::envelope::Target;
 use super::recipient::Recipient;
-use super::send::{self, SendError};
+use super::send;
 use super::spawn;
 use super::word::Word;
+use crate::message::{Message, SendError};
 
 /// The address of an actor of type `A`.
 ///

@@ -13,10 +13,11 @@ use core::ptr::NonNull;
 
 use alloc::boxed::Box;
 
-use super::behaviour::{Context, Message, Outcome, Receive};
+use super::behaviour::{Context, Outcome, Receive};
 use super::cell::{self, CellHeader};
 use super::word::Word;
 use crate::mem;
+use crate::message::Message;
 
 /// What is asked of an envelope.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -36,7 +36,6 @@ mod segment;
 mod send;
 mod send_after;
 mod shared;
-mod shared_message;
 mod shutdown;
 mod side_queue;
 mod spawn;
@@ -50,7 +49,7 @@ mod worker;
 
 pub use address::Addr;
 pub use ask::{Answer, AskError, Reply, Request};
-pub use behaviour::{Actor, Context, Message, Outcome, Receive};
+pub use behaviour::{Actor, Context, Outcome, Receive};
 pub(crate) use cell::chunk_bytes;
 pub use config::{Config, MAILBOXES_PER_WORKER, StartError};
 pub(crate) use current::{ActorId, current};
@@ -58,9 +57,9 @@ pub use executor::Executor;
 pub use handle::{ExecutorHandle, HighWater};
 pub use mailbox::bound::{Bound, WhenFull};
 pub use recipient::Recipient;
-pub use send::SendError;
 pub use send_after::SendAfter;
-pub use shared_message::Shared;
 pub use spawn::SpawnError;
 pub use static_actor::StaticActor;
 pub use steal::VictimRule;
+
+pub use crate::message::{Message, SendError, Shared};

@@ -8,10 +8,10 @@ use core::fmt;
 use core::time::Duration;
 
 use super::address::Addr;
-use super::behaviour::{Message, Receive};
+use super::behaviour::Receive;
 use super::recipient::Recipient;
-use super::send::SendError;
 use super::worker::Worker;
+use crate::message::{Message, SendError};
 use crate::sched::Later;
 use crate::sync::PreemptGuard;
 

@@ -4,7 +4,7 @@ use core::fmt;
 use core::mem::ManuallyDrop;
 
 use super::block::{Block, Urgency};
-use crate::actor::{Message, SendError, Shared};
+use crate::message::{Message, SendError, Shared};
 
 /// Where messages to a process go. May be cloned, and used from any core; a mailbox without addresses says so
 /// to its receiver.

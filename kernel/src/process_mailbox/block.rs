@@ -21,8 +21,8 @@ use core::task::Waker;
 use super::files::{self, Filed, Remains, process_in};
 use super::node::{List, Node};
 use super::owner::Owner;
-use crate::actor::{SendError, Shared};
 use crate::arch::atomic::{AtomicUsize, Ordering};
+use crate::message::{SendError, Shared};
 use crate::sched;
 use crate::sync::{SpinGuard, SpinLock, is_kept_for, keep_waker};
 

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::address::ProcessAddr;
-use crate::actor::{Message, SendError};
+use crate::message::{Message, SendError};
 use crate::sched::Later;
 
 /// A message to a process that waits for its moment. Dropping this lets it go on.

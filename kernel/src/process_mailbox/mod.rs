@@ -24,3 +24,5 @@ pub use later::SendAfter;
 pub use mailbox::ProcessMailbox;
 pub(crate) use owner::{actor_crashed, process_crashed};
 pub use receive::{Receive, ReceiveMatching};
+
+pub use crate::message::{Message, SendError};

@@ -10,7 +10,7 @@ use core::task::{Context, Poll};
 use super::block::Outlook;
 use super::mailbox::ProcessMailbox;
 use super::node::Cursor;
-use crate::actor::Message;
+use crate::message::Message;
 use crate::sched;
 
 /// The future of [`ProcessMailbox::receive`].

@@ -10,8 +10,8 @@ use super::files::Folder;
 use super::reply::{Reply, Request};
 use super::slot::{self, SlotRef, State};
 use crate::actor::address::Addr;
-use crate::actor::behaviour::{Message, Receive};
-use crate::actor::send::SendError;
+use crate::actor::behaviour::Receive;
+use crate::message::{Message, SendError};
 use crate::sync::{is_kept_for, keep_waker};
 use crate::time;
 

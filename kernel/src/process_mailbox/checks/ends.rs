@@ -1,8 +1,8 @@
 //! What becomes of messages that cannot be received.
 
 use super::ended;
-use crate::actor::SendError;
 use crate::actor::checks::{Dropped, Verdict, count, counter, ensure, equal, failed};
+use crate::message::SendError;
 use crate::process_mailbox::ProcessMailbox;
 use crate::sched;
 
