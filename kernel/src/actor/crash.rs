@@ -13,8 +13,8 @@
 
 use core::ptr::NonNull;
 
+use super::at_work::at_work;
 use super::cell::{self, CellHeader, Remains};
-use super::current::ActorId;
 use super::envelope::{Envelope, Request};
 use super::pool;
 use super::side_queue;
@@ -23,9 +23,9 @@ use super::word::Word;
 use super::worker::{self, Worker};
 use crate::arch::atomic::Ordering;
 use crate::mem::orphans;
-use crate::process_mailbox;
+use crate::sched::AtWork;
 use crate::stats;
-use crate::sync::PreemptGuard;
+use crate::sync::{Identity, PreemptGuard, tell_of_crash};
 
 /// The behaviour that a worker's turn was running has crashed. The turn's activation is gone; the next turn
 /// goes on behind its envelope.
@@ -82,5 +82,6 @@ pub(super) fn end_crashed(cell: NonNull<CellHeader>, word: Word, held: Word, tal
     }
     // Whatever it was dropping may have held a reply.
     super::ask::files::crashed(cell, word);
-    process_mailbox::actor_crashed(ActorId::of(cell, word));
+    let AtWork { place, life, .. } = at_work(cell, word);
+    tell_of_crash(Identity::Actor { place: place.addr().get(), life });
 }

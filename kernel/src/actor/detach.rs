@@ -24,11 +24,11 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
+use super::at_work::at_work;
 use super::batch::Batch;
 use super::cell::CellHeader;
 use super::copy_queue::Gulp;
 use super::crash;
-use super::current::ActorId;
 use super::delivery;
 use super::envelope::{self, Envelope, OUTCOME_MASK, Request};
 use super::segment::Segment;
@@ -76,7 +76,7 @@ impl Detached for Piece {
     }
 
     fn at_work(&self) -> Option<AtWork> {
-        Some(ActorId::at_work(self.cell, self.word))
+        Some(at_work(self.cell, self.word))
     }
 }
 

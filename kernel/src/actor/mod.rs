@@ -11,6 +11,7 @@
 
 mod address;
 mod ask;
+mod at_work;
 mod batch;
 mod behaviour;
 mod cell;
@@ -19,7 +20,6 @@ pub mod checks;
 mod config;
 mod copy_queue;
 mod crash;
-mod current;
 mod delivery;
 mod detach;
 mod envelope;
@@ -52,7 +52,6 @@ pub use ask::{Answer, AskError, Reply, Request};
 pub use behaviour::{Actor, Context, Outcome, Receive};
 pub(crate) use cell::chunk_bytes;
 pub use config::{Config, MAILBOXES_PER_WORKER, StartError};
-pub(crate) use current::{ActorId, current};
 pub use executor::Executor;
 pub use handle::{ExecutorHandle, HighWater};
 pub use mailbox::bound::{Bound, WhenFull};

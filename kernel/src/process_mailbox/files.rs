@@ -10,20 +10,25 @@
 use core::cell::UnsafeCell;
 use core::ptr::{self, NonNull};
 
-use super::owner::{Known, Owner};
+use super::owner::Owner;
 use crate::sched::{self, ProcessRef};
 use crate::stats;
-use crate::sync::{PreemptGuard, SpinLock};
+use crate::sync::{Identity, PreemptGuard, SpinLock, watch_crashes};
 
 const FOLDERS: usize = 64;
 
 /// The folders, while they are locked.
-pub(super) struct Files([*mut Filed; FOLDERS]);
+pub(super) struct Files {
+    first: [*mut Filed; FOLDERS],
+    /// Whether this room is told of crashes: from before anything is filed.
+    is_watching: bool,
+}
 
 // SAFETY: what is linked is used under the lock, from whatever core.
 unsafe impl Send for Files {}
 
-static FILES: SpinLock<Files> = SpinLock::new(Files([ptr::null_mut(); FOLDERS]));
+static FILES: SpinLock<Files> =
+    SpinLock::new(Files { first: [ptr::null_mut(); FOLDERS], is_watching: false });
 
 /// The link of a block, which is its first field.
 pub(super) struct Filed {
@@ -34,7 +39,7 @@ pub(super) struct Filed {
 
 struct Links {
     /// Under whom it is filed, if it is.
-    owner: Known,
+    owner: Option<Identity>,
     previous: *mut Filed,
     next: *mut Filed,
 }
@@ -50,7 +55,7 @@ pub(super) struct Remains {
 impl Filed {
     /// Not filed.
     pub(super) fn new(close: unsafe fn(NonNull<Self>) -> Remains) -> Self {
-        let links = Links { owner: Known::Nobody, previous: ptr::null_mut(), next: ptr::null_mut() };
+        let links = Links { owner: None, previous: ptr::null_mut(), next: ptr::null_mut() };
         Self { close, links: UnsafeCell::new(links) }
     }
 }
@@ -60,7 +65,7 @@ unsafe impl Send for Filed {}
 // SAFETY: as above.
 unsafe impl Sync for Filed {}
 
-fn folder(owner: Known) -> usize {
+fn folder(owner: Identity) -> usize {
     // Fibonacci hashing: headers and cells lie at regular distances.
     ((owner.place() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % FOLDERS
 }
@@ -75,15 +80,18 @@ impl Files {
     ///
     /// # Safety
     /// The block stays where it is until it was taken out.
-    pub(super) unsafe fn put(&mut self, filed: NonNull<Filed>, owner: Known) {
+    pub(super) unsafe fn put(&mut self, filed: NonNull<Filed>, owner: Option<Identity>) {
         self.take_out(filed);
-        if owner == Known::Nobody {
-            return;
+        let Some(owner) = owner else { return };
+        if !self.is_watching {
+            watch_crashes(crashed);
+            self.is_watching = true;
         }
-        let first = &mut self.0[folder(owner)];
+        let first = &mut self.first[folder(owner)];
         // SAFETY: under the lock; what is linked is alive.
         unsafe {
-            *filed.as_ref().links.get() = Links { owner, previous: ptr::null_mut(), next: *first };
+            *filed.as_ref().links.get() =
+                Links { owner: Some(owner), previous: ptr::null_mut(), next: *first };
             if let Some(next) = first.as_ref() {
                 (*next.links.get()).previous = filed.as_ptr();
             }
@@ -96,26 +104,24 @@ impl Files {
         // SAFETY: under the lock; the block is the caller's, and what is linked is alive.
         unsafe {
             let links = &mut *filed.as_ref().links.get();
-            if links.owner == Known::Nobody {
-                return;
-            }
+            let Some(owner) = links.owner else { return };
             match links.previous.as_ref() {
                 Some(previous) => (*previous.links.get()).next = links.next,
-                None => self.0[folder(links.owner)] = links.next,
+                None => self.first[folder(owner)] = links.next,
             }
             if let Some(next) = links.next.as_ref() {
                 (*next.links.get()).previous = links.previous;
             }
-            links.owner = Known::Nobody;
+            links.owner = None;
         }
     }
 
-    fn first_of(&self, owner: Known) -> Option<NonNull<Filed>> {
-        let mut next = self.0[folder(owner)];
+    fn first_of(&self, owner: Identity) -> Option<NonNull<Filed>> {
+        let mut next = self.first[folder(owner)];
         while let Some(filed) = NonNull::new(next) {
             // SAFETY: under the lock; what is linked is alive.
             let links = unsafe { &*filed.as_ref().links.get() };
-            if links.owner == owner {
+            if links.owner == Some(owner) {
                 return Some(filed);
             }
             next = links.next;
@@ -125,14 +131,14 @@ impl Files {
 }
 
 /// `owner` has crashed: its mailboxes accept nothing any more.
-pub(super) fn crashed(owner: Known) {
+fn crashed(owner: Identity) {
     while let Some(remains) = close_one(owner) {
         let _here = PreemptGuard::new();
         stats::core_here().crash_bytes_in_doubt.add(remains.bytes as u64);
     }
 }
 
-fn close_one(owner: Known) -> Option<Remains> {
+fn close_one(owner: Identity) -> Option<Remains> {
     change(|files| {
         let filed = files.first_of(owner)?;
         files.take_out(filed);

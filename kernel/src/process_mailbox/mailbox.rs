@@ -3,10 +3,11 @@
 use super::address::ProcessAddr;
 use super::block::{Block, Lists};
 use super::files;
-use super::owner::{Known, Owner};
+use super::owner::{Owner, identity_here};
 use super::receive::{Receive, ReceiveMatching};
 use crate::mem::OutOfMemory;
 use crate::message::{Message, Shared};
+use crate::sync::Identity;
 use crate::time::{self, Timeout};
 use core::fmt;
 use core::time::Duration;
@@ -42,7 +43,7 @@ pub struct ProcessMailbox<M> {
     /// What was taken over from the block, and not received yet.
     pub(super) kept: Lists<M>,
     /// Whom the block knows as the owner.
-    owner: Known,
+    owner: Option<Identity>,
 }
 
 impl<M: Message> ProcessMailbox<M> {
@@ -52,14 +53,14 @@ impl<M: Message> ProcessMailbox<M> {
     /// When there is no memory for it. Memory for messages is allocated as they come.
     pub fn new(most: usize) -> Result<Self, OutOfMemory> {
         let block = Shared::new(Block::new(most)).map_err(|(error, _)| error)?;
-        Ok(Self { block, kept: Lists::new(), owner: Known::Nobody })
+        Ok(Self { block, kept: Lists::new(), owner: None })
     }
 
     /// Another address of this mailbox.
     pub fn address(&self) -> ProcessAddr<M> {
         let is_first = !self.block.has_addresses();
         let address = ProcessAddr::new(self.block.clone());
-        if is_first && self.owner != Known::Nobody && self.owner == Known::here() {
+        if is_first && self.owner.is_some() && self.owner == identity_here() {
             // Forgotten with the last address that there was before.
             self.set_owner();
         }
@@ -108,7 +109,7 @@ impl<M: Message> ProcessMailbox<M> {
 
     /// Who runs this receives: the block is told if that is news.
     pub(super) fn note_owner(&mut self) {
-        let running = Known::here();
+        let running = identity_here();
         if running != self.owner {
             self.owner = running;
             self.set_owner();

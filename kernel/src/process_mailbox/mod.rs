@@ -22,7 +22,6 @@ mod receive;
 pub use address::ProcessAddr;
 pub use later::SendAfter;
 pub use mailbox::ProcessMailbox;
-pub(crate) use owner::{actor_crashed, process_crashed};
 pub use receive::{Receive, ReceiveMatching};
 
 pub use crate::message::{Message, SendError};

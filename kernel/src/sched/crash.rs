@@ -25,6 +25,7 @@ use crate::arch::switch::{Frame, KeptRegisters};
 use crate::arch::{irq, stack_layout, switch};
 use crate::mem::orphans;
 use crate::mem::stack::StackBlock;
+use crate::sync::{Identity, tell_of_crash};
 
 /// Whether the caller, which panicked, is a process that can be ended alone.
 pub fn can_end_current() -> bool {
@@ -160,7 +161,7 @@ unsafe fn end(core: &Core, process: NonNull<Header>) {
         // Before whoever joins it is told, who may rely on it at once: its mailbox is closed from here on.
         header.turns().finish_crashed();
         header.timers().crashed();
-        crate::process_mailbox::process_crashed(process.addr().get());
+        tell_of_crash(Identity::Process(process.addr().get()));
     }
     // SAFETY: the turn has ended, by contract.
     unsafe { (header.vtable().crash)(process) };

@@ -14,9 +14,11 @@
 //! - [`Waiters`]: those who wait for one event, all of whom are told;
 //! - [`LockWord`]: who holds an application's mutex, and whether that one has crashed;
 //! - [`Standstill`]: what all cores are called for, and how all but one come to stand still;
-//! - [`keep_waker`]: wakers that may be called anywhere.
+//! - [`keep_waker`]: wakers that may be called anywhere;
+//! - [`watch_crashes`]: who is told of a crash.
 
 mod census;
+mod crashes;
 pub mod detachment;
 mod guest_flag;
 mod idle_flag;
@@ -34,6 +36,7 @@ mod waiters;
 mod word_cell;
 
 pub use census::Census;
+pub use crashes::{Identity, tell_of_crash, watch_crashes};
 pub use guest_flag::GuestFlag;
 pub use idle_flag::{Depth, IdleFlag};
 pub use in_hand::InHand;

@@ -26,9 +26,9 @@ use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::NonNull;
 
+use super::at_work::at_work;
 use super::batch::Batch;
 use super::copy_queue::Gulp;
-use super::current::ActorId;
 use super::mailbox::Mailbox;
 use super::reclaim;
 use super::segment::Segment;
@@ -205,7 +205,7 @@ impl Worker {
         // SAFETY: being delivered; its head is never changed.
         let (cell, word) =
             unsafe { batch.current().map(|envelope| (envelope.as_ref().cell, envelope.as_ref().word)) }?;
-        Some(ActorId::at_work(cell, word))
+        Some(at_work(cell, word))
     }
 
     /// Says whether a batch is in hand. Its own turn's: a split leaves one to the worker, so it changes nothing.
