@@ -30,6 +30,8 @@ pub mod internals;
 // stands above, and what these rooms' protocols have been factored into.
 #[cfg(not(loom))]
 pub mod actor;
+#[cfg(not(loom))]
+pub mod channel;
 #[cfg(doctest)]
 mod hidden;
 #[cfg(not(loom))]
@@ -42,8 +44,6 @@ pub mod mem;
 mod message;
 #[cfg(not(loom))]
 pub mod mutex;
-#[cfg(not(loom))]
-pub mod process_mailbox;
 #[cfg(not(loom))]
 pub mod sched;
 #[cfg(not(loom))]

@@ -1,6 +1,6 @@
 //! Messages, whoever receives them: what may be one, how one is shared, and why one was not sent.
 //!
-//! Nothing here knows who receives. How a message reaches an actor is in `actor`, how it reaches a process in `process_mailbox`.
+//! Nothing here knows who receives. How a message reaches an actor is in `actor`, how it reaches a process in `channel`.
 
 mod send_error;
 mod shared;

@@ -1,4 +1,4 @@
-//! Messages to processes that are sent later: see [`crate::actor::SendAfter`].
+//! Messages to processes that are sent later, as timers are: a message waits in the timer wheel and is sent when it is due.
 
 use core::time::Duration;
 

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::ended;
 use crate::actor::checks::{Verdict, ensure, equal, failed};
-use crate::process_mailbox::ProcessMailbox;
+use crate::channel::ProcessMailbox;
 use crate::sched;
 use crate::time::{self, Elapsed, Instant};
 

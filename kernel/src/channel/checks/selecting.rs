@@ -3,7 +3,7 @@
 use super::ended;
 use crate::actor::checks::{Verdict, counter, ensure, equal, failed};
 use crate::arch::atomic::Ordering;
-use crate::process_mailbox::ProcessMailbox;
+use crate::channel::ProcessMailbox;
 use crate::sched;
 
 pub(super) async fn what_does_not_match_stays_in_order(_work: u64) -> Verdict {

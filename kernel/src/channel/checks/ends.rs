@@ -2,8 +2,8 @@
 
 use super::ended;
 use crate::actor::checks::{Dropped, Verdict, count, counter, ensure, equal, failed};
+use crate::channel::ProcessMailbox;
 use crate::message::SendError;
-use crate::process_mailbox::ProcessMailbox;
 use crate::sched;
 
 pub(super) async fn a_full_mailbox_returns_the_message(_work: u64) -> Verdict {

@@ -20,19 +20,19 @@ use core::time::Duration;
 /// One process receives, and what it receives can change cores:
 ///
 /// ```
-/// use magpie::process_mailbox::ProcessMailbox;
+/// use magpie::channel::ProcessMailbox;
 /// fn start(mut mailbox: ProcessMailbox<u32>) {
 ///     let _ = magpie::sched::spawn(async move { mailbox.receive().await });
 /// }
 /// ```
 ///
 /// ```compile_fail,E0599
-/// use magpie::process_mailbox::ProcessMailbox;
+/// use magpie::channel::ProcessMailbox;
 /// let mailbox = ProcessMailbox::<std::rc::Rc<u32>>::new(10);
 /// ```
 ///
 /// ```compile_fail,E0499
-/// use magpie::process_mailbox::ProcessMailbox;
+/// use magpie::channel::ProcessMailbox;
 /// async fn both(mut mailbox: ProcessMailbox<u32>) {
 ///     let (first, second) = (mailbox.receive(), mailbox.receive());
 ///     drop((first.await, second.await));

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use super::ended;
 use crate::actor::checks::{Verdict, ensure, equal, failed, start};
 use crate::actor::{Actor, Context, Outcome, Receive};
+use crate::channel::{ProcessAddr, ProcessMailbox};
 use crate::message::SendError;
-use crate::process_mailbox::{ProcessAddr, ProcessMailbox};
 use crate::sched;
 
 /// Who sent it, and its number.
