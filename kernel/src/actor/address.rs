@@ -9,12 +9,10 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::behaviour::{Actor, Receive};
-use super::cell::CellHeader;
 use super::envelope::Target;
 use super::recipient::Recipient;
-use super::send;
-use super::spawn;
-use super::word::Word;
+use super::storage::{CellHeader, MailboxIndex, Word};
+use super::{send, spawn};
 use crate::message::{Message, SendError};
 
 /// The address of an actor of type `A`.
@@ -133,7 +131,7 @@ impl<A: Actor> Addr<A> {
         self.word
     }
 
-    pub(super) fn mailbox(&self) -> super::mailbox::MailboxIndex {
+    pub(super) fn mailbox(&self) -> MailboxIndex {
         self.word.mailbox()
     }
 

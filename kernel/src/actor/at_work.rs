@@ -2,8 +2,7 @@
 
 use core::ptr::NonNull;
 
-use super::cell::{self, CellHeader};
-use super::word::Word;
+use super::storage::{CellHeader, Word, cell};
 use crate::sched::AtWork;
 
 /// The actor that is, or was, in `cell` with that word while it was attached.

@@ -1,14 +1,14 @@
 //! What an actor is to its author: state, and a behaviour for each type of message.
 
+use core::ptr::NonNull;
+
 use super::address::Addr;
-use super::cell::CellHeader;
 use super::handle::ExecutorHandle;
 use super::mailbox::directory;
 use super::shared::Shared;
 use super::spawn::{self, SpawnError};
-use super::word::Word;
+use super::storage::{CellHeader, Outcome, Word};
 use crate::message::Message;
-use core::ptr::NonNull;
 
 /// State with behaviours. Its behaviours are its implementations of [`Receive`].
 ///
@@ -53,21 +53,6 @@ pub trait Actor: Send + 'static {}
 pub trait Receive<M: Message>: Actor + Sized {
     /// Handles one message, to completion. The actor handles one message at a time.
     fn receive(&mut self, message: M, context: &mut Context<Self>) -> Outcome;
-}
-
-/// What becomes of an actor after a behaviour; the names are those of C∀.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(usize)]
-pub enum Outcome {
-    /// It waits for its next message.
-    Continue = 0,
-    /// It ends: its state is dropped and its memory freed.
-    Delete = 1,
-    /// It ends: its state is dropped, its memory kept for a successor: see [`Addr::respawn`].
-    Destroy = 2,
-    /// It ends: its state is not dropped, but belongs to whoever takes it: see [`Addr::take`], and
-    /// [`StaticActor::take`](super::StaticActor::take).
-    Finished = 3,
 }
 
 /// What a behaviour knows about itself. It stays with the behaviour:

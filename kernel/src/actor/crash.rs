@@ -14,12 +14,11 @@
 use core::ptr::NonNull;
 
 use super::at_work::at_work;
-use super::cell::{self, CellHeader, Remains};
 use super::envelope::{Envelope, Request};
-use super::pool;
 use super::side_queue;
+use super::storage::cell::{self, Remains};
+use super::storage::{CellHeader, Word, pool};
 use super::tally::Tally;
-use super::word::Word;
 use super::worker::{self, Worker};
 use crate::arch::atomic::Ordering;
 use crate::mem::orphans;

@@ -3,12 +3,10 @@
 use core::ptr::NonNull;
 
 use super::batch::Batch;
-use super::behaviour::Outcome;
-use super::cell::{self, CellHeader};
 use super::envelope::{self, Envelope, OUTCOME_MASK, Request};
+use super::side_queue;
+use super::storage::{CellHeader, Life, Outcome, Word, cell, pool};
 use super::tally::Tally;
-use super::word::{Life, Word};
-use super::{pool, side_queue};
 use crate::sync::PreemptGuard;
 
 /// How a call of [`deliver`] ended.

@@ -7,15 +7,13 @@
 //! The function returns the envelope's size, in which the lowest bits are free, together with the outcome:
 //! the loop that delivers a batch adds the one and tests the other.
 
+use alloc::boxed::Box;
 use core::marker::PhantomData;
 use core::mem::{align_of, size_of};
 use core::ptr::NonNull;
 
-use alloc::boxed::Box;
-
-use super::behaviour::{Context, Outcome, Receive};
-use super::cell::{self, CellHeader};
-use super::word::Word;
+use super::behaviour::{Context, Receive};
+use super::storage::{CellHeader, Outcome, Word, cell};
 use crate::mem;
 use crate::message::Message;
 

@@ -7,14 +7,13 @@
 //! one that panics [ends its actor](crash).
 //!
 //! The way of a message: [`address`] → [`envelope`] → [`copy_queue`] → [`worker`] → [`batch`] →
-//! [`delivery`]. The way of an actor: [`executor`] → [`pool`] → [`cell`] → [`word`].
+//! [`delivery`]. The way of an actor: [`executor`] → [`storage`].
 
 mod address;
 mod ask;
 mod at_work;
 mod batch;
 mod behaviour;
-mod cell;
 #[cfg(feature = "checks")]
 pub mod checks;
 mod config;
@@ -28,7 +27,6 @@ mod handle;
 mod live;
 mod mailbox;
 mod owner;
-mod pool;
 mod recipient;
 mod reclaim;
 mod resident;
@@ -42,15 +40,14 @@ mod spawn;
 mod static_actor;
 mod steal;
 pub mod stop;
+mod storage;
 mod table;
 mod tally;
-mod word;
 mod worker;
 
 pub use address::Addr;
 pub use ask::{Answer, AskError, Reply, Request};
-pub use behaviour::{Actor, Context, Outcome, Receive};
-pub(crate) use cell::chunk_bytes;
+pub use behaviour::{Actor, Context, Receive};
 pub use config::{Config, MAILBOXES_PER_WORKER, StartError};
 pub use executor::Executor;
 pub use handle::{ExecutorHandle, HighWater};
@@ -60,5 +57,7 @@ pub use send_after::SendAfter;
 pub use spawn::SpawnError;
 pub use static_actor::StaticActor;
 pub use steal::VictimRule;
+pub use storage::Outcome;
+pub(crate) use storage::cell::chunk_bytes;
 
 pub use crate::message::{Message, SendError, Shared};

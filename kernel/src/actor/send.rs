@@ -9,12 +9,11 @@
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 
-use super::cell::CellHeader;
 use super::envelope::{self, Deliver, Packed, Target};
 use super::mailbox::bound::{self, WhenFull};
 use super::mailbox::{Inside, Mailbox, directory};
 use super::segment::Segment;
-use super::word::Word;
+use super::storage::{CellHeader, Word};
 use crate::message::{Message, SendError};
 use crate::sched;
 use crate::sync::SpinGuard;

@@ -9,11 +9,10 @@ use alloc::sync::Arc;
 use core::ptr::{self, NonNull};
 
 use super::ask::files;
-use super::cell::{CellHeader, Chunk, all_chunks};
 use super::mailbox::{bound, directory};
 use super::shared::Shared;
-use super::word::{Life, Word};
-use super::{cell, pool, static_actor};
+use super::storage::cell::{self, Chunk, all_chunks};
+use super::storage::{CellHeader, Life, Word, pool, static_cell};
 use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sched::{self, Priority, Spawn};
 use crate::sync::PreemptGuard;
@@ -103,7 +102,7 @@ unsafe fn drop_all(shared: &Shared) {
 /// Drops the actors of this executor, wherever their cells are.
 fn drop_actors(shared: &Shared) {
     let mut left = shared.live.count();
-    let cells = all_chunks().flat_map(Chunk::cells).chain(static_actor::all_cells());
+    let cells = all_chunks().flat_map(Chunk::cells).chain(static_cell::all());
     for cell in cells {
         // There may be many cells, and few of them this executor's.
         if left == 0 && !shared.has_kept() {

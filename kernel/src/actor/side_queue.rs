@@ -11,12 +11,11 @@
 use alloc::vec::Vec;
 use core::ptr::{self, NonNull};
 
-use super::cell::CellHeader;
 use super::copy_queue::{CopyQueue, Gulp};
 use super::envelope::{Envelope, Request};
 use super::mailbox::directory;
 use super::segment::{self, Segment};
-use super::word::Word;
+use super::storage::{CellHeader, Word};
 use crate::sync::SpinLock;
 use crate::sync::detachment::{self, Found};
 

@@ -8,11 +8,9 @@ use core::ptr::NonNull;
 
 use super::address::Addr;
 use super::behaviour::Actor;
-use super::cell::{self, CellHeader};
 use super::mailbox::Mailbox;
-use super::pool;
 use super::shared::Shared;
-use super::word::{Life, Word};
+use super::storage::{CellHeader, Life, Word, cell, pool};
 use super::worker::Worker;
 use crate::mem::OutOfMemory;
 use crate::sync::PreemptGuard;

@@ -8,8 +8,7 @@
 
 use core::ptr::{self, NonNull};
 
-use crate::actor::cell::CellHeader;
-use crate::actor::word::Word;
+use crate::actor::storage::{CellHeader, Word};
 use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::sync::SpinLock;
 

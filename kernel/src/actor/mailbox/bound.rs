@@ -7,9 +7,8 @@ use core::mem::{MaybeUninit, size_of};
 use core::ptr::{self, NonNull};
 
 use super::Mailbox;
-use crate::actor::cell::CellHeader;
 use crate::actor::envelope::{Envelope, LARGEST_ENVELOPE_BYTES, Request};
-use crate::actor::word::Word;
+use crate::actor::storage::{CellHeader, Word};
 
 /// What happens to a message that would exceed a mailbox's bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,9 +7,10 @@
 use alloc::boxed::Box;
 use core::ptr;
 
-use super::{Mailbox, MailboxIndex};
+use super::Mailbox;
 use crate::actor::config::StartError;
 use crate::actor::segment::Segment;
+use crate::actor::storage::MailboxIndex;
 use crate::arch::atomic::{AtomicPtr, Ordering};
 use crate::mem;
 use crate::sync::SpinLock;

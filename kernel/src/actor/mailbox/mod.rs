@@ -10,6 +10,7 @@ mod patience;
 use crate::actor::copy_queue::{CopyQueue, Gulp};
 use crate::actor::segment::{self, Segment};
 use crate::actor::shared::Shared;
+use crate::actor::storage::MailboxIndex;
 use crate::actor::table::Place;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::arch::clock;
@@ -19,21 +20,6 @@ use crate::sync::{GuestFlag, InHand, OwnerHint, SpinLock};
 use bound::Bound;
 use core::ptr::NonNull;
 use patience::Patience;
-
-/// A mailbox's number in the directory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MailboxIndex(u16);
-
-impl MailboxIndex {
-    pub(super) const fn from_bits(bits: u16) -> Self {
-        Self(bits)
-    }
-
-    /// The number.
-    pub const fn get(self) -> u16 {
-        self.0
-    }
-}
 
 /// What senders lock.
 pub(super) struct Inside {

@@ -17,7 +17,7 @@ use crate::mem::{self, OutOfMemory, orphans};
 use crate::sync::WordCell;
 
 /// Bytes of a chunk, and its alignment.
-pub(super) const CHUNK_BYTES: usize = 4096;
+pub(crate) const CHUNK_BYTES: usize = 4096;
 /// A free cell has room for a link behind its word.
 const LEAST_CELL_BYTES: usize = size_of::<CellHeader>() + size_of::<usize>();
 /// States up to this size live in the cell itself.
@@ -32,49 +32,49 @@ pub struct CellHeader {
 impl CellHeader {
     /// The word. Who sees an actor attached sees its state as it was left.
     #[inline(always)]
-    pub(super) fn word(&self) -> Word {
+    pub(crate) fn word(&self) -> Word {
         Word::from_bits(self.word.get())
     }
 
     /// The word, for who only wants to know whether the actor lives.
     #[inline(always)]
-    pub(super) fn word_relaxed(&self) -> Word {
+    pub(crate) fn word_relaxed(&self) -> Word {
         Word::from_bits(self.word.peek())
     }
 
     /// Exchanges the word, if it is `from`.
-    pub(super) fn claim(&self, from: Word, to: Word) -> bool {
+    pub(crate) fn claim(&self, from: Word, to: Word) -> bool {
         self.word.claim(from.bits(), to.bits())
     }
 
     /// Changes the word.
     #[inline(always)]
-    pub(super) fn set_word(&self, word: Word) {
+    pub(crate) fn set_word(&self, word: Word) {
         self.word.set(word.bits());
     }
 
     /// The word itself, for the protocol of detaching.
-    pub(super) fn word_cell(&self) -> &WordCell {
+    pub(crate) fn word_cell(&self) -> &WordCell {
         &self.word
     }
 }
 
 #[repr(C)]
-pub(super) struct Cell<A> {
+pub(crate) struct Cell<A> {
     header: CellHeader,
     state: A,
 }
 
 impl<A> Cell<UnsafeCell<MaybeUninit<A>>> {
     /// A cell of the user's own, as if so many actors had ended in it.
-    pub(super) const fn free_static(generation: u32) -> Self {
+    pub(crate) const fn free_static(generation: u32) -> Self {
         let word = WordCell::new(Word::free_static(generation).bits());
         Self { header: CellHeader { word }, state: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 }
 
 /// How actors of one type are kept; one static for each type, compared by address.
-pub(super) struct Kind {
+pub(crate) struct Kind {
     /// The type's name.
     pub name: fn() -> &'static str,
     /// Drops the state in a cell; `None` if there is nothing to do for that.
@@ -88,13 +88,13 @@ pub(super) struct Kind {
 
 impl Kind {
     /// Bytes of a cell of this kind.
-    pub(super) fn cell_bytes(&self) -> usize {
+    pub(crate) fn cell_bytes(&self) -> usize {
         self.cell_bytes.max(LEAST_CELL_BYTES).next_multiple_of(self.align.max(8))
     }
 }
 
 /// The kind of `A`.
-pub(super) const fn kind_of<A: 'static>() -> &'static Kind {
+pub(crate) const fn kind_of<A: 'static>() -> &'static Kind {
     struct Of<A>(core::marker::PhantomData<A>);
     impl<A: 'static> Of<A> {
         const KIND: Kind = Kind {
@@ -109,7 +109,7 @@ pub(super) const fn kind_of<A: 'static>() -> &'static Kind {
 }
 
 /// The kind of what is in a cell. `word` is any word that the cell has had.
-pub(super) fn kind(cell: NonNull<CellHeader>, word: Word) -> &'static Kind {
+pub(crate) fn kind(cell: NonNull<CellHeader>, word: Word) -> &'static Kind {
     if word.is_static() {
         // SAFETY: a static cell stands behind its kind, see `StaticActor`.
         unsafe { cell.cast::<&'static Kind>().sub(1).read() }
@@ -123,7 +123,7 @@ pub(super) fn kind(cell: NonNull<CellHeader>, word: Word) -> &'static Kind {
 ///
 /// # Safety
 /// The cell is of kind `A`, holds a state, and is the caller's; the state is not used again.
-pub(super) unsafe fn take_state<A>(cell: NonNull<CellHeader>) -> A {
+pub(crate) unsafe fn take_state<A>(cell: NonNull<CellHeader>) -> A {
     // SAFETY: by contract.
     unsafe {
         if is_boxed::<A>() {
@@ -134,7 +134,7 @@ pub(super) unsafe fn take_state<A>(cell: NonNull<CellHeader>) -> A {
     }
 }
 
-pub(super) const fn is_boxed<A>() -> bool {
+pub(crate) const fn is_boxed<A>() -> bool {
     size_of::<A>() > LARGEST_INLINE_BYTES || align_of::<A>() > 64
 }
 
@@ -153,7 +153,7 @@ unsafe fn drop_state<A: 'static>(cell: NonNull<CellHeader>) {
 
 /// What a crash left of a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Remains {
+pub(crate) enum Remains {
     /// All of it: a behaviour had it.
     Whole,
     /// Nobody knows how much: it was being dropped.
@@ -189,7 +189,7 @@ unsafe fn abandon_state<A: 'static>(cell: NonNull<CellHeader>, remains: Remains)
 /// # Safety
 /// The cell is of kind `A` and holds a state.
 #[inline(always)]
-pub(super) unsafe fn state<A>(cell: NonNull<CellHeader>) -> *mut A {
+pub(crate) unsafe fn state<A>(cell: NonNull<CellHeader>) -> *mut A {
     // SAFETY: by contract.
     unsafe {
         if is_boxed::<A>() {
@@ -205,7 +205,7 @@ pub(super) unsafe fn state<A>(cell: NonNull<CellHeader>) -> *mut A {
 /// # Safety
 /// The cell is free, of kind `A`, and the caller's.
 #[inline(always)]
-pub(super) unsafe fn fill<A>(cell: NonNull<CellHeader>, value: A) -> Result<(), (OutOfMemory, A)> {
+pub(crate) unsafe fn fill<A>(cell: NonNull<CellHeader>, value: A) -> Result<(), (OutOfMemory, A)> {
     // SAFETY: by contract.
     unsafe {
         if is_boxed::<A>() {
@@ -220,7 +220,7 @@ pub(super) unsafe fn fill<A>(cell: NonNull<CellHeader>, value: A) -> Result<(), 
 
 /// The beginning of a chunk.
 #[repr(C)]
-pub(super) struct Chunk {
+pub(crate) struct Chunk {
     pub kind: &'static Kind,
     next: *mut Chunk,
     cells: u32,
@@ -232,7 +232,7 @@ static CHUNKS: AtomicPtr<Chunk> = AtomicPtr::new(ptr::null_mut());
 
 impl Chunk {
     /// A new chunk of free cells.
-    pub(super) fn new(kind: &'static Kind) -> Option<NonNull<Self>> {
+    pub(crate) fn new(kind: &'static Kind) -> Option<NonNull<Self>> {
         let bytes = kind.cell_bytes();
         let first = size_of::<Self>().next_multiple_of(kind.align.max(16));
         let layout = Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).ok()?;
@@ -252,14 +252,14 @@ impl Chunk {
     }
 
     /// The chunk that a cell is in.
-    pub(super) fn of(cell: NonNull<CellHeader>) -> NonNull<Self> {
+    pub(crate) fn of(cell: NonNull<CellHeader>) -> NonNull<Self> {
         let offset = cell.addr().get() & (CHUNK_BYTES - 1);
         // SAFETY: cells lie in chunks that are aligned to their size.
         unsafe { cell.byte_sub(offset).cast() }
     }
 
     /// The cells of a chunk. Not a method of a reference, which would reach no further than the header.
-    pub(super) fn cells(this: NonNull<Self>) -> impl Iterator<Item = NonNull<CellHeader>> {
+    pub(crate) fn cells(this: NonNull<Self>) -> impl Iterator<Item = NonNull<CellHeader>> {
         // SAFETY: chunks are initialised when they are handed out, and never freed.
         let (kind, first, cells) = unsafe { (this.as_ref().kind, this.as_ref().first, this.as_ref().cells) };
         let bytes = kind.cell_bytes();
@@ -287,7 +287,7 @@ pub fn chunk_bytes() -> usize {
 }
 
 /// Every chunk there is.
-pub(super) fn all_chunks() -> impl Iterator<Item = NonNull<Chunk>> {
+pub(crate) fn all_chunks() -> impl Iterator<Item = NonNull<Chunk>> {
     // Acquire: pairs with the release in `publish`.
     let mut next = CHUNKS.load(Ordering::Acquire);
     core::iter::from_fn(move || {

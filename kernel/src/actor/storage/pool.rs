@@ -107,7 +107,7 @@ unsafe fn own_list(kind: &'static Kind, _here: &PreemptGuard) -> &'static mut Li
 
 /// A free cell of this kind, unless memory is exhausted.
 #[inline(always)]
-pub(super) fn take(kind: &'static Kind, here: &PreemptGuard) -> Option<NonNull<CellHeader>> {
+pub(crate) fn take(kind: &'static Kind, here: &PreemptGuard) -> Option<NonNull<CellHeader>> {
     // SAFETY: used in this function only, before anything else uses the table.
     let list = unsafe { own_list(kind, here) };
     if ptr::eq(list.kind, kind)
@@ -169,7 +169,7 @@ fn give_away(kind: &'static Kind, mut cells: List) {
 
 /// Takes back the cell of an actor that has ended, whose state is gone already. `word` was its word.
 #[inline(always)]
-pub(super) fn give(cell: NonNull<CellHeader>, word: Word, here: &PreemptGuard) {
+pub(crate) fn give(cell: NonNull<CellHeader>, word: Word, here: &PreemptGuard) {
     // SAFETY: cells are never unmapped.
     let header = unsafe { cell.as_ref() };
     let free = word.after_end(Life::Free);
@@ -214,6 +214,6 @@ fn give_slowly(cell: NonNull<CellHeader>, kind: &'static Kind, here: &PreemptGua
 
 /// Takes back a free cell that was taken and not used.
 #[cold]
-pub(super) fn put_back(cell: NonNull<CellHeader>, kind: &'static Kind, here: &PreemptGuard) {
+pub(crate) fn put_back(cell: NonNull<CellHeader>, kind: &'static Kind, here: &PreemptGuard) {
     give_slowly(cell, kind, here);
 }

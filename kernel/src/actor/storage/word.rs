@@ -27,7 +27,7 @@
 //! started any more, so an address never means a later actor. Who finds a cell destroyed or finished claims it by exchanging the word
 //! for *starting*; only one can.
 
-use crate::actor::mailbox::MailboxIndex;
+use super::mailbox_index::MailboxIndex;
 
 const LIFE_MASK: u64 = 0x7fff;
 const STATIC: u64 = 0x8000;
@@ -39,7 +39,7 @@ const LAST_GENERATION: u64 = u32::MAX as u64;
 /// What is in a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
-pub(super) enum Life {
+pub(crate) enum Life {
     /// Nothing.
     Free = 0,
     /// An actor that its mailbox's worker may run.
@@ -63,17 +63,17 @@ pub struct Word(u64);
 
 impl Word {
     /// A cell of a chunk that was never used.
-    pub(super) const UNUSED: Self = Self(Life::Free as u64);
+    pub(crate) const UNUSED: Self = Self(Life::Free as u64);
     /// A cell that belongs to the user, as if so many actors had ended in it; at most the last generation.
-    pub(super) const fn free_static(generation: u32) -> Self {
+    pub(crate) const fn free_static(generation: u32) -> Self {
         Self((generation as u64) << GENERATION_SHIFT | STATIC | Life::Free as u64)
     }
 
-    pub(super) const fn from_bits(bits: u64) -> Self {
+    pub(crate) const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    pub(super) const fn bits(self) -> u64 {
+    pub(crate) const fn bits(self) -> u64 {
         self.0
     }
 
@@ -82,23 +82,23 @@ impl Word {
     }
 
     /// The word of the actor that is spawned into a free or claimed cell.
-    pub(super) const fn spawned(self, mailbox: MailboxIndex) -> Self {
+    pub(crate) const fn spawned(self, mailbox: MailboxIndex) -> Self {
         let kept = self.0 >> GENERATION_SHIFT << GENERATION_SHIFT | self.0 & STATIC;
         Self(kept | (mailbox.get() as u64) << MAILBOX_SHIFT | Life::Attached as u64)
     }
 
     /// The same actor, held by a suspended behaviour.
-    pub(super) const fn detached(self) -> Self {
+    pub(crate) const fn detached(self) -> Self {
         self.with_life(Life::Detached)
     }
 
     /// The cell, claimed.
-    pub(super) const fn starting(self) -> Self {
+    pub(crate) const fn starting(self) -> Self {
         self.with_life(Life::Starting)
     }
 
     /// The cell after the actor has ended, or after the state that it left was taken.
-    pub(super) const fn after_end(self, life: Life) -> Self {
+    pub(crate) const fn after_end(self, life: Life) -> Self {
         let generation = self.0 >> GENERATION_SHIFT;
         let next = if generation < LAST_GENERATION { generation + 1 } else { LAST_GENERATION };
         let low = self.0 & (u32::MAX as u64);
@@ -106,17 +106,17 @@ impl Word {
     }
 
     /// The cell while the state of its actor is dropped, which has ended.
-    pub(super) const fn ending(self) -> Self {
+    pub(crate) const fn ending(self) -> Self {
         self.with_life(Life::Ending)
     }
 
     /// Whether the cell has had its last actor: nothing may be started in it.
-    pub(super) const fn is_used_up(self) -> bool {
+    pub(crate) const fn is_used_up(self) -> bool {
         self.0 >> GENERATION_SHIFT == LAST_GENERATION
     }
 
     /// What is in the cell; `None` if the word was overwritten.
-    pub(super) const fn life(self) -> Option<Life> {
+    pub(crate) const fn life(self) -> Option<Life> {
         match self.0 & LIFE_MASK {
             0 => Some(Life::Free),
             1 => Some(Life::Attached),
@@ -130,22 +130,22 @@ impl Word {
     }
 
     /// Whether an actor is in the cell.
-    pub(super) const fn is_alive(self) -> bool {
+    pub(crate) const fn is_alive(self) -> bool {
         matches!(self.life(), Some(Life::Attached | Life::Detached))
     }
 
     /// Whether this and `other` are words of the same actor, attached or detached.
-    pub(super) const fn is_same_actor(self, other: Self) -> bool {
+    pub(crate) const fn is_same_actor(self, other: Self) -> bool {
         self.is_alive() && self.0 & !LIFE_MASK == other.0 & !LIFE_MASK
     }
 
     /// Whether the cell belongs to the user instead of a chunk.
-    pub(super) const fn is_static(self) -> bool {
+    pub(crate) const fn is_static(self) -> bool {
         self.0 & STATIC != 0
     }
 
     #[inline(always)]
-    pub(super) const fn mailbox(self) -> MailboxIndex {
+    pub(crate) const fn mailbox(self) -> MailboxIndex {
         MailboxIndex::from_bits((self.0 >> MAILBOX_SHIFT) as u16)
     }
 }
@@ -153,7 +153,7 @@ impl Word {
 #[cfg(test)]
 mod tests {
     use super::{Life, Word};
-    use crate::actor::mailbox::MailboxIndex;
+    use crate::actor::storage::MailboxIndex;
 
     #[test]
     fn a_later_actor_in_the_same_cell_is_another() {
