@@ -9,9 +9,9 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::behaviour::{Actor, Receive};
-use super::envelope::Target;
 use super::recipient::Recipient;
 use super::storage::{CellHeader, MailboxIndex, Word};
+use super::target::target;
 use super::{send, spawn};
 use crate::message::{Message, SendError};
 
@@ -91,7 +91,7 @@ impl<A: Actor> Addr<A> {
     where
         A: Receive<M>,
     {
-        send::send(Target::new::<A>(self.cell, self.word), message)?;
+        send::send(target::<A, M>(self.cell, self.word), message)?;
         Ok(self)
     }
 
@@ -115,7 +115,7 @@ impl<A: Actor> Addr<A> {
     where
         A: Receive<M>,
     {
-        Recipient::new(Target::new::<A>(self.cell, self.word))
+        Recipient::new(target::<A, M>(self.cell, self.word))
     }
 
     /// Takes the state of an actor that has ended with [`Outcome::Finished`](super::Outcome), once.

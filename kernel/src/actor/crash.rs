@@ -14,7 +14,7 @@
 use core::ptr::NonNull;
 
 use super::at_work::at_work;
-use super::envelope::{Envelope, Request};
+use super::envelope::Envelope;
 use super::side_queue;
 use super::storage::cell::{self, Remains};
 use super::storage::{CellHeader, Word, pool};
@@ -38,9 +38,8 @@ pub(super) fn crashed(worker: &Worker) {
     batch.disarm();
     let Some(envelope) = batch.current() else { return };
     // SAFETY: the envelope's head is never changed; measuring changes nothing.
-    let (cell, word, bytes) = unsafe {
-        (envelope.as_ref().cell, envelope.as_ref().word, Envelope::ask(envelope, Request::Measure))
-    };
+    let (cell, word, bytes) =
+        unsafe { (envelope.as_ref().cell, envelope.as_ref().word, Envelope::measure(envelope)) };
     // SAFETY: the envelope and its message have so many bytes, in a segment that is still the batch's.
     unsafe { orphans::note(envelope.cast().as_ptr(), bytes) };
     end_crashed(cell, word, word, &batch.tally);

@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 
 use super::batch::Batch;
-use super::envelope::{self, Envelope, OUTCOME_MASK, Request};
+use super::envelope::{self, Envelope, OUTCOME_MASK};
 use super::side_queue;
 use super::storage::{CellHeader, Life, Outcome, Word, cell, pool};
 use super::tally::Tally;
@@ -41,7 +41,7 @@ pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64) -> Delivered {
         envelope = if word == expected {
             // SAFETY: the actor is alive and attached, and its mailbox is being processed by this worker
             // alone, so this core alone runs it.
-            let result = unsafe { Envelope::ask(envelope, Request::Deliver) };
+            let result = unsafe { Envelope::deliver(envelope) };
             if result & OUTCOME_MASK == 0 {
                 batch.advance(envelope, result)
             } else {
@@ -87,7 +87,7 @@ unsafe fn deliver_slowly(
     if batch.holds(envelope) {
         // It is this very activation that was suspended, before it had begun: it goes on.
         // SAFETY: the actor is ours alone while it is detached.
-        let result = unsafe { Envelope::ask(envelope, Request::Deliver) };
+        let result = unsafe { Envelope::deliver(envelope) };
         batch.tally.add_handled(1);
         if result & OUTCOME_MASK != 0 {
             batch.note_end(envelope);
@@ -115,7 +115,7 @@ unsafe fn deliver_slowly(
 pub(super) unsafe fn drop_letter(envelope: NonNull<Envelope>, tally: &Tally) -> usize {
     tally.add_dead_letters(1);
     // SAFETY: by contract.
-    unsafe { Envelope::ask(envelope, Request::Drop) }
+    unsafe { Envelope::drop_message(envelope) }
 }
 
 /// A behaviour ended its actor.

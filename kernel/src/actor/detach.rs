@@ -27,7 +27,7 @@ use core::ptr::NonNull;
 use super::at_work::at_work;
 use super::batch::Batch;
 use super::copy_queue::Gulp;
-use super::envelope::{self, Envelope, OUTCOME_MASK, Request};
+use super::envelope::{self, Envelope, OUTCOME_MASK};
 use super::segment::Segment;
 use super::shared::Shared;
 use super::side_queue::{self, Next};
@@ -118,7 +118,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     };
     // SAFETY: measuring changes nothing; the rest begins behind the envelope, in the same segment.
     unsafe {
-        let bytes = Envelope::ask(envelope, Request::Measure);
+        let bytes = Envelope::measure(envelope);
         segment.as_ref().share();
         rest.as_ref().set_mailbox_of(batch);
         rest.as_ref().set_place(segment, envelope.cast::<u8>().add(bytes), batch.end());
@@ -181,9 +181,8 @@ fn release(segment: NonNull<Segment>) {
 /// Delivers one envelope to an actor that this activation holds. Whether the actor has ended.
 fn deliver_one(envelope: NonNull<Envelope>, tally: &Tally) -> bool {
     // SAFETY: not delivered yet, and the actor is held by this activation.
-    let (cell, word, result) = unsafe {
-        (envelope.as_ref().cell, envelope.as_ref().word, Envelope::ask(envelope, Request::Deliver))
-    };
+    let (cell, word, result) =
+        unsafe { (envelope.as_ref().cell, envelope.as_ref().word, Envelope::deliver(envelope)) };
     tally.add_handled(1);
     if result & OUTCOME_MASK == 0 {
         return false;
@@ -197,7 +196,7 @@ fn drain(batch: &Batch) -> bool {
     while let Some(segment) = batch.segment() {
         while let Some(envelope) = batch.current() {
             // SAFETY: measuring changes nothing; the chain was taken from the side queue.
-            let bytes = unsafe { Envelope::ask(envelope, Request::Measure) };
+            let bytes = unsafe { Envelope::measure(envelope) };
             let ended = deliver_one(envelope, &batch.tally);
             batch.advance(envelope, bytes);
             if ended {
@@ -233,7 +232,7 @@ fn note_in_hand(split: &Batch) {
     let in_hand = if split.drains() { split.current() } else { split.held() };
     if let Some(envelope) = in_hand.filter(|_| split.segment().is_some()) {
         // SAFETY: measuring changes nothing; the segment is the activation's still, and holds as many bytes.
-        unsafe { orphans::note(envelope.cast().as_ptr(), Envelope::ask(envelope, Request::Measure)) };
+        unsafe { orphans::note(envelope.cast().as_ptr(), Envelope::measure(envelope)) };
     }
 }
 
@@ -249,7 +248,7 @@ unsafe fn give_back(batch: NonNull<Batch>) {
             if let Some(envelope) = split.current() {
                 // The one that crashed is gone already.
                 // SAFETY: measuring changes nothing.
-                split.advance(envelope, unsafe { Envelope::ask(envelope, Request::Measure) });
+                split.advance(envelope, unsafe { Envelope::measure(envelope) });
             }
             give_rest_back(split, segment);
         } else {

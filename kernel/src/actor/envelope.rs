@@ -2,7 +2,8 @@
 //!
 //! An envelope is three words and the message itself, moved into the buffer byte by byte. Its first word is
 //! a function made for the pair of actor and message, which delivers or drops the message; so a mailbox
-//! holds messages of any type without looking at them.
+//! holds messages of any type without looking at them. Here is how an envelope is laid out, and what is done
+//! with one whose types nobody knows; the functions are made above, where behaviours are.
 //!
 //! The function returns the envelope's size, in which the lowest bits are free, together with the outcome:
 //! the loop that delivers a batch adds the one and tests the other.
@@ -12,15 +13,14 @@ use core::marker::PhantomData;
 use core::mem::{align_of, size_of};
 use core::ptr::NonNull;
 
-use super::behaviour::{Context, Receive};
-use super::storage::{CellHeader, Outcome, Word, cell};
+use super::storage::{CellHeader, Outcome, Word};
 use crate::mem;
 use crate::message::Message;
 
-/// What is asked of an envelope.
+/// What may be done with an envelope whose types are not known.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
-pub(super) enum Request {
+pub(super) enum Operation {
     /// Hand the message to the actor.
     Deliver = 0,
     /// Drop the message.
@@ -41,8 +41,12 @@ pub(super) const LARGEST_INLINE_BYTES: usize = 256;
 /// Bytes of the largest envelope.
 pub(super) const LARGEST_ENVELOPE_BYTES: usize = size_of::<Envelope>() + LARGEST_INLINE_BYTES;
 
-/// Made for a pair of actor and message: see [`trampoline`].
-pub(super) type Deliver = unsafe fn(NonNull<Envelope>, Request) -> SizeAndOutcome;
+/// Carries out an operation on an envelope. Made for a pair of actor and message, where both types are known.
+///
+/// # Safety
+/// The envelope was written by [`write`] for a target with this function. To deliver or drop: it is done once; to
+/// deliver, the actor is alive and this core alone runs it.
+pub(super) type Deliver = unsafe fn(NonNull<Envelope>, Operation) -> SizeAndOutcome;
 
 /// The beginning of an envelope; the message follows.
 #[repr(C)]
@@ -110,14 +114,6 @@ impl<M> Clone for Target<M> {
 
 impl<M> Copy for Target<M> {}
 
-impl<M: Message> Target<M> {
-    /// The behaviour of the actor in `cell`, which is of kind `A`, for messages of type `M`.
-    #[inline(always)]
-    pub(super) fn new<A: Receive<M>>(cell: NonNull<CellHeader>, word: Word) -> Self {
-        Self { cell, word, deliver: trampoline::<A, M>, message: PhantomData }
-    }
-}
-
 impl<M> Target<M> {
     /// The function.
     #[inline(always)]
@@ -125,10 +121,11 @@ impl<M> Target<M> {
         self.deliver
     }
 
-    /// A target that was taken apart.
+    /// A target of its parts.
     ///
     /// # Safety
-    /// The three parts are those of one target for messages of type `M`.
+    /// The function is made for messages of type `M`, and for actors of the cell's kind.
+    #[inline(always)]
     pub(super) unsafe fn from_parts(cell: NonNull<CellHeader>, word: Word, deliver: Deliver) -> Self {
         Self { cell, word, deliver, message: PhantomData }
     }
@@ -150,46 +147,59 @@ pub(super) unsafe fn write<M: Message>(place: NonNull<u8>, target: Target<M>, me
     }
 }
 
+/// Moves the message out of an envelope.
+///
 /// # Safety
-/// The envelope was written by [`write`] for the same `A` and `M`. To deliver or drop: it is done once; to
-/// deliver, the actor is alive and this core alone runs it.
-unsafe fn trampoline<A: Receive<M>, M: Message>(
-    envelope: NonNull<Envelope>,
-    request: Request,
-) -> SizeAndOutcome {
-    let size = size_of_envelope::<M>();
-    if request == Request::Measure {
-        return size;
-    }
-    // SAFETY: by contract; the message is moved out here, once.
-    let message: M = unsafe {
+/// The envelope was written by [`write`] for the same `M`, and the message was not moved out yet.
+#[inline(always)]
+pub(super) unsafe fn take_message<M: Message>(envelope: NonNull<Envelope>) -> M {
+    // SAFETY: by contract.
+    unsafe {
         if is_boxed::<M>() {
             *envelope.cast::<Filled<Box<M>>>().read().message
         } else {
             (&raw const (*envelope.cast::<Filled<M>>().as_ptr()).message).read()
         }
-    };
-    if request == Request::Drop {
-        drop(message);
-        return size;
     }
-    // SAFETY: by contract.
-    let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
-    let mut context = Context::new(cell, word);
-    // SAFETY: the cell is of kind `A` and alive, and this core alone runs the actor.
-    let actor = unsafe { &mut *cell::state::<A>(cell) };
-    size | actor.receive(message, &mut context) as usize
 }
 
 impl Envelope {
-    /// Carries out a request.
+    /// # Safety
+    /// The contract of [`Deliver`].
+    #[inline(always)]
+    unsafe fn carry_out(this: NonNull<Self>, operation: Operation) -> SizeAndOutcome {
+        // SAFETY: by contract.
+        unsafe { ((*this.as_ptr()).deliver)(this, operation) }
+    }
+
+    /// How many bytes it has. Changes nothing.
     ///
     /// # Safety
-    /// As for [`trampoline`].
+    /// It was written, and not overwritten since; its message may be gone.
     #[inline(always)]
-    pub(super) unsafe fn ask(this: NonNull<Self>, request: Request) -> SizeAndOutcome {
+    pub(super) unsafe fn measure(this: NonNull<Self>) -> usize {
         // SAFETY: by contract.
-        unsafe { ((*this.as_ptr()).deliver)(this, request) }
+        unsafe { Self::carry_out(this, Operation::Measure) }
+    }
+
+    /// Drops the message. Returns the envelope's size.
+    ///
+    /// # Safety
+    /// As [`Self::measure`], and the message is there; it is not looked at again.
+    #[inline(always)]
+    pub(super) unsafe fn drop_message(this: NonNull<Self>) -> usize {
+        // SAFETY: by contract.
+        unsafe { Self::carry_out(this, Operation::Drop) }
+    }
+
+    /// Hands the message to the actor.
+    ///
+    /// # Safety
+    /// As [`Self::drop_message`], and the actor is alive and this core alone runs it.
+    #[inline(always)]
+    pub(super) unsafe fn deliver(this: NonNull<Self>) -> SizeAndOutcome {
+        // SAFETY: by contract.
+        unsafe { Self::carry_out(this, Operation::Deliver) }
     }
 }
 

@@ -43,6 +43,7 @@ pub mod stop;
 mod storage;
 mod table;
 mod tally;
+mod target;
 mod worker;
 
 pub use address::Addr;

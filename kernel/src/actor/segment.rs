@@ -4,7 +4,7 @@ use alloc::alloc::{Layout, alloc, dealloc};
 use core::mem::size_of;
 use core::ptr::{self, NonNull};
 
-use super::envelope::{ALIGN, Envelope, Request};
+use super::envelope::{ALIGN, Envelope};
 use crate::arch::atomic::{AtomicU32, Ordering};
 
 /// The head of a buffer; the envelopes follow.
@@ -133,7 +133,7 @@ pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> 
         unsafe {
             let end = Segment::used_end(segment);
             while position < end {
-                position = position.add(Envelope::ask(position.cast(), Request::Measure));
+                position = position.add(Envelope::measure(position.cast()));
                 count += 1;
             }
             next = NonNull::new(segment.as_ref().next).map(|next| (next, Segment::begin(next)));

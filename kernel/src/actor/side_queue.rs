@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use core::ptr::{self, NonNull};
 
 use super::copy_queue::{CopyQueue, Gulp};
-use super::envelope::{Envelope, Request};
+use super::envelope::Envelope;
 use super::mailbox::directory;
 use super::segment::{self, Segment};
 use super::storage::{CellHeader, Word};
@@ -71,7 +71,7 @@ pub(super) fn keep(cell: NonNull<CellHeader>, expected: Word, envelope: NonNull<
     }
     let Some(side) = sides.iter_mut().find(|side| side.cell == cell) else { return Kept::NotDetached(false) };
     // SAFETY: measuring changes nothing.
-    let bytes = unsafe { Envelope::ask(envelope, Request::Measure) };
+    let bytes = unsafe { Envelope::measure(envelope) };
     if !side.queue.has_room(bytes) {
         let Some(segment) = Segment::new(side.queue.next_capacity_bytes(bytes)) else {
             return Kept::OutOfMemory;

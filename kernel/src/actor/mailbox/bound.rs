@@ -7,7 +7,7 @@ use core::mem::{MaybeUninit, size_of};
 use core::ptr::{self, NonNull};
 
 use super::Mailbox;
-use crate::actor::envelope::{Envelope, LARGEST_ENVELOPE_BYTES, Request};
+use crate::actor::envelope::{Envelope, LARGEST_ENVELOPE_BYTES};
 use crate::actor::storage::{CellHeader, Word};
 
 /// What happens to a message that would exceed a mailbox's bound.
@@ -64,7 +64,7 @@ impl Taken {
     pub(in crate::actor) fn drop_message(mut self) {
         let envelope = NonNull::from(&mut self.bytes).cast::<Envelope>();
         // SAFETY: the bytes are those of an envelope that was not delivered, and this is done once.
-        unsafe { Envelope::ask(envelope, Request::Drop) };
+        unsafe { Envelope::drop_message(envelope) };
     }
 }
 
@@ -80,7 +80,7 @@ pub(in crate::actor) fn take_oldest(mailbox: &Mailbox) -> Option<Taken> {
     // SAFETY: the queue is not empty, so an envelope lies there, no longer than the array. An envelope may be
     // moved, for who has it has its message, and the queue forgets it below.
     let bytes = unsafe {
-        let bytes = Envelope::ask(oldest.cast(), Request::Measure);
+        let bytes = Envelope::measure(oldest.cast());
         ptr::copy_nonoverlapping(oldest.as_ptr(), taken.bytes.as_mut_ptr().cast::<u8>(), bytes);
         bytes
     };
