@@ -93,7 +93,7 @@ impl<A: Actor> Context<A> {
 
     fn shared(&self) -> &Shared {
         // SAFETY: a behaviour is running.
-        unsafe { directory::get(self.word.mailbox()).shared() }
+        unsafe { Shared::of(directory::get(self.word.mailbox())) }
     }
 
     /// Starts another actor on the same executor.

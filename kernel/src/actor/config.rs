@@ -2,8 +2,9 @@
 
 use core::fmt;
 
+use super::mailbox::FIRST_SEGMENT_BYTES;
 use super::mailbox::bound::Bound;
-use super::mailbox::directory;
+use super::mailbox::directory::{self, TakeError};
 use super::steal::VictimRule;
 use crate::machine;
 use crate::sched::{self, Priority};
@@ -38,7 +39,7 @@ impl Default for Config {
         Self {
             workers: None,
             mailboxes: None,
-            segment_bytes: directory::FIRST_SEGMENT_BYTES,
+            segment_bytes: FIRST_SEGMENT_BYTES,
             bound: Bound::NONE,
             victim: VictimRule::LongestVictim,
             thieves: 1,
@@ -141,6 +142,15 @@ impl From<sched::SpawnError> for StartError {
             sched::SpawnError::CoreOffline => Self::CoreOffline,
             sched::SpawnError::NoSuchCore => Self::NoSuchCore,
             sched::SpawnError::OutOfMemory => Self::OutOfMemory,
+        }
+    }
+}
+
+impl From<TakeError> for StartError {
+    fn from(error: TakeError) -> Self {
+        match error {
+            TakeError::AllInUse => Self::MailboxesInUse,
+            TakeError::OutOfMemory => Self::OutOfMemory,
         }
     }
 }

@@ -29,7 +29,7 @@ use super::batch::Batch;
 use super::copy_queue::Gulp;
 use super::envelope::{self, Envelope, OUTCOME_MASK};
 use super::segment::Segment;
-use super::shared::Shared;
+use super::shared::{self, Shared};
 use super::side_queue::{self, Next};
 use super::storage::{CellHeader, Word};
 use super::tally::Tally;
@@ -163,7 +163,7 @@ pub(super) fn finish_detached(batch: NonNull<Batch>) -> Step {
     }
     let here = PreemptGuard::new();
     // SAFETY: the executor lives until the piece has ended.
-    worker::note(unsafe { split.mailbox().shared() }, tally, &here);
+    worker::note(unsafe { Shared::of(split.mailbox()) }, tally, &here);
     // SAFETY: nobody else knows it any more.
     unsafe { Batch::free(batch) };
     Step::Done
@@ -223,7 +223,7 @@ fn drain(batch: &Batch) -> bool {
 fn give_rest_back(batch: &Batch, first: NonNull<Segment>) {
     batch.finish();
     // SAFETY: the chain is the activation's, what begins at its position was not delivered, and the piece has not ended.
-    unsafe { batch.mailbox().take_back(Gulp { first, head: batch.position() }) };
+    unsafe { shared::give_back(batch.mailbox(), Gulp { first, head: batch.position() }) };
 }
 
 /// Notes the message that the crashed behaviour was handling.

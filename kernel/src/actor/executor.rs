@@ -48,7 +48,8 @@ impl Executor {
             let pinned = usize::from(place.offset) + 1 == shared.table.range_of(place.worker.into()).slots;
             // SAFETY: mailboxes are never freed, and nobody swaps before the first message.
             let mailbox = unsafe { &*shared.table.at(slot) };
-            mailbox.open(Arc::as_ptr(&shared), place, pinned, config.bound);
+            // SAFETY: every executor's mailboxes are opened here, for its shared state, which ends after all that work for it.
+            unsafe { mailbox.open(Arc::as_ptr(&shared).cast(), place, pinned, config.bound) };
         }
         Ok(Self { handle: ExecutorHandle::new(shared) })
     }
@@ -91,7 +92,7 @@ fn take_mailboxes(count: usize) -> Result<Vec<&'static Mailbox>, StartError> {
             Ok(mailbox) => taken.push(mailbox),
             Err(error) => {
                 taken.into_iter().for_each(directory::give);
-                return Err(error);
+                return Err(error.into());
             }
         }
     }

@@ -27,6 +27,7 @@ mod handle;
 mod live;
 mod mailbox;
 mod owner;
+mod place;
 mod recipient;
 mod reclaim;
 mod resident;

@@ -27,7 +27,8 @@
 //! the swap.
 
 use super::mailbox::Mailbox;
-use super::table::{Place, Table};
+use super::place::Place;
+use super::table::Table;
 
 /// A thief has put `mailbox` into `slot`. Returns where it is now; a full barrier has passed since
 /// its number was stored. `None` if another thief has it in hand, who will do the same.

@@ -10,9 +10,10 @@ use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 
 use super::envelope::{self, Deliver, Packed, Target};
-use super::mailbox::bound::{self, WhenFull};
-use super::mailbox::{Inside, Mailbox, directory};
+use super::mailbox::bound::WhenFull;
+use super::mailbox::{Inside, Mailbox, directory, oldest};
 use super::segment::Segment;
+use super::shared::Shared;
 use super::storage::{CellHeader, Word};
 use crate::message::{Message, SendError};
 use crate::sched;
@@ -79,7 +80,7 @@ fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
         mailbox.note_first();
         // While the lock is held the mailbox stays open, and so the executor alive.
         // SAFETY: the mailbox is open, for the queue had room; it cannot be closed while the lock is held.
-        unsafe { mailbox.shared() }.notify(mailbox, inside.preempt());
+        unsafe { Shared::of(mailbox) }.notify(mailbox, inside.preempt());
     }
     drop(inside);
 }
@@ -114,7 +115,7 @@ fn send_slowly<M: Message>(
                         return Ok(());
                     }
                     WhenFull::DropOldest => {
-                        if let Some(oldest) = bound::take_oldest(mailbox) {
+                        if let Some(oldest) = oldest::take(mailbox) {
                             oldest.drop_message();
                         }
                     }

@@ -7,12 +7,14 @@ use core::future::poll_fn;
 use core::ptr;
 
 use super::config::Config;
+use super::copy_queue::Gulp;
 use super::live::Live;
-use super::mailbox::Mailbox;
+use super::mailbox::{Mailbox, Runner};
 use super::owner;
+use super::place::Place;
 use super::shutdown::Clearing;
 use super::steal::VictimRule;
-use super::table::{Place, Table};
+use super::table::Table;
 use super::worker::Worker;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sched;
@@ -123,6 +125,21 @@ impl Shared {
         let workers = self.workers.swap(ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: stored from a box; by contract nobody uses it any more.
         *unsafe { Box::from_raw(workers) }
+    }
+
+    /// As its mailboxes know it.
+    pub(super) fn as_runner(&self) -> *const Runner {
+        ptr::from_ref(self).cast()
+    }
+
+    /// The executor that a mailbox belongs to.
+    ///
+    /// # Safety
+    /// The mailbox is open, and stays so, or a worker or behaviour of its executor is running.
+    #[inline(always)]
+    pub(super) unsafe fn of(mailbox: &Mailbox) -> &Self {
+        // SAFETY: mailboxes are opened for these only, and by contract this one exists.
+        unsafe { &*mailbox.runner().cast() }
     }
 
     /// Mail has come for an empty mailbox, and was counted; or a worker has put it down, and there is mail. While a
@@ -262,5 +279,18 @@ impl Shared {
         // Acquire: pairs with the release in `one_ended`.
         poll_fn(|context| seat.poll(context.waker(), |_told| self.running.load(Ordering::Acquire) == 0))
             .await;
+    }
+}
+
+/// Gives messages back to the mailbox that they were taken from, as [`Mailbox::take_back`], and tells its worker.
+///
+/// # Safety
+/// As for that, and a worker or behaviour of the executor is running, or its workers have ended and it is being cleared.
+#[cold]
+pub(super) unsafe fn give_back(mailbox: &Mailbox, chain: Gulp) {
+    // SAFETY: by contract.
+    if let Some(inside) = unsafe { mailbox.take_back(chain) } {
+        // SAFETY: it is open, and stays so while the lock is held.
+        unsafe { Shared::of(mailbox) }.notify(mailbox, inside.preempt());
     }
 }

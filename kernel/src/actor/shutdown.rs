@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use core::ptr::{self, NonNull};
 
 use super::ask::files;
-use super::mailbox::{bound, directory};
+use super::mailbox::{directory, oldest};
 use super::shared::Shared;
 use super::storage::cell::{self, Chunk, all_chunks};
 use super::storage::{CellHeader, Life, Word, pool, static_cell};
@@ -87,7 +87,7 @@ pub(super) async unsafe fn clear(shared: Arc<Shared>) -> u64 {
 unsafe fn drop_all(shared: &Shared) {
     let clearing = &shared.clearing;
     for mailbox in &shared.mailboxes {
-        while let Some(mut message) = bound::take_oldest(mailbox) {
+        while let Some(mut message) = oldest::take(mailbox) {
             let dropped = clearing.dropped.load(Ordering::Relaxed);
             clearing.dropped.store(dropped + 1, Ordering::Relaxed);
             let (cell, word) = message.target();
@@ -118,7 +118,7 @@ fn drop_actors(shared: &Shared) {
             Some(Life::Free | Life::Starting | Life::Ending) | None => continue,
         };
         // What is left in the user's own storage is the user's.
-        if is_kept || !directory::get(word.mailbox()).is_open_for(shared) {
+        if is_kept || !directory::get(word.mailbox()).is_open_for(shared.as_runner()) {
             continue;
         }
         let claimed = word.ending();

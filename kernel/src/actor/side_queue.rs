@@ -15,6 +15,7 @@ use super::copy_queue::{CopyQueue, Gulp};
 use super::envelope::Envelope;
 use super::mailbox::directory;
 use super::segment::{self, Segment};
+use super::shared::give_back;
 use super::storage::{CellHeader, Word};
 use crate::sync::SpinLock;
 use crate::sync::detachment::{self, Found};
@@ -125,5 +126,5 @@ pub(super) fn give_up(cell: NonNull<CellHeader>, word: Word) {
     let mut queue = side.queue;
     let gulp = queue.take_all();
     // SAFETY: the queue is ours now, and nothing in it was delivered.
-    unsafe { directory::get(word.mailbox()).take_back(gulp) };
+    unsafe { give_back(directory::get(word.mailbox()), gulp) };
 }

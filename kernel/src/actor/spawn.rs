@@ -72,7 +72,7 @@ pub(super) fn attach(
     here: &PreemptGuard,
 ) -> Option<Word> {
     let inside = mailbox.inside.lock();
-    if inside.closed || !mailbox.is_open_for(shared) {
+    if inside.closed || !mailbox.is_open_for(shared.as_runner()) {
         return None;
     }
     // Before the actor can end: the counts must not show an end without its beginning.

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use core::ptr;
 
 use super::mailbox::Mailbox;
+use super::place::Place;
 use crate::arch::atomic::{AtomicPtr, Ordering};
 
 /// The slots of one worker.
@@ -24,25 +25,6 @@ pub(super) const fn range(slots: usize, workers: usize, index: usize) -> Range {
     Range {
         first: index * each + if index < more { index } else { more },
         slots: each + (index < more) as usize,
-    }
-}
-
-/// Where a mailbox is: a worker, and which of its slots.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
-    pub worker: u16,
-    /// The slot, counted from the first of the worker's range.
-    pub offset: u16,
-}
-
-impl Place {
-    #[inline(always)]
-    pub(super) const fn from_bits(bits: u32) -> Self {
-        Self { worker: (bits >> 16) as u16, offset: bits as u16 }
-    }
-
-    pub(super) const fn bits(self) -> u32 {
-        (self.worker as u32) << 16 | self.offset as u32
     }
 }
 

@@ -7,8 +7,7 @@
 use alloc::boxed::Box;
 use core::ptr;
 
-use super::Mailbox;
-use crate::actor::config::StartError;
+use super::{FIRST_SEGMENT_BYTES, Mailbox};
 use crate::actor::segment::Segment;
 use crate::actor::storage::MailboxIndex;
 use crate::arch::atomic::{AtomicPtr, Ordering};
@@ -40,31 +39,37 @@ pub(in crate::actor) fn get(index: MailboxIndex) -> &'static Mailbox {
     unsafe { &*mailbox }
 }
 
+/// Why there is no mailbox to be had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::actor) enum TakeError {
+    /// The executors that exist have them all.
+    AllInUse,
+    /// No memory for another.
+    OutOfMemory,
+}
+
 /// A closed mailbox to open.
-pub(in crate::actor) fn take() -> Result<&'static Mailbox, StartError> {
+pub(in crate::actor) fn take() -> Result<&'static Mailbox, TakeError> {
     let mut free = FREE.lock();
     if free.count > 0 {
         free.count -= 1;
         return Ok(get(MailboxIndex::from_bits(free.indices[free.count])));
     }
     if free.unused == CAPACITY {
-        return Err(StartError::MailboxesInUse);
+        return Err(TakeError::AllInUse);
     }
     let index = MailboxIndex::from_bits(free.unused as u16);
-    let segment = Segment::new(FIRST_SEGMENT_BYTES).ok_or(StartError::OutOfMemory)?;
+    let segment = Segment::new(FIRST_SEGMENT_BYTES).ok_or(TakeError::OutOfMemory)?;
     let Ok(mailbox) = mem::try_box(Mailbox::new(index, segment)) else {
         // SAFETY: just made, and empty.
         unsafe { Segment::free(segment) };
-        return Err(StartError::OutOfMemory);
+        return Err(TakeError::OutOfMemory);
     };
     let mailbox: &'static Mailbox = Box::leak(mailbox);
     MAILBOXES[free.unused].store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
     free.unused += 1;
     Ok(mailbox)
 }
-
-/// Bytes of a mailbox's buffer before it has grown.
-pub(in crate::actor) const FIRST_SEGMENT_BYTES: usize = 1024;
 
 /// Takes back a mailbox that is closed and empty.
 pub(in crate::actor) fn give(mailbox: &'static Mailbox) {

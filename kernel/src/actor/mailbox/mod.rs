@@ -5,21 +5,27 @@
 
 pub(super) mod bound;
 pub(super) mod directory;
+pub(super) mod oldest;
 mod patience;
 
 use crate::actor::copy_queue::{CopyQueue, Gulp};
+use crate::actor::place::Place;
 use crate::actor::segment::{self, Segment};
-use crate::actor::shared::Shared;
 use crate::actor::storage::MailboxIndex;
-use crate::actor::table::Place;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::arch::clock;
 use crate::sched::{self, Setting};
 use crate::stats;
-use crate::sync::{GuestFlag, InHand, OwnerHint, SpinLock};
+use crate::sync::{GuestFlag, InHand, OwnerHint, SpinGuard, SpinLock};
 use bound::Bound;
 use core::ptr::NonNull;
 use patience::Patience;
+
+/// Who runs the actors of a mailbox: an executor, of which nothing is known here but where it lies.
+#[repr(C)]
+pub(super) struct Runner {
+    _opaque: [u8; 0],
+}
 
 /// What senders lock.
 pub(super) struct Inside {
@@ -53,8 +59,11 @@ pub(super) struct Mailbox {
     /// Where in the table it is, as far as is known: the bits of a [`Place`].
     pub(super) owner: OwnerHint,
     index: MailboxIndex,
-    executor: AtomicPtr<Shared>,
+    runner: AtomicPtr<Runner>,
 }
+
+/// Bytes of a mailbox's buffer before it has grown.
+pub(super) const FIRST_SEGMENT_BYTES: usize = 1024;
 
 /// What an attempt to gulp came to.
 #[derive(Debug)]
@@ -88,7 +97,7 @@ impl Mailbox {
             pinned: AtomicBool::new(false),
             owner: OwnerHint::new(0),
             index,
-            executor: AtomicPtr::new(core::ptr::null_mut()),
+            runner: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
 
@@ -97,10 +106,14 @@ impl Mailbox {
     }
 
     /// Opens it for an executor, which has it in this place of its table.
-    pub(super) fn open(&self, executor: *const Shared, place: Place, pinned: bool, bound: Bound) {
+    ///
+    /// # Safety
+    /// Runners of all mailboxes are of one type, and this one lives until the mailbox was closed and all have ended that work
+    /// for it.
+    pub(super) unsafe fn open(&self, runner: *const Runner, place: Place, pinned: bool, bound: Bound) {
         let mut inside = self.inside.lock();
         // Relaxed: published by the lock, and by the address that leads here.
-        self.executor.store(executor.cast_mut(), Ordering::Relaxed);
+        self.runner.store(runner.cast_mut(), Ordering::Relaxed);
         self.owner.reset(place.bits() as usize);
         self.pinned.store(pinned, Ordering::Relaxed);
         // The last executor's workers have ended, and their lists with them.
@@ -120,13 +133,11 @@ impl Mailbox {
         inside.queue.set_careful(true);
     }
 
-    /// # Safety
-    /// The mailbox is open, and stays so, or a worker or behaviour of its executor is running.
+    /// Who opened it last. Alive while the mailbox is open, or a worker or behaviour of that executor is running.
     #[inline(always)]
-    pub(super) unsafe fn shared(&self) -> &Shared {
-        // SAFETY: by contract the executor that opened it exists.
+    pub(super) fn runner(&self) -> *const Runner {
         // Relaxed: as in `open`.
-        unsafe { &*self.executor.load(Ordering::Relaxed) }
+        self.runner.load(Ordering::Relaxed)
     }
 
     /// How many messages wait; may be old, unless a full barrier came before.
@@ -272,25 +283,26 @@ impl Mailbox {
         self.patience.note_handed_over(ticks);
     }
 
-    /// Whether `executor` is the one that opened it last.
-    pub(super) fn is_open_for(&self, executor: *const Shared) -> bool {
-        // Relaxed: as in `open`.
-        core::ptr::eq(self.executor.load(Ordering::Relaxed), executor)
+    /// Whether `runner` is the one that opened it last.
+    pub(super) fn is_open_for(&self, runner: *const Runner) -> bool {
+        core::ptr::eq(self.runner(), runner)
     }
 
     /// Takes back messages that were taken from here for an actor that has ended since: they are dropped where the
-    /// mailbox's worker meets them or, when it has closed, at the end of its executor.
+    /// mailbox's worker meets them or, when it has closed, at the end of its executor. Returns the lock if that worker must be
+    /// told, before it is given up.
     ///
     /// # Safety
-    /// The chain is the caller's, who gives it up, nothing in it was delivered, and a worker or behaviour of the executor is
-    /// running, or its workers have ended and it is being cleared.
+    /// The chain is the caller's, who gives it up, and nothing in it was delivered.
     #[cold]
-    pub(super) unsafe fn take_back(&self, chain: Gulp) {
+    #[must_use]
+    pub(super) unsafe fn take_back(&self, chain: Gulp) -> Option<SpinGuard<'_, Inside>> {
         // SAFETY: by contract.
         let messages = unsafe { segment::count_chain(chain.first, chain.head) };
         if messages == 0 {
             // SAFETY: nothing is in it.
-            return unsafe { segment::free_chain(chain.first) };
+            unsafe { segment::free_chain(chain.first) };
+            return None;
         }
         // SAFETY: by contract.
         unsafe { segment::compact(chain.first, chain.head) };
@@ -299,20 +311,20 @@ impl Mailbox {
         unsafe { inside.queue.append(chain.first) };
         let before = self.waiting();
         self.set_waiting(before + messages);
-        if before == 0 && !inside.closed {
-            self.note_first();
-            // SAFETY: it is open, and stays so while the lock is held.
-            unsafe { self.shared() }.notify(self, inside.preempt());
+        if before > 0 || inside.closed {
+            return None;
         }
+        self.note_first();
+        Some(inside)
     }
 
     /// It is empty, closed, and its executor's workers have ended: gives up memory that it has grown by, and is as new.
     pub(super) fn tidy(&self) {
         self.being_processed.put_down();
-        if self.inside.lock().queue.capacity_bytes() <= directory::FIRST_SEGMENT_BYTES {
+        if self.inside.lock().queue.capacity_bytes() <= FIRST_SEGMENT_BYTES {
             return;
         }
-        if let Some(spare) = Segment::new(directory::FIRST_SEGMENT_BYTES) {
+        if let Some(spare) = Segment::new(FIRST_SEGMENT_BYTES) {
             let gulp = self.inside.lock().queue.gulp(spare);
             // SAFETY: the chain is ours, and empty.
             unsafe { segment::free_chain(gulp.first) };

@@ -32,7 +32,7 @@ use super::copy_queue::Gulp;
 use super::mailbox::Mailbox;
 use super::reclaim;
 use super::segment::Segment;
-use super::shared::Shared;
+use super::shared::{Shared, give_back};
 use super::table::Range;
 use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -276,7 +276,7 @@ impl Worker {
         let Some(first) = batch.segment() else { return };
         batch.finish();
         // SAFETY: the rest of the chain is the batch's, and was not delivered; nobody else reads it any more.
-        unsafe { batch.mailbox().take_back(Gulp { first, head: batch.position() }) };
+        unsafe { give_back(batch.mailbox(), Gulp { first, head: batch.position() }) };
     }
 }
 
