@@ -4,14 +4,10 @@
 //! slice, the interrupt splits the batch (see `detach`). The delivery loop stores its position before each
 //! delivery and reads its end afresh after it; that is all that an unpreempted delivery pays.
 
+use alloc::boxed::Box;
 use core::ptr::{self, NonNull};
 
-use alloc::boxed::Box;
-
-use super::copy_queue::Gulp;
-use super::envelope::Envelope;
-use super::mailbox::Mailbox;
-use super::segment::Segment;
+use super::mail::{Envelope, Gulp, Mailbox, Segment};
 use super::tally::Tally;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::mem;

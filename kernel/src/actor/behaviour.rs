@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 
 use super::address::Addr;
 use super::handle::ExecutorHandle;
-use super::mailbox::directory;
+use super::mail::directory;
 use super::shared::Shared;
 use super::spawn::{self, SpawnError};
 use super::storage::{CellHeader, Outcome, Word};

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use super::mailbox::FIRST_SEGMENT_BYTES;
-use super::mailbox::bound::Bound;
-use super::mailbox::directory::{self, TakeError};
+use super::mail::Bound;
+use super::mail::directory::{self, TakeError};
+use super::mail::mailbox::FIRST_SEGMENT_BYTES;
 use super::steal::VictimRule;
 use crate::machine;
 use crate::sched::{self, Priority};

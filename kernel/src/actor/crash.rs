@@ -14,7 +14,7 @@
 use core::ptr::NonNull;
 
 use super::at_work::at_work;
-use super::envelope::Envelope;
+use super::mail::Envelope;
 use super::side_queue;
 use super::storage::cell::{self, Remains};
 use super::storage::{CellHeader, Word, pool};

@@ -3,7 +3,8 @@
 use core::ptr::NonNull;
 
 use super::batch::Batch;
-use super::envelope::{self, Envelope, OUTCOME_MASK};
+use super::mail::Envelope;
+use super::mail::envelope::{self, OUTCOME_MASK};
 use super::side_queue;
 use super::storage::{CellHeader, Life, Outcome, Word, cell, pool};
 use super::tally::Tally;

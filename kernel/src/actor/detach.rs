@@ -26,9 +26,8 @@ use core::ptr::NonNull;
 
 use super::at_work::at_work;
 use super::batch::Batch;
-use super::copy_queue::Gulp;
-use super::envelope::{self, Envelope, OUTCOME_MASK};
-use super::segment::Segment;
+use super::mail::envelope::{self, OUTCOME_MASK};
+use super::mail::{Envelope, Gulp, Segment};
 use super::shared::{self, Shared};
 use super::side_queue::{self, Next};
 use super::storage::{CellHeader, Word};

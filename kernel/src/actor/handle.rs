@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::address::Addr;
 use super::behaviour::Actor;
-use super::mailbox::directory;
+use super::mail::directory;
 use super::shared::Shared;
 use super::spawn::{self, SpawnError};
 

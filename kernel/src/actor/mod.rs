@@ -1,12 +1,12 @@
 //! The actor system, in the style of C∀: message-centric, with mailboxes that many actors share.
 //!
 //! An [`Actor`] is state with a behaviour for each type of message ([`Receive`]). It belongs to one
-//! [mailbox](self::mailbox) for life. A sender copies an [envelope] to the end of the mailbox's copy queue;
+//! mailbox for life. A sender copies an envelope to the end of the mailbox's copy queue;
 //! a [worker] gulps a mailbox whole and delivers what is in it. A worker that runs dry [steals](steal) a
 //! mailbox from another by swapping two pointers. A behaviour that runs too long is [detached](detach),
 //! one that panics [ends its actor](crash).
 //!
-//! The way of a message: [`address`] → [`envelope`] → [`copy_queue`] → [`worker`] → [`batch`] →
+//! The way of a message: [`address`] → [`mail`] → [`worker`] → [`batch`] →
 //! [`delivery`]. The way of an actor: [`executor`] → [`storage`].
 
 mod address;
@@ -17,21 +17,16 @@ mod behaviour;
 #[cfg(feature = "checks")]
 pub mod checks;
 mod config;
-mod copy_queue;
 mod crash;
 mod delivery;
 mod detach;
-mod envelope;
 mod executor;
 mod handle;
 mod live;
-mod mailbox;
-mod owner;
-mod place;
+mod mail;
 mod recipient;
 mod reclaim;
 mod resident;
-mod segment;
 mod send;
 mod send_after;
 mod shared;
@@ -42,7 +37,6 @@ mod static_actor;
 mod steal;
 pub mod stop;
 mod storage;
-mod table;
 mod tally;
 mod target;
 mod worker;
@@ -53,7 +47,7 @@ pub use behaviour::{Actor, Context, Receive};
 pub use config::{Config, MAILBOXES_PER_WORKER, StartError};
 pub use executor::Executor;
 pub use handle::{ExecutorHandle, HighWater};
-pub use mailbox::bound::{Bound, WhenFull};
+pub use mail::{Bound, WhenFull};
 pub use recipient::Recipient;
 pub use send_after::SendAfter;
 pub use spawn::SpawnError;

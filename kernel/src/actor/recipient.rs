@@ -2,7 +2,7 @@
 //!
 //! A list of recipients may hold actors of different types, as long as each has the behaviour.
 
-use super::envelope::Target;
+use super::mail::envelope::Target;
 use super::send;
 use crate::message::{Message, SendError};
 

@@ -8,7 +8,7 @@
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use super::segment::Segment;
+use super::mail::Segment;
 use super::worker::Private;
 
 /// Gulps in a row that must leave half of the segment unused before it is given up.

@@ -4,15 +4,14 @@
 //! write the envelope, count it, unlock. Everything else (a queue that must grow, that is closed or bounded)
 //! is out of line and starts again from the lock.
 //!
-//! Who makes an empty mailbox non-empty must see to it that its worker looks: see [`owner`](super::owner).
+//! Who makes an empty mailbox non-empty must see to it that its worker looks: see `mail/owner.rs`.
 
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 
-use super::envelope::{self, Deliver, Packed, Target};
-use super::mailbox::bound::WhenFull;
-use super::mailbox::{Inside, Mailbox, directory, oldest};
-use super::segment::Segment;
+use super::mail::envelope::{self, Deliver, Packed, Target};
+use super::mail::mailbox::Inside;
+use super::mail::{Mailbox, Segment, WhenFull, directory, oldest};
 use super::shared::Shared;
 use super::storage::{CellHeader, Word};
 use crate::message::{Message, SendError};

@@ -7,14 +7,11 @@ use core::future::poll_fn;
 use core::ptr;
 
 use super::config::Config;
-use super::copy_queue::Gulp;
 use super::live::Live;
-use super::mailbox::{Mailbox, Runner};
-use super::owner;
-use super::place::Place;
+use super::mail::mailbox::Runner;
+use super::mail::{Gulp, Mailbox, Place, Table, owner, table};
 use super::shutdown::Clearing;
 use super::steal::VictimRule;
-use super::table::Table;
 use super::worker::Worker;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sched;
@@ -215,7 +212,7 @@ impl Shared {
         if worker >= self.worker_count {
             return None;
         }
-        let range = super::table::range(self.movable(), self.worker_count, worker);
+        let range = table::range(self.movable(), self.worker_count, worker);
         // Relaxed: as above.
         let next = self.next.fetch_add(1, Ordering::Relaxed) % range.slots;
         Some(self.mailboxes[range.first + next])

@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use core::ptr::{self, NonNull};
 
 use super::ask::files;
-use super::mailbox::{directory, oldest};
+use super::mail::{directory, oldest};
 use super::shared::Shared;
 use super::storage::cell::{self, Chunk, all_chunks};
 use super::storage::{CellHeader, Life, Word, pool, static_cell};

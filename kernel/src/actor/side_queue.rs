@@ -11,10 +11,7 @@
 use alloc::vec::Vec;
 use core::ptr::{self, NonNull};
 
-use super::copy_queue::{CopyQueue, Gulp};
-use super::envelope::Envelope;
-use super::mailbox::directory;
-use super::segment::{self, Segment};
+use super::mail::{CopyQueue, Envelope, Gulp, Segment, directory, segment};
 use super::shared::give_back;
 use super::storage::{CellHeader, Word};
 use crate::sync::SpinLock;

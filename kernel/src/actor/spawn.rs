@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use super::address::Addr;
 use super::behaviour::Actor;
-use super::mailbox::Mailbox;
+use super::mail::Mailbox;
 use super::shared::Shared;
 use super::storage::{CellHeader, Life, Word, cell, pool};
 use super::worker::Worker;

@@ -10,12 +10,11 @@
 //! gulp, and one of them misses.
 //!
 //! Afterwards each of the two mailboxes has another worker, which the thief makes known: see
-//! [`owner`](super::owner).
+//! `mail/owner.rs`.
 
 use core::ptr::NonNull;
 
-use super::mailbox::Mailbox;
-use super::owner;
+use super::mail::{Mailbox, owner};
 use super::worker::Worker;
 use crate::arch::atomic::Ordering;
 use crate::arch::swap::double_swap;

@@ -1,12 +1,13 @@
 //! Targets made from types: the behaviour of an actor for a message, as the function that an envelope carries.
 //!
 //! This is where the types of actor and message meet; from here on down nobody knows them. What an envelope looks like, and
-//! what is done with one whose types are not known, is in [`envelope`](super::envelope).
+//! what is done with one whose types are not known, is in `mail/envelope.rs`.
 
 use core::ptr::NonNull;
 
 use super::behaviour::{Context, Receive};
-use super::envelope::{self, Envelope, Operation, SizeAndOutcome, Target};
+use super::mail::Envelope;
+use super::mail::envelope::{self, Operation, SizeAndOutcome, Target};
 use super::storage::{CellHeader, Word, cell};
 use crate::message::Message;
 

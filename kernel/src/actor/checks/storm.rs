@@ -10,8 +10,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Verdict, count, counter, ensure, equal, failed, start_with_thieves};
-use crate::actor::mailbox::directory;
-use crate::actor::{Actor, Addr, Context, Outcome, Receive, VictimRule, owner};
+use crate::actor::mail::{directory, owner};
+use crate::actor::{Actor, Addr, Context, Outcome, Receive, VictimRule};
 use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sched::{self, Setting};
 use crate::{machine, stats};

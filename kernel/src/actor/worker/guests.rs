@@ -16,7 +16,7 @@ use core::cell::Cell;
 use core::ptr;
 
 use super::{Private, Worker};
-use crate::actor::mailbox::Mailbox;
+use crate::actor::mail::Mailbox;
 use crate::arch::atomic::Ordering;
 use crate::sync::PreemptGuard;
 

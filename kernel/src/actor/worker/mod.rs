@@ -14,7 +14,7 @@
 //! 4. after looking at all twice and finding nothing it tries to steal, once; then announces that it is idle, passes a full
 //!    barrier, looks through its range again, and waits to be woken.
 //!
-//! The sender that makes an empty mailbox non-empty does the mirror image, see [`owner`](super::owner).
+//! The sender that makes an empty mailbox non-empty does the mirror image, see `mail/owner.rs`.
 
 mod account;
 mod guests;
@@ -28,12 +28,10 @@ use core::ptr::NonNull;
 
 use super::at_work::at_work;
 use super::batch::Batch;
-use super::copy_queue::Gulp;
-use super::mailbox::Mailbox;
+use super::mail::table::Range;
+use super::mail::{Gulp, Mailbox, Segment};
 use super::reclaim;
-use super::segment::Segment;
 use super::shared::{Shared, give_back};
-use super::table::Range;
 use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::sched::{self, AtWork, ProcessRef};

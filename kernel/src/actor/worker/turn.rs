@@ -2,7 +2,7 @@
 
 use super::gulping::AfterBatch;
 use super::{HINTS, Private, Worker};
-use crate::actor::mailbox::Mailbox;
+use crate::actor::mail::Mailbox;
 use crate::actor::steal;
 use crate::arch::atomic::Ordering;
 use crate::arch::{barrier, clock};

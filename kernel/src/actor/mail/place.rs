@@ -2,7 +2,7 @@
 
 /// Where a mailbox is: a worker, and which of its slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub worker: u16,
     /// The slot, counted from the first of the worker's range.
     pub offset: u16,
@@ -10,11 +10,11 @@ pub(super) struct Place {
 
 impl Place {
     #[inline(always)]
-    pub(super) const fn from_bits(bits: u32) -> Self {
+    pub(crate) const fn from_bits(bits: u32) -> Self {
         Self { worker: (bits >> 16) as u16, offset: bits as u16 }
     }
 
-    pub(super) const fn bits(self) -> u32 {
+    pub(crate) const fn bits(self) -> u32 {
         (self.worker as u32) << 16 | self.offset as u32
     }
 }

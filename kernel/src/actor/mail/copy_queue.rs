@@ -16,7 +16,7 @@ use core::ptr::{self, NonNull};
 use super::segment::Segment;
 
 /// Envelopes in order, in one or more segments.
-pub(super) struct CopyQueue {
+pub(crate) struct CopyQueue {
     /// Where the next envelope goes.
     place: NonNull<u8>,
     /// Up to where a send may write without a second look: `limit`, or zero.
@@ -38,7 +38,7 @@ unsafe impl Send for CopyQueue {}
 
 /// What a gulp takes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gulp {
+pub(crate) struct Gulp {
     /// The chain's first segment.
     pub first: NonNull<Segment>,
     /// Where its oldest envelope lies.
@@ -47,7 +47,7 @@ pub(super) struct Gulp {
 
 impl CopyQueue {
     /// An empty queue that begins with `segment`.
-    pub(super) fn new(segment: NonNull<Segment>, careful: bool) -> Self {
+    pub(crate) fn new(segment: NonNull<Segment>, careful: bool) -> Self {
         let limit = Segment::limit(segment).as_ptr() as usize;
         let place = Segment::begin(segment);
         Self {
@@ -65,7 +65,7 @@ impl CopyQueue {
     /// Room for `bytes` at the end, unless there is none without a second look. The caller must write an
     /// envelope of that size there.
     #[inline(always)]
-    pub(super) fn reserve_fast(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+    pub(crate) fn reserve_fast(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         let place = self.place;
         if place.as_ptr() as usize + bytes > self.fast_limit {
             return None;
@@ -76,7 +76,7 @@ impl CopyQueue {
     }
 
     /// As [`Self::reserve_fast`], for a caller who has looked whether the queue is open and within bounds.
-    pub(super) fn reserve(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         if !self.has_room(bytes) {
             return None;
         }
@@ -87,23 +87,23 @@ impl CopyQueue {
     }
 
     /// Whether the last segment has room for `bytes`.
-    pub(super) fn has_room(&self, bytes: usize) -> bool {
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
         bytes <= self.limit - self.place.as_ptr() as usize
     }
 
     /// From now on every send takes the slow path, or no longer does.
-    pub(super) fn set_careful(&mut self, careful: bool) {
+    pub(crate) fn set_careful(&mut self, careful: bool) {
         self.careful = careful;
         self.fast_limit = if careful { 0 } else { self.limit };
     }
 
     /// Bytes that a segment must have to follow the last one, for an envelope of `bytes`.
-    pub(super) fn next_capacity_bytes(&self, bytes: usize) -> usize {
+    pub(crate) fn next_capacity_bytes(&self, bytes: usize) -> usize {
         (2 * self.capacity_bytes()).max(bytes)
     }
 
     /// Links a segment at the end.
-    pub(super) fn extend(&mut self, segment: NonNull<Segment>) {
+    pub(crate) fn extend(&mut self, segment: NonNull<Segment>) {
         self.seal();
         // SAFETY: the queue's segments are alive and its own.
         unsafe {
@@ -121,7 +121,7 @@ impl CopyQueue {
     ///
     /// # Safety
     /// The chain is the caller's, who gives it up, and nothing in it was delivered.
-    pub(super) unsafe fn append(&mut self, first: NonNull<Segment>) {
+    pub(crate) unsafe fn append(&mut self, first: NonNull<Segment>) {
         let mut next = Some(first);
         while let Some(segment) = next {
             // SAFETY: by contract.
@@ -134,7 +134,7 @@ impl CopyQueue {
     }
 
     /// Takes everything, and goes on with `spare`, which is empty.
-    pub(super) fn gulp(&mut self, spare: NonNull<Segment>) -> Gulp {
+    pub(crate) fn gulp(&mut self, spare: NonNull<Segment>) -> Gulp {
         self.seal();
         let gulp = Gulp { first: self.first, head: self.head };
         *self = Self::new(spare, self.careful);
@@ -142,18 +142,18 @@ impl CopyQueue {
     }
 
     /// Takes everything, for the queue is not used any more.
-    pub(super) fn take_all(&mut self) -> Gulp {
+    pub(crate) fn take_all(&mut self) -> Gulp {
         self.seal();
         Gulp { first: self.first, head: self.head }
     }
 
     /// Whether there is no envelope.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.first == self.last && self.head == self.place
     }
 
     /// Where the oldest envelope lies. The queue is not empty.
-    pub(super) fn oldest(&mut self) -> NonNull<u8> {
+    pub(crate) fn oldest(&mut self) -> NonNull<u8> {
         self.seal();
         // A segment whose envelopes were all taken from the front is left to the next gulp.
         // SAFETY: the queue's segments are alive; a non-empty one follows, for the queue is not empty.
@@ -170,7 +170,7 @@ impl CopyQueue {
     }
 
     /// The oldest envelope, of that many bytes, was taken out.
-    pub(super) fn skip_oldest(&mut self, bytes: usize) {
+    pub(crate) fn skip_oldest(&mut self, bytes: usize) {
         // SAFETY: within the segment, for an envelope of that size lay there.
         self.head = unsafe { self.head.add(bytes) };
         if self.first == self.last && self.head == self.place {
@@ -181,7 +181,7 @@ impl CopyQueue {
     }
 
     /// Bytes of memory in the queue.
-    pub(super) fn capacity_bytes(&self) -> usize {
+    pub(crate) fn capacity_bytes(&self) -> usize {
         // SAFETY: the queue's segments are alive.
         self.full_bytes + unsafe { self.last.as_ref() }.capacity_bytes()
     }

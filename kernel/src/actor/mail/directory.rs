@@ -7,15 +7,15 @@
 use alloc::boxed::Box;
 use core::ptr;
 
-use super::{FIRST_SEGMENT_BYTES, Mailbox};
-use crate::actor::segment::Segment;
+use super::mailbox::{FIRST_SEGMENT_BYTES, Mailbox};
+use super::segment::Segment;
 use crate::actor::storage::MailboxIndex;
 use crate::arch::atomic::{AtomicPtr, Ordering};
 use crate::mem;
 use crate::sync::SpinLock;
 
 /// The most mailboxes of all executors together.
-pub(in crate::actor) const CAPACITY: usize = 4096;
+pub(crate) const CAPACITY: usize = 4096;
 
 static MAILBOXES: [AtomicPtr<Mailbox>; CAPACITY] = [const { AtomicPtr::new(ptr::null_mut()) }; CAPACITY];
 
@@ -31,7 +31,7 @@ static FREE: SpinLock<Free> = SpinLock::new(Free { indices: [0; CAPACITY], count
 
 /// The mailbox with this number, which came from an address.
 #[inline(always)]
-pub(in crate::actor) fn get(index: MailboxIndex) -> &'static Mailbox {
+pub(crate) fn get(index: MailboxIndex) -> &'static Mailbox {
     // Relaxed: whoever has an address has synchronised with the spawn that made it.
     let mailbox = MAILBOXES[index.get() as usize % CAPACITY].load(Ordering::Relaxed);
     debug_assert!(!mailbox.is_null(), "an address names a mailbox that was never made");
@@ -41,7 +41,7 @@ pub(in crate::actor) fn get(index: MailboxIndex) -> &'static Mailbox {
 
 /// Why there is no mailbox to be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::actor) enum TakeError {
+pub(crate) enum TakeError {
     /// The executors that exist have them all.
     AllInUse,
     /// No memory for another.
@@ -49,7 +49,7 @@ pub(in crate::actor) enum TakeError {
 }
 
 /// A closed mailbox to open.
-pub(in crate::actor) fn take() -> Result<&'static Mailbox, TakeError> {
+pub(crate) fn take() -> Result<&'static Mailbox, TakeError> {
     let mut free = FREE.lock();
     if free.count > 0 {
         free.count -= 1;
@@ -72,7 +72,7 @@ pub(in crate::actor) fn take() -> Result<&'static Mailbox, TakeError> {
 }
 
 /// Takes back a mailbox that is closed and empty.
-pub(in crate::actor) fn give(mailbox: &'static Mailbox) {
+pub(crate) fn give(mailbox: &'static Mailbox) {
     let mut free = FREE.lock();
     let count = free.count;
     free.indices[count] = mailbox.index().get();

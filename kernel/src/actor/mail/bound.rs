@@ -27,12 +27,12 @@ impl Bound {
         Self { messages: if messages == 0 { 1 } else { messages }, when_full }
     }
 
-    pub(in crate::actor) const fn is_some(self) -> bool {
+    pub(crate) const fn is_some(self) -> bool {
         self.messages != u32::MAX
     }
 
     /// What to do with one more message when so many wait.
-    pub(in crate::actor) fn exceeded_by(self, waiting: u32) -> Option<WhenFull> {
+    pub(crate) fn exceeded_by(self, waiting: u32) -> Option<WhenFull> {
         (waiting >= self.messages).then_some(self.when_full)
     }
 }

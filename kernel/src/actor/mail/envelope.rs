@@ -13,14 +13,14 @@ use core::marker::PhantomData;
 use core::mem::{align_of, size_of};
 use core::ptr::NonNull;
 
-use super::storage::{CellHeader, Outcome, Word};
+use crate::actor::storage::{CellHeader, Outcome, Word};
 use crate::mem;
 use crate::message::Message;
 
 /// What may be done with an envelope whose types are not known.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
-pub(super) enum Operation {
+pub(crate) enum Operation {
     /// Hand the message to the actor.
     Deliver = 0,
     /// Drop the message.
@@ -30,27 +30,27 @@ pub(super) enum Operation {
 }
 
 /// An envelope's size in bytes, and in the lowest three bits the outcome.
-pub(super) type SizeAndOutcome = usize;
+pub(crate) type SizeAndOutcome = usize;
 
-pub(super) const OUTCOME_MASK: usize = 7;
+pub(crate) const OUTCOME_MASK: usize = 7;
 /// Buffers and envelopes are aligned to this.
-pub(super) const ALIGN: usize = 8;
+pub(crate) const ALIGN: usize = 8;
 /// Messages up to this size lie in the envelope; larger ones, and those with a greater alignment, are boxed.
-pub(super) const LARGEST_INLINE_BYTES: usize = 256;
+pub(crate) const LARGEST_INLINE_BYTES: usize = 256;
 
 /// Bytes of the largest envelope.
-pub(super) const LARGEST_ENVELOPE_BYTES: usize = size_of::<Envelope>() + LARGEST_INLINE_BYTES;
+pub(crate) const LARGEST_ENVELOPE_BYTES: usize = size_of::<Envelope>() + LARGEST_INLINE_BYTES;
 
 /// Carries out an operation on an envelope. Made for a pair of actor and message, where both types are known.
 ///
 /// # Safety
 /// The envelope was written by [`write`] for a target with this function. To deliver or drop: it is done once; to
 /// deliver, the actor is alive and this core alone runs it.
-pub(super) type Deliver = unsafe fn(NonNull<Envelope>, Operation) -> SizeAndOutcome;
+pub(crate) type Deliver = unsafe fn(NonNull<Envelope>, Operation) -> SizeAndOutcome;
 
 /// The beginning of an envelope; the message follows.
 #[repr(C)]
-pub(super) struct Envelope {
+pub(crate) struct Envelope {
     deliver: Deliver,
     pub cell: NonNull<CellHeader>,
     pub word: Word,
@@ -67,20 +67,20 @@ const fn is_boxed<M>() -> bool {
 }
 
 /// Bytes of an envelope with a message of type `M`.
-pub(super) const fn size_of_envelope<M>() -> usize {
+pub(crate) const fn size_of_envelope<M>() -> usize {
     let bytes = if is_boxed::<M>() { size_of::<Filled<Box<M>>>() } else { size_of::<Filled<M>>() };
     bytes.next_multiple_of(ALIGN)
 }
 
 /// A message in the form in which it goes into an envelope.
-pub(super) enum Packed<M> {
+pub(crate) enum Packed<M> {
     Inline(M),
     Boxed(Box<M>),
 }
 
 /// Packs a message, or gives it back if it must be boxed and there is no memory.
 #[inline(always)]
-pub(super) fn pack<M>(message: M) -> Result<Packed<M>, M> {
+pub(crate) fn pack<M>(message: M) -> Result<Packed<M>, M> {
     if is_boxed::<M>() {
         mem::try_box(message).map(Packed::Boxed).map_err(|(_, m)| m)
     } else {
@@ -90,7 +90,7 @@ pub(super) fn pack<M>(message: M) -> Result<Packed<M>, M> {
 
 impl<M> Packed<M> {
     /// The message again.
-    pub(super) fn unpack(self) -> M {
+    pub(crate) fn unpack(self) -> M {
         match self {
             Self::Inline(message) => message,
             Self::Boxed(message) => *message,
@@ -99,7 +99,7 @@ impl<M> Packed<M> {
 }
 
 /// Where a message goes: its actor, and the function made for the two.
-pub(super) struct Target<M> {
+pub(crate) struct Target<M> {
     pub cell: NonNull<CellHeader>,
     pub word: Word,
     deliver: Deliver,
@@ -117,7 +117,7 @@ impl<M> Copy for Target<M> {}
 impl<M> Target<M> {
     /// The function.
     #[inline(always)]
-    pub(super) fn deliver(&self) -> Deliver {
+    pub(crate) fn deliver(&self) -> Deliver {
         self.deliver
     }
 
@@ -126,7 +126,7 @@ impl<M> Target<M> {
     /// # Safety
     /// The function is made for messages of type `M`, and for actors of the cell's kind.
     #[inline(always)]
-    pub(super) unsafe fn from_parts(cell: NonNull<CellHeader>, word: Word, deliver: Deliver) -> Self {
+    pub(crate) unsafe fn from_parts(cell: NonNull<CellHeader>, word: Word, deliver: Deliver) -> Self {
         Self { cell, word, deliver, message: PhantomData }
     }
 }
@@ -136,7 +136,7 @@ impl<M> Target<M> {
 /// # Safety
 /// `place` has room for [`size_of_envelope`] bytes and is aligned to [`ALIGN`].
 #[inline(always)]
-pub(super) unsafe fn write<M: Message>(place: NonNull<u8>, target: Target<M>, message: Packed<M>) {
+pub(crate) unsafe fn write<M: Message>(place: NonNull<u8>, target: Target<M>, message: Packed<M>) {
     let envelope = Envelope { deliver: target.deliver, cell: target.cell, word: target.word };
     // SAFETY: by contract.
     unsafe {
@@ -152,7 +152,7 @@ pub(super) unsafe fn write<M: Message>(place: NonNull<u8>, target: Target<M>, me
 /// # Safety
 /// The envelope was written by [`write`] for the same `M`, and the message was not moved out yet.
 #[inline(always)]
-pub(super) unsafe fn take_message<M: Message>(envelope: NonNull<Envelope>) -> M {
+pub(crate) unsafe fn take_message<M: Message>(envelope: NonNull<Envelope>) -> M {
     // SAFETY: by contract.
     unsafe {
         if is_boxed::<M>() {
@@ -177,7 +177,7 @@ impl Envelope {
     /// # Safety
     /// It was written, and not overwritten since; its message may be gone.
     #[inline(always)]
-    pub(super) unsafe fn measure(this: NonNull<Self>) -> usize {
+    pub(crate) unsafe fn measure(this: NonNull<Self>) -> usize {
         // SAFETY: by contract.
         unsafe { Self::carry_out(this, Operation::Measure) }
     }
@@ -187,7 +187,7 @@ impl Envelope {
     /// # Safety
     /// As [`Self::measure`], and the message is there; it is not looked at again.
     #[inline(always)]
-    pub(super) unsafe fn drop_message(this: NonNull<Self>) -> usize {
+    pub(crate) unsafe fn drop_message(this: NonNull<Self>) -> usize {
         // SAFETY: by contract.
         unsafe { Self::carry_out(this, Operation::Drop) }
     }
@@ -197,14 +197,14 @@ impl Envelope {
     /// # Safety
     /// As [`Self::drop_message`], and the actor is alive and this core alone runs it.
     #[inline(always)]
-    pub(super) unsafe fn deliver(this: NonNull<Self>) -> SizeAndOutcome {
+    pub(crate) unsafe fn deliver(this: NonNull<Self>) -> SizeAndOutcome {
         // SAFETY: by contract.
         unsafe { Self::carry_out(this, Operation::Deliver) }
     }
 }
 
 /// What an outcome's bits mean.
-pub(super) fn outcome(result: SizeAndOutcome) -> Outcome {
+pub(crate) fn outcome(result: SizeAndOutcome) -> Outcome {
     match result & OUTCOME_MASK {
         0 => Outcome::Continue,
         1 => Outcome::Delete,

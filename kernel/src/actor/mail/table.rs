@@ -14,13 +14,13 @@ use crate::arch::atomic::{AtomicPtr, Ordering};
 
 /// The slots of one worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Range {
+pub(crate) struct Range {
     pub first: usize,
     pub slots: usize,
 }
 
 /// The range of worker `index` of `workers`, when `slots` are shared out.
-pub(super) const fn range(slots: usize, workers: usize, index: usize) -> Range {
+pub(crate) const fn range(slots: usize, workers: usize, index: usize) -> Range {
     let (each, more) = (slots / workers, slots % workers);
     Range {
         first: index * each + if index < more { index } else { more },
@@ -29,14 +29,14 @@ pub(super) const fn range(slots: usize, workers: usize, index: usize) -> Range {
 }
 
 /// The slots.
-pub(super) struct Table {
+pub(crate) struct Table {
     slots: Box<[AtomicPtr<Mailbox>]>,
     workers: usize,
 }
 
 impl Table {
     /// A table of these mailboxes, in this order; `None` without memory.
-    pub(super) fn new<'a>(
+    pub(crate) fn new<'a>(
         mailboxes: impl ExactSizeIterator<Item = &'a Mailbox>,
         workers: usize,
     ) -> Option<Self> {
@@ -47,24 +47,24 @@ impl Table {
     }
 
     /// Slot number `slot`, for a swap.
-    pub(super) fn slot(&self, slot: usize) -> &AtomicPtr<Mailbox> {
+    pub(crate) fn slot(&self, slot: usize) -> &AtomicPtr<Mailbox> {
         &self.slots[slot]
     }
 
     /// The mailbox in a slot; null while its owner swaps it.
     #[inline(always)]
-    pub(super) fn at(&self, slot: usize) -> *mut Mailbox {
+    pub(crate) fn at(&self, slot: usize) -> *mut Mailbox {
         // Acquire: pairs with the release of the swap that put it there.
         self.slots[slot].load(Ordering::Acquire)
     }
 
     /// The range of a worker.
-    pub(super) fn range_of(&self, worker: usize) -> Range {
+    pub(crate) fn range_of(&self, worker: usize) -> Range {
         range(self.slots.len(), self.workers, worker)
     }
 
     /// Whose range a slot is in, and where.
-    pub(super) fn place_of(&self, slot: usize) -> Place {
+    pub(crate) fn place_of(&self, slot: usize) -> Place {
         let worker = (0..self.workers).find(|&worker| {
             let range = self.range_of(worker);
             slot < range.first + range.slots
@@ -75,17 +75,17 @@ impl Table {
     }
 
     /// How many slots there are.
-    pub(super) fn slots(&self) -> usize {
+    pub(crate) fn slots(&self) -> usize {
         self.slots.len()
     }
 
     /// The slot that a mailbox is in, unless a thief has it in hand.
-    pub(super) fn slot_of(&self, mailbox: &Mailbox) -> Option<usize> {
+    pub(crate) fn slot_of(&self, mailbox: &Mailbox) -> Option<usize> {
         (0..self.slots.len()).find(|&slot| ptr::eq(self.at(slot), mailbox))
     }
 
     /// Whether it holds exactly these mailboxes, each once. While nobody swaps.
-    pub(super) fn holds_each_once<'a>(&self, mailboxes: impl Iterator<Item = &'a Mailbox>) -> bool {
+    pub(crate) fn holds_each_once<'a>(&self, mailboxes: impl Iterator<Item = &'a Mailbox>) -> bool {
         let mut found: Vec<_> = (0..self.slots.len()).map(|slot| self.at(slot).cast_const()).collect();
         let mut expected: Vec<_> = mailboxes.map(ptr::from_ref).collect();
         found.sort_unstable();

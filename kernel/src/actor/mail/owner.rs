@@ -32,7 +32,7 @@ use super::table::Table;
 
 /// A thief has put `mailbox` into `slot`. Returns where it is now; a full barrier has passed since
 /// its number was stored. `None` if another thief has it in hand, who will do the same.
-pub(super) fn publish(table: &Table, mailbox: &Mailbox, slot: usize) -> Option<Place> {
+pub(crate) fn publish(table: &Table, mailbox: &Mailbox, slot: usize) -> Option<Place> {
     let bits = mailbox.owner.publish(
         slot,
         |slot| table.place_of(slot).bits() as usize,
@@ -44,6 +44,6 @@ pub(super) fn publish(table: &Table, mailbox: &Mailbox, slot: usize) -> Option<P
 
 /// A sender has made `mailbox` non-empty: the worker it should wake, and where that should look.
 #[inline(always)]
-pub(super) fn after_first_message(mailbox: &Mailbox) -> Place {
+pub(crate) fn after_first_message(mailbox: &Mailbox) -> Place {
     Place::from_bits(mailbox.owner.after_work() as u32)
 }

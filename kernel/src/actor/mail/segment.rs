@@ -9,7 +9,7 @@ use crate::arch::atomic::{AtomicU32, Ordering};
 
 /// The head of a buffer; the envelopes follow.
 #[repr(C)]
-pub(super) struct Segment {
+pub(crate) struct Segment {
     /// The next one in its chain.
     pub next: *mut Segment,
     capacity_bytes: usize,
@@ -27,7 +27,7 @@ impl Segment {
     }
 
     /// An empty segment, unless there is no memory for it.
-    pub(super) fn new(capacity_bytes: usize) -> Option<NonNull<Self>> {
+    pub(crate) fn new(capacity_bytes: usize) -> Option<NonNull<Self>> {
         // SAFETY: the size is not zero.
         let segment = NonNull::new(unsafe { alloc(Self::layout(capacity_bytes)?) })?.cast::<Self>();
         let head = Self { next: ptr::null_mut(), capacity_bytes, used_bytes: 0, users: AtomicU32::new(1) };
@@ -37,18 +37,18 @@ impl Segment {
     }
 
     /// Bytes of envelopes that fit.
-    pub(super) fn capacity_bytes(&self) -> usize {
+    pub(crate) fn capacity_bytes(&self) -> usize {
         self.capacity_bytes
     }
 
     /// Where its envelopes begin.
-    pub(super) fn begin(this: NonNull<Self>) -> NonNull<u8> {
+    pub(crate) fn begin(this: NonNull<Self>) -> NonNull<u8> {
         // SAFETY: a segment's memory goes on after its head.
         unsafe { this.cast::<u8>().add(HEADER_BYTES) }
     }
 
     /// Where the room for envelopes ends.
-    pub(super) fn limit(this: NonNull<Self>) -> NonNull<u8> {
+    pub(crate) fn limit(this: NonNull<Self>) -> NonNull<u8> {
         // SAFETY: the segment is alive, and its memory is that long.
         unsafe { Self::begin(this).add(this.as_ref().capacity_bytes) }
     }
@@ -57,13 +57,13 @@ impl Segment {
     ///
     /// # Safety
     /// The segment is alive, and no longer written to.
-    pub(super) unsafe fn used_end(this: NonNull<Self>) -> NonNull<u8> {
+    pub(crate) unsafe fn used_end(this: NonNull<Self>) -> NonNull<u8> {
         // SAFETY: by contract; within the segment.
         unsafe { Self::begin(this).add(this.as_ref().used_bytes) }
     }
 
     /// One more reads it.
-    pub(super) fn share(&self) {
+    pub(crate) fn share(&self) {
         // Relaxed: made by one who reads it already.
         self.users.fetch_add(1, Ordering::Relaxed);
     }
@@ -76,7 +76,7 @@ impl Segment {
     }
 
     /// The caller reads it no more. Whether it was the last, who may reuse or free it.
-    pub(super) fn release(&self) -> bool {
+    pub(crate) fn release(&self) -> bool {
         // The common case is one reader.
         if self.is_read_by_one() {
             return true;
@@ -86,7 +86,7 @@ impl Segment {
     }
 
     /// Makes a segment that was released by its last reader as good as new.
-    pub(super) fn recycle(&mut self) {
+    pub(crate) fn recycle(&mut self) {
         self.next = ptr::null_mut();
         self.used_bytes = 0;
         self.users = AtomicU32::new(1);
@@ -96,7 +96,7 @@ impl Segment {
     ///
     /// # Safety
     /// Nobody uses it any more, and its envelopes were delivered or dropped.
-    pub(super) unsafe fn free(this: NonNull<Self>) {
+    pub(crate) unsafe fn free(this: NonNull<Self>) {
         // SAFETY: the segment is alive; it was allocated with this layout.
         unsafe {
             if let Some(layout) = Self::layout(this.as_ref().capacity_bytes) {
@@ -110,7 +110,7 @@ impl Segment {
 ///
 /// # Safety
 /// The chain is the caller's, and everything in it was delivered, dropped or moved away.
-pub(super) unsafe fn free_chain(first: NonNull<Segment>) {
+pub(crate) unsafe fn free_chain(first: NonNull<Segment>) {
     let mut next = Some(first);
     while let Some(segment) = next {
         // SAFETY: by contract.
@@ -125,7 +125,7 @@ pub(super) unsafe fn free_chain(first: NonNull<Segment>) {
 ///
 /// # Safety
 /// The chain is the caller's, and nothing in it was delivered.
-pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> u32 {
+pub(crate) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> u32 {
     let mut count = 0;
     let mut next = Some((first, head));
     while let Some((segment, mut position)) = next {
@@ -146,7 +146,7 @@ pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> 
 ///
 /// # Safety
 /// The segment is the caller's, no longer written to, and nothing from `head` on was delivered.
-pub(super) unsafe fn compact(mut segment: NonNull<Segment>, head: NonNull<u8>) {
+pub(crate) unsafe fn compact(mut segment: NonNull<Segment>, head: NonNull<u8>) {
     let begin = Segment::begin(segment);
     // SAFETY: by contract; envelopes may be moved, for who has them has their messages.
     unsafe {

@@ -3,32 +3,28 @@
 //! What excludes two workers is `being_processed`, not the slot of the table: a worker may have read a slot
 //! just before a thief emptied it. It is set under the lock and cleared outside it, with a release.
 
-pub(super) mod bound;
-pub(super) mod directory;
-pub(super) mod oldest;
-mod patience;
+use core::ptr::NonNull;
 
-use crate::actor::copy_queue::{CopyQueue, Gulp};
-use crate::actor::place::Place;
-use crate::actor::segment::{self, Segment};
+use super::bound::Bound;
+use super::copy_queue::{CopyQueue, Gulp};
+use super::patience::Patience;
+use super::place::Place;
+use super::segment::{self, Segment};
 use crate::actor::storage::MailboxIndex;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::arch::clock;
 use crate::sched::{self, Setting};
 use crate::stats;
 use crate::sync::{GuestFlag, InHand, OwnerHint, SpinGuard, SpinLock};
-use bound::Bound;
-use core::ptr::NonNull;
-use patience::Patience;
 
 /// Who runs the actors of a mailbox: an executor, of which nothing is known here but where it lies.
 #[repr(C)]
-pub(super) struct Runner {
+pub(crate) struct Runner {
     _opaque: [u8; 0],
 }
 
 /// What senders lock.
-pub(super) struct Inside {
+pub(crate) struct Inside {
     pub queue: CopyQueue,
     /// Its executor has stopped, or is stopping: nothing is accepted.
     pub closed: bool,
@@ -40,7 +36,7 @@ pub(super) struct Inside {
 
 /// One mailbox. On cache lines of its own: senders from every core write to it.
 #[repr(align(128))]
-pub(super) struct Mailbox {
+pub(crate) struct Mailbox {
     pub inside: SpinLock<Inside>,
     /// How many messages wait: written under the lock, read by anyone.
     waiting: AtomicU32,
@@ -51,23 +47,23 @@ pub(super) struct Mailbox {
     /// A worker is handling a batch from here: what its actors wrote is not published yet.
     being_processed: InHand,
     /// It is in the guest list of a worker that is not its owner.
-    pub(super) guest: GuestFlag,
+    pub(crate) guest: GuestFlag,
     /// The next in that list.
-    pub(super) next_guest: AtomicPtr<Mailbox>,
+    pub(crate) next_guest: AtomicPtr<Mailbox>,
     /// Its actors are pinned: thieves pass by.
     pinned: AtomicBool,
     /// Where in the table it is, as far as is known: the bits of a [`Place`].
-    pub(super) owner: OwnerHint,
+    pub(crate) owner: OwnerHint,
     index: MailboxIndex,
     runner: AtomicPtr<Runner>,
 }
 
 /// Bytes of a mailbox's buffer before it has grown.
-pub(super) const FIRST_SEGMENT_BYTES: usize = 1024;
+pub(crate) const FIRST_SEGMENT_BYTES: usize = 1024;
 
 /// What an attempt to gulp came to.
 #[derive(Debug)]
-pub(super) enum GulpResult {
+pub(crate) enum GulpResult {
     /// A batch with so many messages, and the mailbox is being processed from now on.
     Taken(Gulp, u32),
     /// Nothing was waiting.
@@ -78,7 +74,7 @@ pub(super) enum GulpResult {
 
 impl Mailbox {
     /// A closed mailbox.
-    pub(super) fn new(index: MailboxIndex, segment: NonNull<Segment>) -> Self {
+    pub(crate) fn new(index: MailboxIndex, segment: NonNull<Segment>) -> Self {
         let inside = Inside {
             queue: CopyQueue::new(segment, true),
             closed: true,
@@ -101,7 +97,7 @@ impl Mailbox {
         }
     }
 
-    pub(super) fn index(&self) -> MailboxIndex {
+    pub(crate) fn index(&self) -> MailboxIndex {
         self.index
     }
 
@@ -110,7 +106,7 @@ impl Mailbox {
     /// # Safety
     /// Runners of all mailboxes are of one type, and this one lives until the mailbox was closed and all have ended that work
     /// for it.
-    pub(super) unsafe fn open(&self, runner: *const Runner, place: Place, pinned: bool, bound: Bound) {
+    pub(crate) unsafe fn open(&self, runner: *const Runner, place: Place, pinned: bool, bound: Bound) {
         let mut inside = self.inside.lock();
         // Relaxed: published by the lock, and by the address that leads here.
         self.runner.store(runner.cast_mut(), Ordering::Relaxed);
@@ -127,7 +123,7 @@ impl Mailbox {
     }
 
     /// Accepts nothing any more.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut inside = self.inside.lock();
         inside.closed = true;
         inside.queue.set_careful(true);
@@ -135,28 +131,28 @@ impl Mailbox {
 
     /// Who opened it last. Alive while the mailbox is open, or a worker or behaviour of that executor is running.
     #[inline(always)]
-    pub(super) fn runner(&self) -> *const Runner {
+    pub(crate) fn runner(&self) -> *const Runner {
         // Relaxed: as in `open`.
         self.runner.load(Ordering::Relaxed)
     }
 
     /// How many messages wait; may be old, unless a full barrier came before.
     #[inline(always)]
-    pub(super) fn waiting(&self) -> u32 {
+    pub(crate) fn waiting(&self) -> u32 {
         // Relaxed: a hint; who must not miss a message looks after a full barrier.
         self.waiting.load(Ordering::Relaxed)
     }
 
     /// Says how many messages wait. The caller holds the lock.
     #[inline(always)]
-    pub(super) fn set_waiting(&self, messages: u32) {
+    pub(crate) fn set_waiting(&self, messages: u32) {
         // Relaxed: as above.
         self.waiting.store(messages, Ordering::Relaxed);
     }
 
     /// The first message has come. The caller holds the lock.
     #[inline(always)]
-    pub(super) fn note_first(&self) {
+    pub(crate) fn note_first(&self) {
         self.patience.begin();
         if stats::timing() {
             // Relaxed: written under the lock; a statistic.
@@ -165,7 +161,7 @@ impl Mailbox {
     }
 
     /// How long the first message waited that was just gulped, in clock ticks; 0 if nobody noted when it came.
-    pub(super) fn waited_ticks(&self) -> u64 {
+    pub(crate) fn waited_ticks(&self) -> u64 {
         // Relaxed: as above. The next first message may have come already; then the answer is too small.
         match self.since.load(Ordering::Relaxed) {
             0 => 0,
@@ -173,20 +169,20 @@ impl Mailbox {
         }
     }
 
-    pub(super) fn is_pinned(&self) -> bool {
+    pub(crate) fn is_pinned(&self) -> bool {
         // Relaxed: changes only while the mailbox is in no table.
         self.pinned.load(Ordering::Relaxed)
     }
 
     /// Whether a worker is handling a batch from here; a thief's hint.
-    pub(super) fn is_being_processed(&self) -> bool {
+    pub(crate) fn is_being_processed(&self) -> bool {
         // `gulp` decides.
         self.being_processed.hint()
     }
 
     /// Takes all that waits, in exchange for `spare`.
     #[inline(always)]
-    pub(super) fn gulp(&self, spare: NonNull<Segment>) -> GulpResult {
+    pub(crate) fn gulp(&self, spare: NonNull<Segment>) -> GulpResult {
         let mut inside = self.inside.lock();
         // Pairs with `done`, so that this worker sees what the actors wrote while
         // another worker handled their last batch. The lock alone would not do: that worker never took it
@@ -208,7 +204,7 @@ impl Mailbox {
     /// Takes what has come while its batch was handled, in exchange for `spare`, without putting it down. The
     /// caller has handled the batch, and has seen mail.
     #[inline(always)]
-    pub(super) fn gulp_again(&self, spare: NonNull<Segment>) -> (Gulp, u32) {
+    pub(crate) fn gulp_again(&self, spare: NonNull<Segment>) -> (Gulp, u32) {
         let mut inside = self.inside.lock();
         // Nobody else takes messages out while it is being processed, but a bound that drops the oldest.
         let messages = self.waiting();
@@ -220,7 +216,7 @@ impl Mailbox {
 
     /// The batch was handled. Whether there is mail again, for which nobody was told.
     #[inline(always)]
-    pub(super) fn done(&self) -> bool {
+    pub(crate) fn done(&self) -> bool {
         // Hands over what the actors wrote; pairs with `gulp`.
         self.being_processed.put_down();
         self.waiting() > 0
@@ -229,14 +225,14 @@ impl Mailbox {
     /// For who has counted a message and passed a full barrier since: whether a worker has a batch from here in
     /// hand, which will look again.
     #[inline(always)]
-    pub(super) fn is_left_to_holder(&self) -> bool {
+    pub(crate) fn is_left_to_holder(&self) -> bool {
         self.being_processed.is_left_to_holder()
     }
 
     /// Whether its own worker would find something to gulp; may be old. What is another worker's guest is left to that
     /// one, until it has waited too long there, or that one has sent it home.
     #[inline(always)]
-    pub(super) fn is_ripe(&self) -> bool {
+    pub(crate) fn is_ripe(&self) -> bool {
         self.waiting() > 0
             && !self.being_processed.hint()
             && (!self.guest.is_set()
@@ -247,7 +243,7 @@ impl Mailbox {
     /// Whether a thief, or the owner of a guest, may take it: it has mail that nobody has in hand, and that has waited
     /// for `wait` clock ticks, is a backlog, or was worth a hand-over the last time. May be old. Notes that it was seen at `now`, in clock ticks: who looks again later
     /// finds how long it has waited since.
-    pub(super) fn may_leave(&self, now: u64, wait: u64) -> bool {
+    pub(crate) fn may_leave(&self, now: u64, wait: u64) -> bool {
         let waiting = self.waiting();
         waiting > 0
             && !self.being_processed.hint()
@@ -257,34 +253,34 @@ impl Mailbox {
     }
 
     /// Whether thieves pass by, for its actors are pinned, or take it once it [`may_leave`](Self::may_leave).
-    pub(super) fn may_be_stolen(&self, now: u64, wait: u64) -> bool {
+    pub(crate) fn may_be_stolen(&self, now: u64, wait: u64) -> bool {
         !self.is_pinned() && self.may_leave(now, wait)
     }
 
     /// Whether handing its mail over to another core has paid the last time.
     #[inline(always)]
-    pub(super) fn pays(&self) -> bool {
+    pub(crate) fn pays(&self) -> bool {
         self.patience.pays()
     }
 
     /// Whether its mail was handed over, and is to be timed.
     #[inline(always)]
-    pub(super) fn is_tried(&self) -> bool {
+    pub(crate) fn is_tried(&self) -> bool {
         self.patience.is_tried()
     }
 
     /// Its mail is being handed over to its owner's core.
-    pub(super) fn hand_over(&self) {
+    pub(crate) fn hand_over(&self) {
         self.patience.hand_over();
     }
 
     /// Its mail, handed over to another core, has kept that one busy for so many clock ticks.
-    pub(super) fn note_handed_over(&self, ticks: u64) {
+    pub(crate) fn note_handed_over(&self, ticks: u64) {
         self.patience.note_handed_over(ticks);
     }
 
     /// Whether `runner` is the one that opened it last.
-    pub(super) fn is_open_for(&self, runner: *const Runner) -> bool {
+    pub(crate) fn is_open_for(&self, runner: *const Runner) -> bool {
         core::ptr::eq(self.runner(), runner)
     }
 
@@ -296,7 +292,7 @@ impl Mailbox {
     /// The chain is the caller's, who gives it up, and nothing in it was delivered.
     #[cold]
     #[must_use]
-    pub(super) unsafe fn take_back(&self, chain: Gulp) -> Option<SpinGuard<'_, Inside>> {
+    pub(crate) unsafe fn take_back(&self, chain: Gulp) -> Option<SpinGuard<'_, Inside>> {
         // SAFETY: by contract.
         let messages = unsafe { segment::count_chain(chain.first, chain.head) };
         if messages == 0 {
@@ -319,7 +315,7 @@ impl Mailbox {
     }
 
     /// It is empty, closed, and its executor's workers have ended: gives up memory that it has grown by, and is as new.
-    pub(super) fn tidy(&self) {
+    pub(crate) fn tidy(&self) {
         self.being_processed.put_down();
         if self.inside.lock().queue.capacity_bytes() <= FIRST_SEGMENT_BYTES {
             return;

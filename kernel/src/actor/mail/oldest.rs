@@ -6,25 +6,25 @@
 use core::mem::{MaybeUninit, size_of};
 use core::ptr::{self, NonNull};
 
-use super::Mailbox;
-use crate::actor::envelope::{Envelope, LARGEST_ENVELOPE_BYTES};
+use super::envelope::{Envelope, LARGEST_ENVELOPE_BYTES};
+use super::mailbox::Mailbox;
 use crate::actor::storage::{CellHeader, Word};
 
 /// An envelope that was taken out of its queue.
-pub(in crate::actor) struct Taken {
+pub(crate) struct Taken {
     bytes: [MaybeUninit<u64>; LARGEST_ENVELOPE_BYTES / size_of::<u64>()],
 }
 
 impl Taken {
     /// Whom it was for.
-    pub(in crate::actor) fn target(&mut self) -> (NonNull<CellHeader>, Word) {
+    pub(crate) fn target(&mut self) -> (NonNull<CellHeader>, Word) {
         let envelope = NonNull::from(&mut self.bytes).cast::<Envelope>();
         // SAFETY: the bytes are those of an envelope.
         unsafe { (envelope.as_ref().cell, envelope.as_ref().word) }
     }
 
     /// Drops the message.
-    pub(in crate::actor) fn drop_message(mut self) {
+    pub(crate) fn drop_message(mut self) {
         let envelope = NonNull::from(&mut self.bytes).cast::<Envelope>();
         // SAFETY: the bytes are those of an envelope that was not delivered, and this is done once.
         unsafe { Envelope::drop_message(envelope) };
@@ -32,7 +32,7 @@ impl Taken {
 }
 
 /// Takes the oldest message out of a mailbox.
-pub(in crate::actor) fn take(mailbox: &Mailbox) -> Option<Taken> {
+pub(crate) fn take(mailbox: &Mailbox) -> Option<Taken> {
     let mut inside = mailbox.inside.lock();
     let waiting = mailbox.waiting();
     if waiting == 0 {
