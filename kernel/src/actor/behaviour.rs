@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 use super::address::Addr;
 use super::handle::ExecutorHandle;
 use super::mail::directory;
-use super::shared::Shared;
+use super::run::Shared;
 use super::spawn::{self, SpawnError};
 use super::storage::{CellHeader, Outcome, Word};
 use crate::message::Message;

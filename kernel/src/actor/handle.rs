@@ -6,7 +6,7 @@ use core::fmt;
 use super::address::Addr;
 use super::behaviour::Actor;
 use super::mail::directory;
-use super::shared::Shared;
+use super::run::Shared;
 use super::spawn::{self, SpawnError};
 
 /// How much memory an executor's mailboxes have needed.

@@ -11,35 +11,22 @@
 
 mod address;
 mod ask;
-mod at_work;
-mod batch;
 mod behaviour;
 #[cfg(feature = "checks")]
 pub mod checks;
 mod config;
-mod crash;
-mod delivery;
-mod detach;
 mod executor;
 mod handle;
-mod live;
 mod mail;
 mod recipient;
-mod reclaim;
-mod resident;
+mod run;
 mod send;
 mod send_after;
-mod shared;
-mod shutdown;
-mod side_queue;
 mod spawn;
 mod static_actor;
-mod steal;
 pub mod stop;
 mod storage;
-mod tally;
 mod target;
-mod worker;
 
 pub use address::Addr;
 pub use ask::{Answer, AskError, Reply, Request};
@@ -49,10 +36,10 @@ pub use executor::Executor;
 pub use handle::{ExecutorHandle, HighWater};
 pub use mail::{Bound, WhenFull};
 pub use recipient::Recipient;
+pub use run::VictimRule;
 pub use send_after::SendAfter;
 pub use spawn::SpawnError;
 pub use static_actor::StaticActor;
-pub use steal::VictimRule;
 pub use storage::Outcome;
 pub(crate) use storage::cell::chunk_bytes;
 

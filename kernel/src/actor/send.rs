@@ -12,7 +12,7 @@ use core::ptr::{self, NonNull};
 use super::mail::envelope::{self, Deliver, Packed, Target};
 use super::mail::mailbox::Inside;
 use super::mail::{Mailbox, Segment, WhenFull, directory, oldest};
-use super::shared::Shared;
+use super::run::Shared;
 use super::storage::{CellHeader, Word};
 use crate::message::{Message, SendError};
 use crate::sched;

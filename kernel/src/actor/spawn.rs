@@ -9,10 +9,10 @@ use core::ptr::NonNull;
 use super::address::Addr;
 use super::behaviour::Actor;
 use super::mail::Mailbox;
-use super::shared::Shared;
+use super::run::Shared;
 use super::storage::{CellHeader, Life, Word, cell, pool};
-use super::worker::Worker;
 use crate::mem::OutOfMemory;
+use crate::stats;
 use crate::sync::PreemptGuard;
 
 /// Why an actor was not spawned; its state comes back.
@@ -81,7 +81,7 @@ pub(super) fn attach(
     // SAFETY: cells are never unmapped.
     unsafe { cell.as_ref() }.set_word(word);
     drop(inside);
-    Worker::statistics(here).actors_created.bump();
+    stats::worker_here().actors_created.bump();
     Some(word)
 }
 

@@ -6,11 +6,11 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
-use super::files::Folder;
 use super::reply::{Reply, Request};
 use super::slot::{self, SlotRef, State};
 use crate::actor::address::Addr;
 use crate::actor::behaviour::Receive;
+use crate::actor::run::pending_asks::Asked;
 use crate::message::{Message, SendError};
 use crate::sync::{is_kept_for, keep_waker};
 use crate::time;
@@ -138,10 +138,10 @@ impl<A> Addr<A> {
     where
         A: Receive<Request<M, R>>,
     {
-        let Some((asker, asked)) = slot::create(Folder::of(self.cell(), self.word())) else {
+        let Some((asker, asked)) = slot::create(Asked::of(self.cell(), self.word())) else {
             return Err(SendError::OutOfMemory(message));
         };
-        asked.file();
+        asked.list();
         match self.send(Request { message, reply: Reply::new(asked) }) {
             Ok(_) => Ok(Answer(Inner::Asked(asker))),
             Err(SendError::Ended(request)) => Err(SendError::Ended(request.message)),

@@ -1,13 +1,13 @@
 //! What is counted after a delivery.
 
 use super::Worker;
-use crate::actor::shared::Shared;
-use crate::actor::tally::Tally;
+use crate::actor::run::shared::Shared;
+use crate::actor::run::tally::Tally;
 use crate::stats::WorkerStatistics;
 use crate::sync::PreemptGuard;
 
 /// Adds what a delivery counted, and empties its tally.
-pub(in crate::actor) fn note(shared: &Shared, tally: &Tally, here: &PreemptGuard) {
+pub(in crate::actor::run) fn note(shared: &Shared, tally: &Tally, here: &PreemptGuard) {
     note_at(shared, tally, Worker::statistics(here), here);
 }
 

@@ -14,12 +14,12 @@
 use core::ptr::NonNull;
 
 use super::at_work::at_work;
-use super::mail::Envelope;
-use super::side_queue;
-use super::storage::cell::{self, Remains};
-use super::storage::{CellHeader, Word, pool};
 use super::tally::Tally;
-use super::worker::{self, Worker};
+use super::worker::{Worker, account};
+use super::{pending_asks, side_queue};
+use crate::actor::mail::Envelope;
+use crate::actor::storage::cell::{self, Remains};
+use crate::actor::storage::{CellHeader, Word, pool};
 use crate::arch::atomic::Ordering;
 use crate::mem::orphans;
 use crate::sched::AtWork;
@@ -45,7 +45,7 @@ pub(super) fn crashed(worker: &Worker) {
     end_crashed(cell, word, word, &batch.tally);
     batch.advance(envelope, bytes);
     // With it what was counted before the crash, by the activation that is gone.
-    worker::note(&worker.shared, &batch.tally, &here);
+    account::note(&worker.shared, &batch.tally, &here);
 }
 
 /// Ends an actor that has crashed, if it has not ended yet. `held` is its word while the activation that is gone had it:
@@ -79,7 +79,7 @@ pub(super) fn end_crashed(cell: NonNull<CellHeader>, word: Word, held: Word, tal
         stats::core_here().crash_bytes_returned.add((in_cell + boxed) as u64);
     }
     // Whatever it was dropping may have held a reply.
-    super::ask::files::crashed(cell, word);
+    pending_asks::fail_all(cell, word);
     let AtWork { place, life, .. } = at_work(cell, word);
     tell_of_crash(Identity::Actor { place: place.addr().get(), life });
 }

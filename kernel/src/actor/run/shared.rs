@@ -6,13 +6,12 @@ use alloc::vec::Vec;
 use core::future::poll_fn;
 use core::ptr;
 
-use super::config::Config;
+use super::clearing::Clearing;
 use super::live::Live;
-use super::mail::mailbox::Runner;
-use super::mail::{Gulp, Mailbox, Place, Table, owner, table};
-use super::shutdown::Clearing;
-use super::steal::VictimRule;
+use super::victim_rule::VictimRule;
 use super::worker::Worker;
+use crate::actor::mail::mailbox::Runner;
+use crate::actor::mail::{Gulp, Mailbox, Place, Table, owner, table};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sched;
 use crate::sync::{PreemptGuard, Waiters};
@@ -22,8 +21,21 @@ const STARTING: u8 = 0;
 const OPEN: u8 = 1;
 const STOPPING: u8 = 2;
 
+/// How the workers of an executor work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// Bytes of a worker's buffer before it has grown.
+    pub segment_bytes: usize,
+    /// How thieves choose their victims.
+    pub victim_rule: VictimRule,
+    /// Workers that may search for a victim at once.
+    pub thieves: u32,
+    /// Messages that a worker handles in one turn.
+    pub reductions: u64,
+}
+
 /// An executor, as its parts know it.
-pub(super) struct Shared {
+pub(crate) struct Shared {
     pub table: Table,
     /// The mailboxes: those that may be stolen, then one for each worker that may not.
     pub mailboxes: Box<[&'static Mailbox]>,
@@ -45,13 +57,13 @@ pub(super) struct Shared {
     running: AtomicU32,
     waiting_for_end: Waiters,
     /// How far its end has come, after all have ended.
-    pub clearing: Clearing,
+    pub(super) clearing: Clearing,
 }
 
 impl Shared {
     /// With these mailboxes, not open yet.
-    pub(super) fn new(
-        config: &Config,
+    pub(crate) fn new(
+        rules: Rules,
         table: Table,
         mailboxes: Vec<&'static Mailbox>,
         worker_count: usize,
@@ -64,10 +76,10 @@ impl Shared {
             workers: AtomicPtr::new(ptr::null_mut()),
             live,
             kept: AtomicBool::new(false),
-            segment_bytes: config.segment_bytes.max(64),
-            victim_rule: config.victim,
-            thieves: config.thieves,
-            reductions: config.reductions,
+            segment_bytes: rules.segment_bytes.max(64),
+            victim_rule: rules.victim_rule,
+            thieves: rules.thieves,
+            reductions: rules.reductions,
             next: AtomicUsize::new(0),
             searching: AtomicU32::new(0),
             phase: AtomicU8::new(STARTING),
@@ -78,19 +90,19 @@ impl Shared {
     }
 
     /// An actor has ended and left its storage behind.
-    pub(super) fn note_kept(&self) {
+    pub(crate) fn note_kept(&self) {
         // Relaxed: read after all workers have ended, which orders it.
         self.kept.store(true, Ordering::Relaxed);
     }
 
     /// Whether storage may be in use that an actor has left behind.
-    pub(super) fn has_kept(&self) -> bool {
+    pub(crate) fn has_kept(&self) -> bool {
         // Relaxed: as above.
         self.kept.load(Ordering::Relaxed)
     }
 
     /// How many mailboxes may be stolen.
-    pub(super) fn movable(&self) -> usize {
+    pub(crate) fn movable(&self) -> usize {
         self.mailboxes.len() - self.worker_count
     }
 
@@ -125,7 +137,7 @@ impl Shared {
     }
 
     /// As its mailboxes know it.
-    pub(super) fn as_runner(&self) -> *const Runner {
+    pub(crate) fn as_runner(&self) -> *const Runner {
         ptr::from_ref(self).cast()
     }
 
@@ -134,7 +146,7 @@ impl Shared {
     /// # Safety
     /// The mailbox is open, and stays so, or a worker or behaviour of its executor is running.
     #[inline(always)]
-    pub(super) unsafe fn of(mailbox: &Mailbox) -> &Self {
+    pub(crate) unsafe fn of(mailbox: &Mailbox) -> &Self {
         // SAFETY: mailboxes are opened for these only, and by contract this one exists.
         unsafe { &*mailbox.runner().cast() }
     }
@@ -142,7 +154,7 @@ impl Shared {
     /// Mail has come for an empty mailbox, and was counted; or a worker has put it down, and there is mail. While a
     /// worker has it in hand nobody is told: that worker looks when it puts it down.
     #[inline(always)]
-    pub(super) fn notify(&self, mailbox: &Mailbox, here: &PreemptGuard) {
+    pub(crate) fn notify(&self, mailbox: &Mailbox, here: &PreemptGuard) {
         // A full barrier is in here.
         let place = owner::after_first_message(mailbox);
         if mailbox.is_left_to_holder() {
@@ -201,14 +213,14 @@ impl Shared {
 
     /// The next movable mailbox, round robin.
     #[inline(always)]
-    pub(super) fn next_mailbox(&self) -> &'static Mailbox {
+    pub(crate) fn next_mailbox(&self) -> &'static Mailbox {
         // Relaxed: any fair choice will do.
         let next = self.next.fetch_add(1, Ordering::Relaxed) % self.movable();
         self.mailboxes[next]
     }
 
     /// The next of the movable mailboxes that began with a worker.
-    pub(super) fn next_mailbox_of(&self, worker: usize) -> Option<&'static Mailbox> {
+    pub(crate) fn next_mailbox_of(&self, worker: usize) -> Option<&'static Mailbox> {
         if worker >= self.worker_count {
             return None;
         }
@@ -219,12 +231,12 @@ impl Shared {
     }
 
     /// The mailbox of a worker's that is never stolen.
-    pub(super) fn pinned_mailbox_of(&self, worker: usize) -> Option<&'static Mailbox> {
+    pub(crate) fn pinned_mailbox_of(&self, worker: usize) -> Option<&'static Mailbox> {
         self.mailboxes[self.movable()..].get(worker).copied()
     }
 
     /// Whether one more thief may search; if so, [`Self::end_search`] must follow.
-    pub(super) fn begin_search(&self) -> bool {
+    pub(crate) fn begin_search(&self) -> bool {
         // AcqRel: a count that limits; it orders nothing else.
         if self.searching.fetch_add(1, Ordering::AcqRel) < self.thieves {
             return true;
@@ -233,37 +245,37 @@ impl Shared {
         false
     }
 
-    pub(super) fn end_search(&self) {
+    pub(crate) fn end_search(&self) {
         self.searching.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// Asks the workers to end.
-    pub(super) fn request_stop(&self) {
+    pub(crate) fn request_stop(&self) {
         // Release: pairs with the acquire in `is_stopping`.
         self.phase.store(STOPPING, Ordering::Release);
     }
 
     #[inline(always)]
-    pub(super) fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         // Acquire: pairs with the release in `request_stop`.
         self.phase.load(Ordering::Acquire) == STOPPING
     }
 
     /// Whether the workers may work: all are there, and none has been asked to end.
     #[inline(always)]
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         // Acquire: pairs with the release in `set_workers`.
         self.phase.load(Ordering::Acquire) == OPEN
     }
 
     /// A behaviour is being suspended.
-    pub(super) fn piece_began(&self) {
+    pub(crate) fn piece_began(&self) {
         // Relaxed: its worker has not ended, so the count is not zero meanwhile.
         self.running.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A worker has ended, or a behaviour that was suspended.
-    pub(super) fn one_ended(&self) {
+    pub(crate) fn one_ended(&self) {
         // AcqRel: who sees zero sees everything that workers and behaviours did.
         if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.waiting_for_end.tell_all(|| ());
@@ -271,7 +283,7 @@ impl Shared {
     }
 
     /// Waits until all workers have ended, and all behaviours that were suspended.
-    pub(super) async fn all_ended(&self) {
+    pub(crate) async fn all_ended(&self) {
         let mut seat = self.waiting_for_end.seat();
         // Acquire: pairs with the release in `one_ended`.
         poll_fn(|context| seat.poll(context.waker(), |_told| self.running.load(Ordering::Acquire) == 0))
@@ -284,7 +296,7 @@ impl Shared {
 /// # Safety
 /// As for that, and a worker or behaviour of the executor is running, or its workers have ended and it is being cleared.
 #[cold]
-pub(super) unsafe fn give_back(mailbox: &Mailbox, chain: Gulp) {
+pub(crate) unsafe fn give_back(mailbox: &Mailbox, chain: Gulp) {
     // SAFETY: by contract.
     if let Some(inside) = unsafe { mailbox.take_back(chain) } {
         // SAFETY: it is open, and stays so while the lock is held.

@@ -3,7 +3,7 @@
 use super::gulping::AfterBatch;
 use super::{HINTS, Private, Worker};
 use crate::actor::mail::Mailbox;
-use crate::actor::steal;
+use crate::actor::run::steal;
 use crate::arch::atomic::Ordering;
 use crate::arch::{barrier, clock};
 use crate::sched::{self, Step};
@@ -11,7 +11,7 @@ use crate::sync::PreemptGuard;
 
 impl Worker {
     /// One turn.
-    pub(in crate::actor) fn turn(&self) -> Step {
+    pub(in crate::actor::run) fn turn(&self) -> Step {
         if !self.shared.is_open() {
             return self.turn_while_closed();
         }
@@ -75,7 +75,7 @@ impl Worker {
     }
 
     /// The next mail that was handed over to this worker tells whether taking from `victim` is worth it.
-    pub(in crate::actor) fn note_robbed(&self, victim: usize) {
+    pub(in crate::actor::run) fn note_robbed(&self, victim: usize) {
         // Relaxed: a hint. There are fewer workers than a `u32` has values.
         self.robbed.store(victim as u32 + 1, Ordering::Relaxed);
     }

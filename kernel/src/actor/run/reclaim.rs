@@ -8,8 +8,7 @@
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use super::mail::Segment;
-use super::worker::Private;
+use crate::actor::mail::Segment;
 
 /// Gulps in a row that must leave half of the segment unused before it is given up.
 const PATIENCE_GULPS: u32 = 64;
@@ -27,39 +26,43 @@ impl History {
 
 /// Keeps an emptied segment as the spare, or frees it or the one that was kept.
 #[inline(always)]
-pub(super) fn keep_or_free(private: &Private, mut segment: NonNull<Segment>, least_bytes: usize) {
+pub(super) fn keep_or_free(
+    history: &History,
+    spare: &Cell<Option<NonNull<Segment>>>,
+    mut segment: NonNull<Segment>,
+    least_bytes: usize,
+) {
     // SAFETY: the caller was its last reader.
     let (used, capacity) = unsafe { (segment.as_ref().used_bytes, segment.as_ref().capacity_bytes()) };
     // SAFETY: as above.
     unsafe { segment.as_mut() }.recycle();
-    let history = &private.reclaim;
     if used * 2 < capacity && capacity > least_bytes {
         history.poorly_used.set(history.poorly_used.get() + 1);
     } else {
         history.poorly_used.set(0);
     }
-    if let Some(kept) = private.spare.take() {
-        return keep_larger(private, kept, segment);
+    if let Some(kept) = spare.take() {
+        return keep_larger(spare, kept, segment);
     }
     if history.poorly_used.get() >= PATIENCE_GULPS {
         history.poorly_used.set(0);
         if let Some(smaller) = Segment::new((capacity / 2).max(least_bytes)) {
-            private.spare.set(Some(smaller));
+            spare.set(Some(smaller));
             // SAFETY: nobody else uses it.
             unsafe { Segment::free(segment) };
             return;
         }
     }
-    private.spare.set(Some(segment));
+    spare.set(Some(segment));
 }
 
 #[cold]
 #[inline(never)]
-fn keep_larger(private: &Private, a: NonNull<Segment>, b: NonNull<Segment>) {
+fn keep_larger(spare: &Cell<Option<NonNull<Segment>>>, a: NonNull<Segment>, b: NonNull<Segment>) {
     // SAFETY: both are the caller's.
     let a_is_larger = unsafe { a.as_ref().capacity_bytes() >= b.as_ref().capacity_bytes() };
     let (kept, freed) = if a_is_larger { (a, b) } else { (b, a) };
-    private.spare.set(Some(kept));
+    spare.set(Some(kept));
     // SAFETY: empty, and nobody else uses it.
     unsafe { Segment::free(freed) };
 }

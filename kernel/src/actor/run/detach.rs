@@ -26,14 +26,14 @@ use core::ptr::NonNull;
 
 use super::at_work::at_work;
 use super::batch::Batch;
-use super::mail::envelope::{self, OUTCOME_MASK};
-use super::mail::{Envelope, Gulp, Segment};
 use super::shared::{self, Shared};
 use super::side_queue::{self, Next};
-use super::storage::{CellHeader, Word};
 use super::tally::Tally;
-use super::worker::{self, Worker};
+use super::worker::{Worker, account};
 use super::{crash, delivery};
+use crate::actor::mail::envelope::{self, OUTCOME_MASK};
+use crate::actor::mail::{Envelope, Gulp, Segment};
+use crate::actor::storage::{CellHeader, Word};
 use crate::arch::atomic::Ordering;
 use crate::mem::{self, orphans};
 use crate::sched::{AtWork, Detached, Step};
@@ -67,7 +67,7 @@ impl Detached for Piece {
             crash::end_crashed(self.cell, self.word, self.word.detached(), tally);
             give_back(self.batch);
             // With it what was counted before the crash.
-            worker::note(&self.shared, tally, &here);
+            account::note(&self.shared, tally, &here);
             Batch::free(self.batch);
         }
     }
@@ -162,7 +162,7 @@ pub(super) fn finish_detached(batch: NonNull<Batch>) -> Step {
     }
     let here = PreemptGuard::new();
     // SAFETY: the executor lives until the piece has ended.
-    worker::note(unsafe { Shared::of(split.mailbox()) }, tally, &here);
+    account::note(unsafe { Shared::of(split.mailbox()) }, tally, &here);
     // SAFETY: nobody else knows it any more.
     unsafe { Batch::free(batch) };
     Step::Done

@@ -7,8 +7,8 @@
 use alloc::boxed::Box;
 use core::ptr::{self, NonNull};
 
-use super::mail::{Envelope, Gulp, Mailbox, Segment};
 use super::tally::Tally;
+use crate::actor::mail::{Envelope, Gulp, Mailbox, Segment};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::mem;
 

@@ -3,11 +3,11 @@
 use core::ptr::NonNull;
 
 use super::batch::Batch;
-use super::mail::Envelope;
-use super::mail::envelope::{self, OUTCOME_MASK};
 use super::side_queue;
-use super::storage::{CellHeader, Life, Outcome, Word, cell, pool};
 use super::tally::Tally;
+use crate::actor::mail::Envelope;
+use crate::actor::mail::envelope::{self, OUTCOME_MASK};
+use crate::actor::storage::{CellHeader, Life, Outcome, Word, cell, pool};
 use crate::sync::PreemptGuard;
 
 /// How a call of [`deliver`] ended.

@@ -4,11 +4,11 @@ use core::ptr::NonNull;
 
 use super::Worker;
 use super::account::{note, note_at};
-use crate::actor::batch::Batch;
-use crate::actor::delivery::{self, Delivered};
 use crate::actor::mail::mailbox::GulpResult;
 use crate::actor::mail::{Mailbox, Segment};
-use crate::actor::{detach, reclaim};
+use crate::actor::run::batch::Batch;
+use crate::actor::run::delivery::{self, Delivered};
+use crate::actor::run::{detach, reclaim};
 use crate::sched::Step;
 use crate::stats::{self, WorkerStatistics};
 use crate::sync::PreemptGuard;
@@ -156,7 +156,7 @@ impl Worker {
         let private = unsafe { self.private() };
         // SAFETY: all envelopes in it were delivered, but for one that a suspended behaviour may hold.
         if unsafe { segment.as_ref() }.release() {
-            reclaim::keep_or_free(private, segment, self.shared.segment_bytes);
+            reclaim::keep_or_free(&private.reclaim, &private.spare, segment, self.shared.segment_bytes);
         }
         let Some(next) = next else { return false };
         // SAFETY: as above.

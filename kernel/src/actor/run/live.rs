@@ -6,25 +6,25 @@ use crate::arch::percpu;
 use crate::sync::{Census, PreemptGuard, Waiters};
 
 /// The actors of one executor.
-pub(super) struct Live {
+pub(crate) struct Live {
     census: Census,
     waiting: Waiters,
 }
 
 impl Live {
     /// For a machine with so many cores; `None` without memory.
-    pub(super) fn new(cores: usize) -> Option<Self> {
+    pub(crate) fn new(cores: usize) -> Option<Self> {
         Some(Self { census: Census::new(cores)?, waiting: Waiters::new() })
     }
 
     /// An actor is about to live.
     #[inline(always)]
-    pub(super) fn created(&self, _here: &PreemptGuard) {
+    pub(crate) fn created(&self, _here: &PreemptGuard) {
         self.census.begin(percpu::core_number());
     }
 
     /// So many have ended.
-    pub(super) fn ended(&self, number: u64, _here: &PreemptGuard) {
+    pub(crate) fn ended(&self, number: u64, _here: &PreemptGuard) {
         if self.census.end(percpu::core_number(), number) {
             self.wake_all();
         }
@@ -36,12 +36,12 @@ impl Live {
     }
 
     /// How many live; exact while none is created or ends.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.census.count()
     }
 
     /// Waits until none lives. Actors may be created between the wake-up and the look, so it is looked again.
-    pub(super) async fn none(&self) {
+    pub(crate) async fn none(&self) {
         let mut seat = self.waiting.seat();
         poll_fn(|context| seat.poll(context.waker(), |_told| self.census.wait())).await;
     }

@@ -5,7 +5,7 @@
 
 use core::ptr::{self, NonNull};
 
-use super::storage::CellHeader;
+use crate::actor::storage::CellHeader;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 /// Counts that were not noted yet. Written by the activation that delivers, and read on its stack when it has crashed:

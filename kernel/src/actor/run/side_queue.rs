@@ -11,9 +11,9 @@
 use alloc::vec::Vec;
 use core::ptr::{self, NonNull};
 
-use super::mail::{CopyQueue, Envelope, Gulp, Segment, directory, segment};
 use super::shared::give_back;
-use super::storage::{CellHeader, Word};
+use crate::actor::mail::{CopyQueue, Envelope, Gulp, Segment, directory, segment};
+use crate::actor::storage::{CellHeader, Word};
 use crate::sync::SpinLock;
 use crate::sync::detachment::{self, Found};
 

@@ -16,9 +16,11 @@
 //!
 //! The sender that makes an empty mailbox non-empty does the mirror image, see `mail/owner.rs`.
 
-mod account;
+pub(super) mod account;
 mod guests;
 mod gulping;
+mod hosting;
+mod pace;
 mod surplus;
 mod turn;
 
@@ -26,19 +28,19 @@ use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::NonNull;
 
+use self::guests::Guests;
+use self::pace::Pace;
 use super::at_work::at_work;
 use super::batch::Batch;
-use super::mail::table::Range;
-use super::mail::{Gulp, Mailbox, Segment};
 use super::reclaim;
 use super::shared::{Shared, give_back};
+use crate::actor::mail::table::Range;
+use crate::actor::mail::{Gulp, Mailbox, Segment};
 use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::sched::{self, AtWork, ProcessRef};
 use crate::stats::{self, WorkerStatistics};
 use crate::sync::PreemptGuard;
-
-pub(super) use account::note;
 
 /// Bits for the slots that senders point out.
 const HINTS: usize = u64::BITS as usize;
@@ -56,7 +58,7 @@ pub(super) struct Private {
     random: Cell<u64>,
     /// Whether a guest comes before what is left of the round.
     guest_is_next: Cell<bool>,
-    pace: surplus::Pace,
+    pace: Pace,
 }
 
 /// One worker.
@@ -88,7 +90,7 @@ pub(super) struct Worker {
     process: UnsafeCell<Option<ProcessRef>>,
     private: UnsafeCell<Private>,
     /// Mailboxes of idle workers that this one handles.
-    guests: guests::Guests,
+    guests: Guests,
 }
 
 // SAFETY: `private` is used by the worker's own turn only, of which there is one at a time: a turn that was
@@ -129,9 +131,9 @@ impl Worker {
                 reclaim: reclaim::History::new(),
                 random: Cell::new(0x2545_f491_4f6c_dd1d ^ (index as u64 + 1) << 20),
                 guest_is_next: Cell::new(false),
-                pace: surplus::Pace::new(),
+                pace: Pace::new(),
             }),
-            guests: guests::Guests::new(),
+            guests: Guests::new(),
         }
     }
 

@@ -14,36 +14,14 @@
 
 use core::ptr::NonNull;
 
-use super::mail::{Mailbox, owner};
+use super::victim_rule::VictimRule;
 use super::worker::Worker;
+use crate::actor::mail::{Mailbox, owner};
 use crate::arch::atomic::Ordering;
 use crate::arch::swap::double_swap;
 use crate::arch::{SwapOutcome, clock};
 use crate::machine;
 use crate::sync::PreemptGuard;
-
-/// How a thief chooses its victim among the workers of its executor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum VictimRule {
-    /// Nobody steals.
-    None,
-    /// The one that has not run dry for the longest time: the rule of C∀.
-    LongestVictim,
-    /// Any other, with equal chance.
-    Random,
-    /// The one with most mailboxes that have mail.
-    Load,
-    /// The nearest that has mail.
-    Locality,
-    /// By load seven times in ten, else at random.
-    Hybrid,
-}
-
-impl VictimRule {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::None, Self::LongestVictim, Self::Random, Self::Load, Self::Locality, Self::Hybrid];
-}
 
 /// Tries to steal one mailbox for a worker that has run dry. Called in its turn, between batches.
 pub(super) fn try_steal(thief: &Worker) -> bool {

@@ -6,51 +6,40 @@
 //! in the hands of the process.
 
 use alloc::sync::Arc;
-use core::ptr::{self, NonNull};
 
-use super::ask::files;
-use super::mail::{directory, oldest};
 use super::shared::Shared;
-use super::storage::cell::{self, Chunk, all_chunks};
-use super::storage::{CellHeader, Life, Word, pool, static_cell};
-use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::actor::mail::{directory, oldest};
+use crate::actor::storage::cell::{self, Chunk, all_chunks};
+use crate::actor::storage::{Life, pool, static_cell};
+use crate::arch::barrier;
 use crate::sched::{self, Priority, Spawn};
 use crate::sync::PreemptGuard;
 
-/// How far the end has come. One process at a time writes it, and each is joined by the next: every access is relaxed.
-pub(super) struct Clearing {
-    /// Messages that were not delivered.
-    dropped: AtomicU64,
-    /// Whose state, or message, is being dropped.
-    cell: AtomicPtr<CellHeader>,
-    word: AtomicU64,
-}
-
-impl Clearing {
-    /// Nothing is done yet.
-    pub(super) fn new() -> Self {
-        Self { dropped: AtomicU64::new(0), cell: AtomicPtr::new(ptr::null_mut()), word: AtomicU64::new(0) }
+/// Stops an executor: nothing is accepted or delivered any more, behaviours that run end, and what is left is dropped.
+/// Returns how many messages were not delivered.
+///
+/// # Safety
+/// Called once for an executor.
+pub(crate) async unsafe fn stop(shared: Arc<Shared>) -> u64 {
+    shared.request_stop();
+    for mailbox in &shared.mailboxes {
+        mailbox.close();
     }
-
-    /// What is dropped now belongs to this actor.
-    fn begin(&self, cell: NonNull<CellHeader>, word: Word) {
-        self.word.store(word.bits(), Ordering::Relaxed);
-        self.cell.store(cell.as_ptr(), Ordering::Relaxed);
+    // Pairs with the barrier in `Worker::wait`: a worker that waits later sees the request.
+    barrier::full();
+    for worker in shared.workers() {
+        worker.wake();
     }
-
-    /// The process that was dropping has crashed: whoever waits for a reply that it may have held is told.
-    fn crashed(&self) {
-        if let Some(cell) = NonNull::new(self.cell.load(Ordering::Relaxed)) {
-            files::crashed(cell, Word::from_bits(self.word.load(Ordering::Relaxed)));
-        }
-    }
+    shared.all_ended().await;
+    // SAFETY: all workers and behaviours have ended and all mailboxes are closed; once, by contract.
+    unsafe { clear(shared) }.await
 }
 
 /// Drops everything. Returns how many messages were not delivered.
 ///
 /// # Safety
 /// All workers and suspended behaviours have ended, and all mailboxes are closed. Called once.
-pub(super) async unsafe fn clear(shared: Arc<Shared>) -> u64 {
+async unsafe fn clear(shared: Arc<Shared>) -> u64 {
     for worker in shared.workers() {
         // SAFETY: by contract.
         unsafe { worker.give_batch_back() };
@@ -77,7 +66,7 @@ pub(super) async unsafe fn clear(shared: Arc<Shared>) -> u64 {
         unsafe { worker.drop_process() };
     }
     shared.mailboxes.iter().copied().for_each(directory::give);
-    shared.clearing.dropped.load(Ordering::Relaxed)
+    shared.clearing.dropped()
 }
 
 /// Drops messages and actors, as far as that was not done.
@@ -88,8 +77,7 @@ unsafe fn drop_all(shared: &Shared) {
     let clearing = &shared.clearing;
     for mailbox in &shared.mailboxes {
         while let Some(mut message) = oldest::take(mailbox) {
-            let dropped = clearing.dropped.load(Ordering::Relaxed);
-            clearing.dropped.store(dropped + 1, Ordering::Relaxed);
+            clearing.count_dropped();
             let (cell, word) = message.target();
             clearing.begin(cell, word);
             message.drop_message();

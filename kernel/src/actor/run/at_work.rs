@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-use super::storage::{CellHeader, Word, cell};
+use crate::actor::storage::{CellHeader, Word, cell};
 use crate::sched::AtWork;
 
 /// The actor that is, or was, in `cell` with that word while it was attached.

@@ -1,0 +1,31 @@
+//! Running actors: the workers of an executor, what they share, and what becomes of an actor whose behaviour runs too long,
+//! ends it, or crashes.
+//!
+//! Nothing here knows a type of actor or message, nor how an application addresses either. The scheduler sees a worker as
+//! a [`resident`]; a worker [gulps and delivers](worker), [steals](steal) when it runs dry, is [split](detach) when a
+//! behaviour outruns its slice, and goes on when one [crashes](crash).
+//!
+//! An executor's [shared state](shared) and its [workers](worker) know one another; no other files here form a circle.
+
+mod at_work;
+mod batch;
+mod clearing;
+mod crash;
+mod delivery;
+mod detach;
+mod live;
+pub(crate) mod pending_asks;
+mod reclaim;
+mod resident;
+mod shared;
+pub(crate) mod shutdown;
+mod side_queue;
+mod start;
+mod steal;
+mod tally;
+mod victim_rule;
+mod worker;
+
+pub(crate) use shared::{Rules, Shared};
+pub(crate) use start::{Refused, start};
+pub use victim_rule::VictimRule;
