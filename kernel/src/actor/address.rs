@@ -10,9 +10,9 @@ use core::ptr::NonNull;
 
 use super::behaviour::{Actor, Receive};
 use super::recipient::Recipient;
+use super::send;
 use super::storage::{CellHeader, MailboxIndex, Word};
 use super::target::target;
-use super::{send, spawn};
 use crate::message::{Message, SendError};
 
 /// The address of an actor of type `A`.
@@ -116,11 +116,6 @@ impl<A: Actor> Addr<A> {
         A: Receive<M>,
     {
         Recipient::new(target::<A, M>(self.cell, self.word))
-    }
-
-    /// Takes the state of an actor that has ended with [`Outcome::Finished`](super::Outcome), once.
-    pub fn take(self) -> Option<A> {
-        spawn::take(self)
     }
 
     pub(super) fn cell(&self) -> NonNull<CellHeader> {

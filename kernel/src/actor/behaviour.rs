@@ -2,11 +2,6 @@
 
 use core::ptr::NonNull;
 
-use super::address::Addr;
-use super::handle::ExecutorHandle;
-use super::mail::directory;
-use super::run::Shared;
-use super::spawn::{self, SpawnError};
 use super::storage::{CellHeader, Outcome, Word};
 use crate::message::Message;
 
@@ -67,9 +62,9 @@ pub trait Receive<M: Message>: Actor + Sized {
 /// fn is<A>() { can_be_shared::<magpie::actor::Context<A>>() }
 /// ```
 pub struct Context<A> {
-    cell: NonNull<CellHeader>,
-    word: Word,
-    // As in `Addr`, which it makes.
+    pub(super) cell: NonNull<CellHeader>,
+    pub(super) word: Word,
+    // As in `Addr`, which is made of it.
     actor: core::marker::PhantomData<fn(A) -> A>,
 }
 
@@ -77,39 +72,5 @@ impl<A: Actor> Context<A> {
     #[inline(always)]
     pub(super) fn new(cell: NonNull<CellHeader>, word: Word) -> Self {
         Self { cell, word, actor: core::marker::PhantomData }
-    }
-
-    /// The address of the actor itself.
-    #[inline(always)]
-    pub fn address(&self) -> Addr<A> {
-        Addr::new(self.cell, self.word)
-    }
-
-    /// The executor that runs the actor.
-    pub fn executor(&self) -> ExecutorHandle {
-        // SAFETY: an executor is inside an `Arc`, and alive while a behaviour of its actors runs.
-        unsafe { ExecutorHandle::of(self.shared()) }
-    }
-
-    fn shared(&self) -> &Shared {
-        // SAFETY: a behaviour is running.
-        unsafe { Shared::of(directory::get(self.word.mailbox())) }
-    }
-
-    /// Starts another actor on the same executor.
-    ///
-    /// # Errors
-    /// As [`ExecutorHandle::spawn`].
-    pub fn spawn<B: Actor>(&self, actor: B) -> Result<Addr<B>, SpawnError<B>> {
-        let shared = self.shared();
-        spawn::spawn(shared, shared.next_mailbox(), actor)
-    }
-
-    /// Starts another actor in the same mailbox: the two always run on one core, one at a time.
-    ///
-    /// # Errors
-    /// As [`ExecutorHandle::spawn`].
-    pub fn spawn_beside<B: Actor>(&self, actor: B) -> Result<Addr<B>, SpawnError<B>> {
-        spawn::spawn(self.shared(), directory::get(self.word.mailbox()), actor)
     }
 }

@@ -15,6 +15,7 @@ mod behaviour;
 #[cfg(feature = "checks")]
 pub mod checks;
 mod config;
+mod context;
 mod executor;
 mod handle;
 mod mail;

@@ -149,18 +149,20 @@ pub(super) fn respawn<A: Actor>(
     }
 }
 
-/// Moves the state of an actor out of its storage, which ended with [`Outcome::Finished`](super::Outcome).
-pub(super) fn take<A: Actor>(addr: Addr<A>) -> Option<A> {
-    let here = PreemptGuard::new();
-    let finished = addr.word().after_end(Life::Finished);
-    let claimed = finished.starting();
-    let cell = addr.cell();
-    // SAFETY: cells are never unmapped.
-    if !unsafe { cell.as_ref() }.claim(finished, claimed) {
-        return None;
+impl<A: Actor> Addr<A> {
+    /// Takes the state of an actor that has ended with [`Outcome::Finished`](super::Outcome), once.
+    pub fn take(self) -> Option<A> {
+        let here = PreemptGuard::new();
+        let finished = self.word().after_end(Life::Finished);
+        let claimed = finished.starting();
+        let cell = self.cell();
+        // SAFETY: cells are never unmapped.
+        if !unsafe { cell.as_ref() }.claim(finished, claimed) {
+            return None;
+        }
+        // SAFETY: the cell is of kind `A` and holds the state of a finished actor, and is ours.
+        let actor = unsafe { cell::take_state(cell) };
+        pool::give(cell, claimed, &here);
+        Some(actor)
     }
-    // SAFETY: the cell is of kind `A` and holds the state of a finished actor, and is ours.
-    let actor = unsafe { cell::take_state(cell) };
-    pool::give(cell, claimed, &here);
-    Some(actor)
 }

@@ -9,8 +9,10 @@
 //! under the actor that was asked (`run/pending_asks.rs`), and the end of a crashed actor fails what is listed under it.
 
 mod answer;
+mod error;
 mod reply;
 mod slot;
 
-pub use answer::{Answer, AskError};
+pub use answer::Answer;
+pub use error::AskError;
 pub use reply::{Reply, Request};

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::mem::ManuallyDrop;
 
-use super::answer::AskError;
+use super::error::AskError;
 use super::slot::{SlotRef, State};
 
 /// A message that wants a reply.

@@ -21,7 +21,7 @@ use core::mem::size_of;
 use core::ptr::NonNull;
 use core::task::Waker;
 
-use super::answer::AskError;
+use super::error::AskError;
 use crate::actor::run::pending_asks::{Asked, PendingAsk};
 use crate::arch::atomic::Ordering;
 use crate::mem;
