@@ -178,9 +178,18 @@ pub mod sched {
 /// What the kernel's protocols are made of. A lock of these is held with preemption disabled: whoever keeps one keeps the
 /// core.
 pub mod sync {
+    pub use crate::actor::mail::guest_flag::GuestFlag;
+    pub use crate::actor::mail::owner_hint::OwnerHint;
+    pub use crate::actor::mail::processing_flag::ProcessingFlag;
+    pub use crate::actor::run::live_count::LiveCount;
+    pub use crate::actor::storage::word_cell::WordCell;
     pub use crate::sync::{
-        Census, Depth, GuestFlag, Holder, IdleFlag, InHand, LockWord, Looked, OwnerHint, Quiescence,
-        ReadyMask, SpinGuard, SpinLock, Standstill, Taken, TurnWord, WordCell, detachment,
-        preemption_is_disabled,
+        Depth, Holder, IdleFlag, LockWord, Looked, Quiescence, ReadyMask, SpinGuard, SpinLock, Standstill,
+        Taken, TurnWord, preemption_is_disabled,
     };
+
+    /// Actors held aside.
+    pub mod detachment {
+        pub use crate::actor::run::detachment::*;
+    }
 }

@@ -18,15 +18,15 @@ mod config;
 mod context;
 mod executor;
 mod handle;
-mod mail;
+pub(crate) mod mail;
 mod recipient;
-mod run;
+pub(crate) mod run;
 mod send;
 mod send_after;
 mod spawn;
 mod static_actor;
 pub mod stop;
-mod storage;
+pub(crate) mod storage;
 mod target;
 
 pub use address::Addr;

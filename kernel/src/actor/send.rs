@@ -4,7 +4,7 @@
 //! write the envelope, count it, unlock. Everything else (a queue that must grow, that is closed or bounded)
 //! is out of line and starts again from the lock.
 //!
-//! Who makes an empty mailbox non-empty must see to it that its worker looks: see `mail/owner.rs`.
+//! Who makes an empty mailbox non-empty must see to it that its worker looks: see `mail/owner_hint.rs`.
 
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};

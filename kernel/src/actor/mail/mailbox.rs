@@ -7,15 +7,18 @@ use core::ptr::NonNull;
 
 use super::bound::Bound;
 use super::copy_queue::{CopyQueue, Gulp};
+use super::guest_flag::GuestFlag;
+use super::owner_hint::OwnerHint;
 use super::patience::Patience;
 use super::place::Place;
+use super::processing_flag::ProcessingFlag;
 use super::segment::{self, Segment};
 use crate::actor::storage::MailboxIndex;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::arch::clock;
 use crate::sched::{self, Setting};
 use crate::stats;
-use crate::sync::{GuestFlag, InHand, OwnerHint, SpinGuard, SpinLock};
+use crate::sync::{SpinGuard, SpinLock};
 
 /// Who runs the actors of a mailbox: an executor, of which nothing is known here but where it lies.
 #[repr(C)]
@@ -45,7 +48,7 @@ pub(crate) struct Mailbox {
     /// For how long they have waited, and whether that is too long.
     patience: Patience,
     /// A worker is handling a batch from here: what its actors wrote is not published yet.
-    being_processed: InHand,
+    being_processed: ProcessingFlag,
     /// It is in the guest list of a worker that is not its owner.
     pub(crate) guest: GuestFlag,
     /// The next in that list.
@@ -53,7 +56,7 @@ pub(crate) struct Mailbox {
     /// Its actors are pinned: thieves pass by.
     pinned: AtomicBool,
     /// Where in the table it is, as far as is known: the bits of a [`Place`].
-    pub(crate) owner: OwnerHint,
+    pub(super) owner: OwnerHint,
     index: MailboxIndex,
     runner: AtomicPtr<Runner>,
 }
@@ -87,7 +90,7 @@ impl Mailbox {
             waiting: AtomicU32::new(0),
             since: AtomicU64::new(0),
             patience: Patience::new(),
-            being_processed: InHand::new(),
+            being_processed: ProcessingFlag::new(),
             guest: GuestFlag::new(),
             next_guest: AtomicPtr::new(core::ptr::null_mut()),
             pinned: AtomicBool::new(false),
@@ -227,6 +230,13 @@ impl Mailbox {
     #[inline(always)]
     pub(crate) fn is_left_to_holder(&self) -> bool {
         self.being_processed.is_left_to_holder()
+    }
+
+    /// For who has counted the first message, or put it down with mail: the worker to wake, and where that should look. A full
+    /// barrier is in here.
+    #[inline(always)]
+    pub(crate) fn owner_after_first_message(&self) -> Place {
+        Place::from_bits(self.owner.after_work() as u32)
     }
 
     /// Whether its own worker would find something to gulp; may be old. What is another worker's guest is left to that

@@ -7,11 +7,13 @@ pub(crate) mod bound;
 pub(crate) mod copy_queue;
 pub(crate) mod directory;
 pub(crate) mod envelope;
+pub(crate) mod guest_flag;
 pub(crate) mod mailbox;
 pub(crate) mod oldest;
-pub(crate) mod owner;
+pub(crate) mod owner_hint;
 mod patience;
 mod place;
+pub(crate) mod processing_flag;
 pub(crate) mod segment;
 pub(crate) mod table;
 

@@ -74,13 +74,25 @@ impl Table {
         Place { worker: worker as u16, offset: (slot - self.range_of(worker).first) as u16 }
     }
 
+    /// A thief has put `mailbox` into `slot`: makes known whose it is. Returns where it is now; a full barrier has passed since
+    /// its number was stored. `None` if another thief has it in hand, who will do the same.
+    pub(crate) fn publish(&self, mailbox: &Mailbox, slot: usize) -> Option<Place> {
+        let bits = mailbox.owner.publish(
+            slot,
+            |slot| self.place_of(slot).bits() as usize,
+            |slot| ptr::eq(self.at(slot), mailbox),
+            || self.slot_of(mailbox),
+        )?;
+        Some(Place::from_bits(bits as u32))
+    }
+
     /// How many slots there are.
     pub(crate) fn slots(&self) -> usize {
         self.slots.len()
     }
 
     /// The slot that a mailbox is in, unless a thief has it in hand.
-    pub(crate) fn slot_of(&self, mailbox: &Mailbox) -> Option<usize> {
+    fn slot_of(&self, mailbox: &Mailbox) -> Option<usize> {
         (0..self.slots.len()).find(|&slot| ptr::eq(self.at(slot), mailbox))
     }
 

@@ -11,7 +11,7 @@ use super::live::Live;
 use super::victim_rule::VictimRule;
 use super::worker::Worker;
 use crate::actor::mail::mailbox::Runner;
-use crate::actor::mail::{Gulp, Mailbox, Place, Table, owner, table};
+use crate::actor::mail::{Gulp, Mailbox, Place, Table, table};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sched;
 use crate::sync::{PreemptGuard, Waiters};
@@ -156,7 +156,7 @@ impl Shared {
     #[inline(always)]
     pub(crate) fn notify(&self, mailbox: &Mailbox, here: &PreemptGuard) {
         // A full barrier is in here.
-        let place = owner::after_first_message(mailbox);
+        let place = mailbox.owner_after_first_message();
         if mailbox.is_left_to_holder() {
             return;
         }
@@ -182,7 +182,7 @@ impl Shared {
     /// A guest has waited too long for its host: its owner is woken, and finds it in its range.
     pub(super) fn send_home(&self, mailbox: &Mailbox, host: &Worker) {
         mailbox.hand_over();
-        let place = owner::after_first_message(mailbox);
+        let place = mailbox.owner_after_first_message();
         if let Some(owner) = self.workers().get(usize::from(place.worker)) {
             owner.note_robbed(host.index);
             owner.hint(usize::from(place.offset));

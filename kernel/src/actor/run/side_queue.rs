@@ -11,11 +11,11 @@
 use alloc::vec::Vec;
 use core::ptr::{self, NonNull};
 
+use super::detachment::{self, Found};
 use super::shared::give_back;
 use crate::actor::mail::{CopyQueue, Envelope, Gulp, Segment, directory, segment};
 use crate::actor::storage::{CellHeader, Word};
 use crate::sync::SpinLock;
-use crate::sync::detachment::{self, Found};
 
 /// Bytes of a side queue before it has grown.
 const FIRST_SEGMENT_BYTES: usize = 512;

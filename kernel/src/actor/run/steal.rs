@@ -10,13 +10,13 @@
 //! gulp, and one of them misses.
 //!
 //! Afterwards each of the two mailboxes has another worker, which the thief makes known: see
-//! `mail/owner.rs`.
+//! `mail/owner_hint.rs`.
 
 use core::ptr::NonNull;
 
 use super::victim_rule::VictimRule;
 use super::worker::Worker;
-use crate::actor::mail::{Mailbox, owner};
+use crate::actor::mail::Mailbox;
 use crate::arch::atomic::Ordering;
 use crate::arch::swap::double_swap;
 use crate::arch::{SwapOutcome, clock};
@@ -78,7 +78,7 @@ fn hand_over(thief: &Worker, gained: (NonNull<Mailbox>, usize), given: (NonNull<
     for ((mailbox, slot), is_given) in [(gained, false), (given, true)] {
         // SAFETY: mailboxes are never freed.
         let mailbox = unsafe { mailbox.as_ref() };
-        let Some(place) = owner::publish(&shared.table, mailbox, slot) else { continue };
+        let Some(place) = shared.table.publish(mailbox, slot) else { continue };
         let worker = &shared.workers()[usize::from(place.worker)];
         if mailbox.waiting() > 0 {
             worker.hint(usize::from(place.offset));

@@ -12,9 +12,9 @@ use core::mem::{MaybeUninit, align_of, needs_drop, size_of};
 use core::ptr::{self, NonNull};
 
 use super::word::Word;
+use super::word_cell::WordCell;
 use crate::arch::atomic::{AtomicPtr, Ordering};
 use crate::mem::{self, OutOfMemory, orphans};
-use crate::sync::WordCell;
 
 /// Bytes of a chunk, and its alignment.
 pub(crate) const CHUNK_BYTES: usize = 4096;

@@ -8,6 +8,7 @@ mod outcome;
 pub(crate) mod pool;
 pub(crate) mod static_cell;
 mod word;
+pub(crate) mod word_cell;
 
 pub(crate) use cell::CellHeader;
 pub(crate) use mailbox_index::MailboxIndex;

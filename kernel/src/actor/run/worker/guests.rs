@@ -4,7 +4,7 @@
 //! is idle gives the mailbox to the worker on its own core, the *host*, as a guest. The mailbox stays where it is in the
 //! table, and its owner stays its owner: the next message may find that one awake.
 //!
-//! - A mailbox is in one list at most: [`GuestFlag`](crate::sync::GuestFlag) says so, and why no mail is overlooked.
+//! - A mailbox is in one list at most: [`GuestFlag`](crate::actor::mail::guest_flag::GuestFlag) says so, and why no mail is overlooked.
 //! - Only code on the host's core touches the list, with preemption off, and no interrupt does. So a host that goes to
 //!   sleep cannot miss a guest: who invites one runs before that or after it, and then wakes the host.
 //! - What excludes two workers is `being_processed`, for guests as for all: the owner may take the mailbox all the same

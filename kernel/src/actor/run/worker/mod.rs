@@ -14,7 +14,7 @@
 //! 4. after looking at all twice and finding nothing it tries to steal, once; then announces that it is idle, passes a full
 //!    barrier, looks through its range again, and waits to be woken.
 //!
-//! The sender that makes an empty mailbox non-empty does the mirror image, see `mail/owner.rs`.
+//! The sender that makes an empty mailbox non-empty does the mirror image, see `mail/owner_hint.rs`.
 
 pub(super) mod account;
 mod guests;

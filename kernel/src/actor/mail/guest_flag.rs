@@ -1,20 +1,20 @@
-//! Whether a thing is in a guest list: the list of somebody who is not its owner, but will see to it.
+//! Whether a mailbox is in a guest list: the list of a worker that is not its owner, but will see to it.
 //!
-//! The owner of a thing is idle. Who makes work for the thing need not wake the owner: it may put the thing into the
-//! guest list of whoever is awake on its own core. Several may want that at once, and a list has one link for each
-//! thing; the flag makes one of them the one who does. The others leave it to the host that has the thing already,
-//! and that is right for this reason:
+//! The owner of a mailbox is idle. Who sends to it need not wake the owner: it may put the mailbox into the guest list of the
+//! worker that is awake on its own core, the host. Several may want that at once, and a list has one link for each
+//! mailbox; the flag makes one of them the one who does. The others leave it to the host that has the mailbox already,
+//! and that is right because of this:
 //!
 //! ```text
-//!   who has made work                host
-//!   ─────────────────                ────
-//!   count the work                   take the thing out of its list
+//!   sender                           host
+//!   ──────                           ────
+//!   count the message                take the mailbox out of its list
 //!   full barrier                     clear the flag
 //!   claim the flag: was it set?      full barrier
-//!   then leave it to that host       look for work
+//!   then leave it to that host       look for mail
 //! ```
 //!
-//! With a full barrier on both sides either the claim finds the flag clear, or the host's look finds the work.
+//! With a full barrier on both sides either the claim finds the flag clear, or the host's look finds the mail.
 
 use crate::arch::atomic::{AtomicBool, Ordering, const_fn};
 use crate::arch::barrier;

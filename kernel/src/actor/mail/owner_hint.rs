@@ -1,8 +1,32 @@
-//! A number that says who has a thing, kept true enough while thieves move the thing.
+//! Whose a mailbox is: a number that senders read, kept true enough while thieves move the mailbox.
 //!
-//! `actor/owner.rs` has the protocol in a drawing; this is its part without mailboxes and tables. Who moved
-//! the thing stores the number, passes a full barrier, and looks whether the thing is still where it put it;
-//! who makes work for the thing passes a full barrier before it reads the number.
+//! A sender that makes an empty mailbox non-empty must wake the mailbox's worker if it sleeps. It finds the
+//! worker through a number in the mailbox, which lags behind the table when the mailbox is stolen. The same
+//! number says in which of its slots the worker should look; that is a hint only, for before a worker sleeps it
+//! looks at all.
+//!
+//! ```text
+//!   sender                     thief                          worker that goes to sleep
+//!   ──────                     ─────                          ─────────────────────────
+//!   count the message          swap the pointers              announce that it sleeps
+//!   full barrier               store both owner numbers       full barrier
+//!   read the owner number      full barrier                   look at its whole range
+//!   wake that worker if it     look at the mailbox it gave:
+//!   sleeps                     if there is mail, wake its worker
+//! ```
+//!
+//! Of sender and thief, with a full barrier each, at least one sees the other's store. If the sender read an
+//! old number, the thief sees the message: in the mailbox it gave, and wakes the worker; in the one it took,
+//! at the latest when it looks before it sleeps. That look and the sender's wake-up exclude a lost wake-up in
+//! the same way.
+//!
+//! Two thieves may move one mailbox shortly after one another and store their numbers in the wrong order. So
+//! who has stored a number looks once more, after a full barrier, whether the slot still holds the mailbox,
+//! and if not, finds where it is and stores again. The number that is left in the end was stored by somebody
+//! who found it right afterwards. A mailbox that is in no slot is in the hands of a thief, which stores after
+//! the swap.
+//!
+//! Here a mailbox is a thing, in a slot: whoever moves it says where it is and how it is found.
 
 use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::arch::barrier;

@@ -21,8 +21,8 @@ struct OneCore {
     ended: AtomicU64,
 }
 
-/// A census of those that live.
-pub struct Census {
+/// The count of those that live.
+pub struct LiveCount {
     cores: Box<[OneCore]>,
     somebody_waits: AtomicBool,
 }
@@ -34,7 +34,7 @@ fn add(counter: &AtomicU64, number: u64) {
     counter.store(counter.load(Ordering::Relaxed) + number, release);
 }
 
-impl Census {
+impl LiveCount {
     /// For so many cores; `None` without memory.
     pub fn new(cores: usize) -> Option<Self> {
         let mut list = Vec::new();
@@ -99,19 +99,19 @@ impl Census {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::Census;
+    use super::LiveCount;
 
     #[test]
     fn ends_are_counted_against_beginnings_wherever_they_are() {
-        let census = Census::new(2).expect("memory");
-        assert!(census.is_none());
-        census.begin(0);
-        census.begin(1);
-        assert_eq!(census.count(), 2);
-        assert!(!census.end(1, 1) && !census.wait());
-        assert!(census.end(1, 1), "somebody waited");
-        census.forget_waiters();
-        census.begin(0);
-        assert!(!census.end(0, 1), "nobody waits any more");
+        let count = LiveCount::new(2).expect("memory");
+        assert!(count.is_none());
+        count.begin(0);
+        count.begin(1);
+        assert_eq!(count.count(), 2);
+        assert!(!count.end(1, 1) && !count.wait());
+        assert!(count.end(1, 1), "somebody waited");
+        count.forget_waiters();
+        count.begin(0);
+        assert!(!count.end(0, 1), "nobody waits any more");
     }
 }

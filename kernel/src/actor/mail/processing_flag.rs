@@ -1,12 +1,10 @@
-//! Whether somebody has a thing in hand, and what was done with it is not handed over yet.
+//! Whether a worker is handling a batch of a mailbox, and what its actors did is not handed over yet.
 //!
-//! Several may try to take the thing, all under one lock; who has it puts it down *without* the lock. So the
-//! lock alone does not hand over what was done with it: the flag does. A mailbox's batch is such a thing: a
-//! worker gulps under the mailbox's lock and delivers outside it.
+//! Several workers may try to gulp, all under the mailbox's lock; the one that does puts the mailbox down *without* the
+//! lock, when it has handled its batch. So the lock alone does not hand over what the actors did: the flag does.
 //!
-//! Who makes more work for the thing while somebody has it in hand need not tell anyone: the holder looks for work
-//! after putting it down. Each side writes one thing, passes a full barrier, and reads the other's, so at least one
-//! sees the other.
+//! Who sends to a mailbox that is being processed need not tell anyone: its worker looks for mail after putting it
+//! down. Each side writes one thing, passes a full barrier, and reads the other's, so at least one sees the other.
 
 use crate::arch::atomic::{AtomicBool, Ordering, const_fn};
 use crate::arch::barrier;
@@ -14,9 +12,9 @@ use crate::mutant;
 
 /// The flag.
 #[derive(Debug)]
-pub struct InHand(AtomicBool);
+pub struct ProcessingFlag(AtomicBool);
 
-impl InHand {
+impl ProcessingFlag {
     const_fn! {
         /// Nobody has it.
         pub fn new() -> Self {
@@ -69,7 +67,7 @@ impl InHand {
     }
 }
 
-impl Default for InHand {
+impl Default for ProcessingFlag {
     fn default() -> Self {
         Self::new()
     }
