@@ -27,7 +27,7 @@ impl Bound {
         Self { messages: if messages == 0 { 1 } else { messages }, when_full }
     }
 
-    pub(crate) const fn is_some(self) -> bool {
+    pub(super) const fn is_some(self) -> bool {
         self.messages != u32::MAX
     }
 

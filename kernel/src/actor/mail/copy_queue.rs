@@ -92,7 +92,7 @@ impl CopyQueue {
     }
 
     /// From now on every send takes the slow path, or no longer does.
-    pub(crate) fn set_careful(&mut self, careful: bool) {
+    pub(super) fn set_careful(&mut self, careful: bool) {
         self.careful = careful;
         self.fast_limit = if careful { 0 } else { self.limit };
     }
@@ -121,7 +121,7 @@ impl CopyQueue {
     ///
     /// # Safety
     /// The chain is the caller's, who gives it up, and nothing in it was delivered.
-    pub(crate) unsafe fn append(&mut self, first: NonNull<Segment>) {
+    pub(super) unsafe fn append(&mut self, first: NonNull<Segment>) {
         let mut next = Some(first);
         while let Some(segment) = next {
             // SAFETY: by contract.
@@ -153,7 +153,7 @@ impl CopyQueue {
     }
 
     /// Where the oldest envelope lies. The queue is not empty.
-    pub(crate) fn oldest(&mut self) -> NonNull<u8> {
+    pub(super) fn oldest(&mut self) -> NonNull<u8> {
         self.seal();
         // A segment whose envelopes were all taken from the front is left to the next gulp.
         // SAFETY: the queue's segments are alive; a non-empty one follows, for the queue is not empty.
@@ -170,7 +170,7 @@ impl CopyQueue {
     }
 
     /// The oldest envelope, of that many bytes, was taken out.
-    pub(crate) fn skip_oldest(&mut self, bytes: usize) {
+    pub(super) fn skip_oldest(&mut self, bytes: usize) {
         // SAFETY: within the segment, for an envelope of that size lay there.
         self.head = unsafe { self.head.add(bytes) };
         if self.first == self.last && self.head == self.place {

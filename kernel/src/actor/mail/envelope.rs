@@ -34,12 +34,12 @@ pub(crate) type SizeAndOutcome = usize;
 
 pub(crate) const OUTCOME_MASK: usize = 7;
 /// Buffers and envelopes are aligned to this.
-pub(crate) const ALIGN: usize = 8;
+pub(super) const ALIGN: usize = 8;
 /// Messages up to this size lie in the envelope; larger ones, and those with a greater alignment, are boxed.
-pub(crate) const LARGEST_INLINE_BYTES: usize = 256;
+const LARGEST_INLINE_BYTES: usize = 256;
 
 /// Bytes of the largest envelope.
-pub(crate) const LARGEST_ENVELOPE_BYTES: usize = size_of::<Envelope>() + LARGEST_INLINE_BYTES;
+pub(super) const LARGEST_ENVELOPE_BYTES: usize = size_of::<Envelope>() + LARGEST_INLINE_BYTES;
 
 /// Carries out an operation on an envelope. Made for a pair of actor and message, where both types are known.
 ///

@@ -77,7 +77,7 @@ pub(crate) enum GulpResult {
 
 impl Mailbox {
     /// A closed mailbox.
-    pub(crate) fn new(index: MailboxIndex, segment: NonNull<Segment>) -> Self {
+    pub(super) fn new(index: MailboxIndex, segment: NonNull<Segment>) -> Self {
         let inside = Inside {
             queue: CopyQueue::new(segment, true),
             closed: true,

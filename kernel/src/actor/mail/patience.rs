@@ -11,7 +11,7 @@ use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sched::{self, Setting};
 
 /// What is known of the mail in one mailbox. Every access is relaxed: these are hints.
-pub(crate) struct Patience {
+pub(super) struct Patience {
     /// When the mail that waits was first seen waiting, in clock ticks; 0: not yet.
     seen: AtomicU64,
     /// The last hand-over kept another core busy for long enough to be worth it.
@@ -21,12 +21,12 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { seen: AtomicU64::new(0), pays: AtomicBool::new(false), tried: AtomicBool::new(false) }
     }
 
     /// Nothing is known.
-    pub(crate) fn reset(&self) {
+    pub(super) fn reset(&self) {
         self.begin();
         self.pays.store(false, Ordering::Relaxed);
         self.tried.store(false, Ordering::Relaxed);
@@ -34,12 +34,12 @@ impl Patience {
 
     /// The first message has come into an empty mailbox.
     #[inline(always)]
-    pub(crate) fn begin(&self) {
+    pub(super) fn begin(&self) {
         self.seen.store(0, Ordering::Relaxed);
     }
 
     /// Whether the mail was seen waiting at least `wait` clock ticks ago. The first to ask notes `now`.
-    pub(crate) fn is_over(&self, now: u64, wait: u64) -> bool {
+    pub(super) fn is_over(&self, now: u64, wait: u64) -> bool {
         match self.seen.load(Ordering::Relaxed) {
             0 => {
                 self.seen.store(now, Ordering::Relaxed);
@@ -50,23 +50,23 @@ impl Patience {
     }
 
     #[inline(always)]
-    pub(crate) fn pays(&self) -> bool {
+    pub(super) fn pays(&self) -> bool {
         self.pays.load(Ordering::Relaxed)
     }
 
     /// Whether the next mail is to be timed, for it was handed over.
     #[inline(always)]
-    pub(crate) fn is_tried(&self) -> bool {
+    pub(super) fn is_tried(&self) -> bool {
         self.tried.load(Ordering::Relaxed)
     }
 
     /// The mail that waits is being handed over to another core.
-    pub(crate) fn hand_over(&self) {
+    pub(super) fn hand_over(&self) {
         self.tried.store(true, Ordering::Relaxed);
     }
 
     /// A hand-over kept another core busy for so many clock ticks.
-    pub(crate) fn note_handed_over(&self, ticks: u64) {
+    pub(super) fn note_handed_over(&self, ticks: u64) {
         let worth = sched::setting_ticks(Setting::ShareWorthMicroseconds);
         self.pays.store(ticks >= worth, Ordering::Relaxed);
         self.tried.store(false, Ordering::Relaxed);

@@ -10,11 +10,11 @@ pub(crate) struct Place {
 
 impl Place {
     #[inline(always)]
-    pub(crate) const fn from_bits(bits: u32) -> Self {
+    pub(super) const fn from_bits(bits: u32) -> Self {
         Self { worker: (bits >> 16) as u16, offset: bits as u16 }
     }
 
-    pub(crate) const fn bits(self) -> u32 {
+    pub(super) const fn bits(self) -> u32 {
         (self.worker as u32) << 16 | self.offset as u32
     }
 }

@@ -48,7 +48,7 @@ impl Segment {
     }
 
     /// Where the room for envelopes ends.
-    pub(crate) fn limit(this: NonNull<Self>) -> NonNull<u8> {
+    pub(super) fn limit(this: NonNull<Self>) -> NonNull<u8> {
         // SAFETY: the segment is alive, and its memory is that long.
         unsafe { Self::begin(this).add(this.as_ref().capacity_bytes) }
     }
@@ -70,7 +70,7 @@ impl Segment {
 
     /// Whether the caller is the only one who reads it.
     #[inline(always)]
-    pub fn is_read_by_one(&self) -> bool {
+    pub(crate) fn is_read_by_one(&self) -> bool {
         // Acquire: pairs with the other readers' release below.
         self.users.load(Ordering::Acquire) == 1
     }
@@ -125,7 +125,7 @@ pub(crate) unsafe fn free_chain(first: NonNull<Segment>) {
 ///
 /// # Safety
 /// The chain is the caller's, and nothing in it was delivered.
-pub(crate) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> u32 {
+pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> u32 {
     let mut count = 0;
     let mut next = Some((first, head));
     while let Some((segment, mut position)) = next {
@@ -146,7 +146,7 @@ pub(crate) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> 
 ///
 /// # Safety
 /// The segment is the caller's, no longer written to, and nothing from `head` on was delivered.
-pub(crate) unsafe fn compact(mut segment: NonNull<Segment>, head: NonNull<u8>) {
+pub(super) unsafe fn compact(mut segment: NonNull<Segment>, head: NonNull<u8>) {
     let begin = Segment::begin(segment);
     // SAFETY: by contract; envelopes may be moved, for who has them has their messages.
     unsafe {

@@ -14,7 +14,7 @@ pub(crate) struct Live {
 
 impl Live {
     /// For a machine with so many cores; `None` without memory.
-    pub(crate) fn new(cores: usize) -> Option<Self> {
+    pub(super) fn new(cores: usize) -> Option<Self> {
         Some(Self { number: LiveCount::new(cores)?, waiting: Waiters::new() })
     }
 
@@ -25,7 +25,7 @@ impl Live {
     }
 
     /// So many have ended.
-    pub(crate) fn ended(&self, number: u64, _here: &PreemptGuard) {
+    pub(super) fn ended(&self, number: u64, _here: &PreemptGuard) {
         if self.number.end(percpu::core_number(), number) {
             self.wake_all();
         }

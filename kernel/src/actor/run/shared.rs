@@ -62,7 +62,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// With these mailboxes, not open yet.
-    pub(crate) fn new(
+    pub(super) fn new(
         rules: Rules,
         table: Table,
         mailboxes: Vec<&'static Mailbox>,
@@ -90,13 +90,13 @@ impl Shared {
     }
 
     /// An actor has ended and left its storage behind.
-    pub(crate) fn note_kept(&self) {
+    pub(super) fn note_kept(&self) {
         // Relaxed: read after all workers have ended, which orders it.
         self.kept.store(true, Ordering::Relaxed);
     }
 
     /// Whether storage may be in use that an actor has left behind.
-    pub(crate) fn has_kept(&self) -> bool {
+    pub(super) fn has_kept(&self) -> bool {
         // Relaxed: as above.
         self.kept.load(Ordering::Relaxed)
     }
@@ -236,7 +236,7 @@ impl Shared {
     }
 
     /// Whether one more thief may search; if so, [`Self::end_search`] must follow.
-    pub(crate) fn begin_search(&self) -> bool {
+    pub(super) fn begin_search(&self) -> bool {
         // AcqRel: a count that limits; it orders nothing else.
         if self.searching.fetch_add(1, Ordering::AcqRel) < self.thieves {
             return true;
@@ -245,37 +245,37 @@ impl Shared {
         false
     }
 
-    pub(crate) fn end_search(&self) {
+    pub(super) fn end_search(&self) {
         self.searching.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// Asks the workers to end.
-    pub(crate) fn request_stop(&self) {
+    pub(super) fn request_stop(&self) {
         // Release: pairs with the acquire in `is_stopping`.
         self.phase.store(STOPPING, Ordering::Release);
     }
 
     #[inline(always)]
-    pub(crate) fn is_stopping(&self) -> bool {
+    pub(super) fn is_stopping(&self) -> bool {
         // Acquire: pairs with the release in `request_stop`.
         self.phase.load(Ordering::Acquire) == STOPPING
     }
 
     /// Whether the workers may work: all are there, and none has been asked to end.
     #[inline(always)]
-    pub(crate) fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         // Acquire: pairs with the release in `set_workers`.
         self.phase.load(Ordering::Acquire) == OPEN
     }
 
     /// A behaviour is being suspended.
-    pub(crate) fn piece_began(&self) {
+    pub(super) fn piece_began(&self) {
         // Relaxed: its worker has not ended, so the count is not zero meanwhile.
         self.running.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A worker has ended, or a behaviour that was suspended.
-    pub(crate) fn one_ended(&self) {
+    pub(super) fn one_ended(&self) {
         // AcqRel: who sees zero sees everything that workers and behaviours did.
         if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.waiting_for_end.tell_all(|| ());
@@ -283,7 +283,7 @@ impl Shared {
     }
 
     /// Waits until all workers have ended, and all behaviours that were suspended.
-    pub(crate) async fn all_ended(&self) {
+    pub(super) async fn all_ended(&self) {
         let mut seat = self.waiting_for_end.seat();
         // Acquire: pairs with the release in `one_ended`.
         poll_fn(|context| seat.poll(context.waker(), |_told| self.running.load(Ordering::Acquire) == 0))
@@ -296,7 +296,7 @@ impl Shared {
 /// # Safety
 /// As for that, and a worker or behaviour of the executor is running, or its workers have ended and it is being cleared.
 #[cold]
-pub(crate) unsafe fn give_back(mailbox: &Mailbox, chain: Gulp) {
+pub(super) unsafe fn give_back(mailbox: &Mailbox, chain: Gulp) {
     // SAFETY: by contract.
     if let Some(inside) = unsafe { mailbox.take_back(chain) } {
         // SAFETY: it is open, and stays so while the lock is held.

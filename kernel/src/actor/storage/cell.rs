@@ -17,7 +17,7 @@ use crate::arch::atomic::{AtomicPtr, Ordering};
 use crate::mem::{self, OutOfMemory, orphans};
 
 /// Bytes of a chunk, and its alignment.
-pub(crate) const CHUNK_BYTES: usize = 4096;
+const CHUNK_BYTES: usize = 4096;
 /// A free cell has room for a link behind its word.
 const LEAST_CELL_BYTES: usize = size_of::<CellHeader>() + size_of::<usize>();
 /// States up to this size live in the cell itself.
@@ -25,7 +25,7 @@ const LARGEST_INLINE_BYTES: usize = 1000;
 
 /// The part of a cell that does not depend on the actor's type.
 #[repr(C)]
-pub struct CellHeader {
+pub(crate) struct CellHeader {
     word: WordCell,
 }
 
@@ -60,14 +60,14 @@ impl CellHeader {
 }
 
 #[repr(C)]
-pub(crate) struct Cell<A> {
+pub(super) struct Cell<A> {
     header: CellHeader,
     state: A,
 }
 
 impl<A> Cell<UnsafeCell<MaybeUninit<A>>> {
     /// A cell of the user's own, as if so many actors had ended in it.
-    pub(crate) const fn free_static(generation: u32) -> Self {
+    pub(super) const fn free_static(generation: u32) -> Self {
         let word = WordCell::new(Word::free_static(generation).bits());
         Self { header: CellHeader { word }, state: UnsafeCell::new(MaybeUninit::uninit()) }
     }
@@ -134,7 +134,7 @@ pub(crate) unsafe fn take_state<A>(cell: NonNull<CellHeader>) -> A {
     }
 }
 
-pub(crate) const fn is_boxed<A>() -> bool {
+pub(super) const fn is_boxed<A>() -> bool {
     size_of::<A>() > LARGEST_INLINE_BYTES || align_of::<A>() > 64
 }
 
@@ -252,7 +252,7 @@ impl Chunk {
     }
 
     /// The chunk that a cell is in.
-    pub(crate) fn of(cell: NonNull<CellHeader>) -> NonNull<Self> {
+    pub(super) fn of(cell: NonNull<CellHeader>) -> NonNull<Self> {
         let offset = cell.addr().get() & (CHUNK_BYTES - 1);
         // SAFETY: cells lie in chunks that are aligned to their size.
         unsafe { cell.byte_sub(offset).cast() }
@@ -282,7 +282,7 @@ fn publish(chunk: NonNull<Chunk>) {
 }
 
 /// Bytes of all chunks. They stay allocated: a core keeps free cells, and what it frees another may have made.
-pub fn chunk_bytes() -> usize {
+pub(crate) fn chunk_bytes() -> usize {
     all_chunks().count() * CHUNK_BYTES
 }
 

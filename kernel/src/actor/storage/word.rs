@@ -59,13 +59,13 @@ pub(crate) enum Life {
 /// The value of a cell's word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
-pub struct Word(u64);
+pub(crate) struct Word(u64);
 
 impl Word {
     /// A cell of a chunk that was never used.
-    pub(crate) const UNUSED: Self = Self(Life::Free as u64);
+    pub(super) const UNUSED: Self = Self(Life::Free as u64);
     /// A cell that belongs to the user, as if so many actors had ended in it; at most the last generation.
-    pub(crate) const fn free_static(generation: u32) -> Self {
+    pub(super) const fn free_static(generation: u32) -> Self {
         Self((generation as u64) << GENERATION_SHIFT | STATIC | Life::Free as u64)
     }
 

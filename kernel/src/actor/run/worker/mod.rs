@@ -46,7 +46,7 @@ use crate::sync::PreemptGuard;
 const HINTS: usize = u64::BITS as usize;
 
 /// What a worker keeps between turns; used by its own turn only.
-pub(super) struct Private {
+struct Private {
     /// What is left of this round: a bit for each slot to look at.
     round: Cell<u64>,
     /// With more slots than bits: which of those that share a bit comes next.
@@ -161,7 +161,7 @@ impl Worker {
 
     /// # Safety
     /// The caller is the worker's turn, not detached from it, and keeps no reference across the end of it.
-    pub(super) unsafe fn private(&self) -> &Private {
+    unsafe fn private(&self) -> &Private {
         // SAFETY: by contract.
         unsafe { &*self.private.get() }
     }
