@@ -48,8 +48,8 @@ pub struct Addr<A> {
     actor: PhantomData<fn(A) -> A>,
 }
 
-// SAFETY: the cell's header may be read from any core for ever. The state is touched by the worker alone, until `take` moves
-// it to its caller: states can change cores, for an actor is `Send`.
+// SAFETY: the cell's header may be read from any core for ever. The state is touched by the worker alone, until `take`
+// moves it to its caller: states can change cores, because an actor is `Send`.
 unsafe impl<A> Send for Addr<A> {}
 // SAFETY: as above.
 unsafe impl<A> Sync for Addr<A> {}

@@ -4,7 +4,7 @@ use super::address::Addr;
 use super::behaviour::{Actor, Context};
 use super::handle::ExecutorHandle;
 use super::mail::directory;
-use super::run::Shared;
+use super::run::ExecutorState;
 use super::spawn::{self, SpawnError};
 
 impl<A: Actor> Context<A> {
@@ -17,12 +17,12 @@ impl<A: Actor> Context<A> {
     /// The executor that runs the actor.
     pub fn executor(&self) -> ExecutorHandle {
         // SAFETY: an executor is inside an `Arc`, and alive while a behaviour of its actors runs.
-        unsafe { ExecutorHandle::of(self.shared()) }
+        unsafe { ExecutorHandle::of(self.state()) }
     }
 
-    fn shared(&self) -> &Shared {
+    fn state(&self) -> &ExecutorState {
         // SAFETY: a behaviour is running.
-        unsafe { Shared::of(directory::get(self.word.mailbox())) }
+        unsafe { ExecutorState::of(directory::get(self.word.mailbox())) }
     }
 
     /// Starts another actor on the same executor.
@@ -30,8 +30,8 @@ impl<A: Actor> Context<A> {
     /// # Errors
     /// As [`ExecutorHandle::spawn`].
     pub fn spawn<B: Actor>(&self, actor: B) -> Result<Addr<B>, SpawnError<B>> {
-        let shared = self.shared();
-        spawn::spawn(shared, shared.next_mailbox(), actor)
+        let executor = self.state();
+        spawn::spawn(executor, executor.next_mailbox(), actor)
     }
 
     /// Starts another actor in the same mailbox: the two always run on one core, one at a time.
@@ -39,6 +39,6 @@ impl<A: Actor> Context<A> {
     /// # Errors
     /// As [`ExecutorHandle::spawn`].
     pub fn spawn_beside<B: Actor>(&self, actor: B) -> Result<Addr<B>, SpawnError<B>> {
-        spawn::spawn(self.shared(), directory::get(self.word.mailbox()), actor)
+        spawn::spawn(self.state(), directory::get(self.word.mailbox()), actor)
     }
 }

@@ -18,8 +18,8 @@ impl Executor {
     /// See [`StartError`]; nothing is left behind.
     pub fn start(config: &Config) -> Result<Self, StartError> {
         let (workers, movable) = config.check()?;
-        let shared = run::start(config.rules(), workers, movable, config.bound, config.priority)?;
-        Ok(Self { handle: ExecutorHandle::new(shared) })
+        let executor = run::start(config.rules(), workers, movable, config.bound, config.priority)?;
+        Ok(Self { handle: ExecutorHandle::new(executor) })
     }
 
     /// The right to spawn on it.
@@ -30,13 +30,13 @@ impl Executor {
     /// Waits until no actor lives. Actors created from outside while this waits count as they come; call it
     /// when the first have been spawned.
     pub async fn all_ended(&self) {
-        self.handle.shared().live.none().await;
+        self.handle.state().live.none().await;
     }
 
     /// Stops it: no message is accepted or delivered any more, behaviours that run end, what was not
     /// delivered is dropped, and so is every actor. Returns how many messages were dropped.
     pub async fn stop(self) -> u64 {
         // SAFETY: there is one `Executor` for an executor, and it ends here.
-        unsafe { shutdown::stop(self.handle.shared_arc()) }.await
+        unsafe { shutdown::stop(self.handle.state_arc()) }.await
     }
 }

@@ -4,7 +4,7 @@
 //! write the envelope, count it, unlock. Everything else (a queue that must grow, that is closed or bounded)
 //! is out of line and starts again from the lock.
 //!
-//! Who makes an empty mailbox non-empty must see to it that its worker looks: see `mail/owner_hint.rs`.
+//! Whoever makes an empty mailbox non-empty must see to it that its worker looks: see `mail/owner_hint.rs`.
 
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
@@ -12,7 +12,7 @@ use core::ptr::{self, NonNull};
 use super::mail::envelope::{self, Deliver, Packed, Target};
 use super::mail::mailbox::Inside;
 use super::mail::{Mailbox, Segment, WhenFull, directory, oldest};
-use super::run::Shared;
+use super::run::ExecutorState;
 use super::storage::{CellHeader, Word};
 use crate::message::{Message, SendError};
 use crate::sched;
@@ -58,8 +58,8 @@ fn write_at_once<M: Message>(
     Ok(())
 }
 
-/// Sends a message if there is nothing else to do for it: for a core's loop, which must run nothing of the application's, such
-/// as the destructor of a message that a bound gives up. The message comes back.
+/// Sends a message if there is nothing else to do for it: for a core's loop, which must run nothing of the application's,
+/// such as the destructor of a message that a bound gives up. The message comes back.
 pub(super) fn send_at_once<M: Message>(target: Target<M>, message: M) -> Result<(), M> {
     // SAFETY: cells are never unmapped, and their words may be read by anyone.
     let word = unsafe { target.cell.as_ref() }.word_relaxed();
@@ -78,8 +78,8 @@ fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
     if before == 0 {
         mailbox.note_first();
         // While the lock is held the mailbox stays open, and so the executor alive.
-        // SAFETY: the mailbox is open, for the queue had room; it cannot be closed while the lock is held.
-        unsafe { Shared::of(mailbox) }.notify(mailbox, inside.preempt());
+        // SAFETY: the mailbox is open, because the queue had room; it cannot be closed while the lock is held.
+        unsafe { ExecutorState::of(mailbox) }.notify(mailbox, inside.preempt());
     }
     drop(inside);
 }

@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 use super::address::Addr;
 use super::behaviour::Actor;
 use super::mail::Mailbox;
-use super::run::Shared;
+use super::run::ExecutorState;
 use super::storage::{CellHeader, Life, Word, cell, pool};
 use crate::mem::OutOfMemory;
 use crate::stats;
@@ -65,18 +65,18 @@ impl<A> core::error::Error for SpawnError<A> {}
 /// Attaches what is in a claimed cell to a mailbox; `None` if the executor has stopped.
 #[inline(always)]
 pub(super) fn attach(
-    shared: &Shared,
+    executor: &ExecutorState,
     mailbox: &Mailbox,
     cell: NonNull<CellHeader>,
     claimed: Word,
     here: &PreemptGuard,
 ) -> Option<Word> {
     let inside = mailbox.inside.lock();
-    if inside.closed || !mailbox.is_open_for(shared.as_runner()) {
+    if inside.closed || !mailbox.is_open_for(executor.as_runner()) {
         return None;
     }
     // Before the actor can end: the counts must not show an end without its beginning.
-    shared.live.created(here);
+    executor.live.created(here);
     let word = claimed.spawned(mailbox.index());
     // SAFETY: cells are never unmapped.
     unsafe { cell.as_ref() }.set_word(word);
@@ -88,7 +88,7 @@ pub(super) fn attach(
 /// Spawns an actor into a cell of its own.
 #[inline(always)]
 pub(super) fn spawn<A: Actor>(
-    shared: &Shared,
+    executor: &ExecutorState,
     mailbox: &Mailbox,
     actor: A,
 ) -> Result<Addr<A>, SpawnError<A>> {
@@ -102,7 +102,7 @@ pub(super) fn spawn<A: Actor>(
     }
     // SAFETY: cells are never unmapped.
     let free = unsafe { cell.as_ref() }.word_relaxed();
-    match attach(shared, mailbox, cell, free, &here) {
+    match attach(executor, mailbox, cell, free, &here) {
         Some(word) => Ok(Addr::new(cell, word)),
         None => {
             // SAFETY: filled above, and nobody else knows the cell.
@@ -115,7 +115,7 @@ pub(super) fn spawn<A: Actor>(
 
 /// Spawns an actor into the storage of one that ended with [`Outcome::Destroy`](super::Outcome).
 pub(super) fn respawn<A: Actor>(
-    shared: &Shared,
+    executor: &ExecutorState,
     mailbox: &Mailbox,
     old: Addr<A>,
     actor: A,
@@ -132,13 +132,13 @@ pub(super) fn respawn<A: Actor>(
     if !header.claim(destroyed, claimed) {
         return Err(SpawnError::NotFree(actor));
     }
-    // SAFETY: the cell is of kind `A`, for an address of that type leads here; without a state since it was
+    // SAFETY: the cell is of kind `A`, because an address of that type leads here; without a state since it was
     // destroyed, and ours since we claimed it.
     if let Err((OutOfMemory, actor)) = unsafe { cell::fill(cell, actor) } {
         header.set_word(destroyed);
         return Err(SpawnError::OutOfMemory(actor));
     }
-    match attach(shared, mailbox, cell, claimed, &here) {
+    match attach(executor, mailbox, cell, claimed, &here) {
         Some(word) => Ok(Addr::new(cell, word)),
         None => {
             // SAFETY: filled above; the cell is claimed, so it is ours.

@@ -59,8 +59,8 @@ impl<A: Actor> StaticActor<A> {
         unsafe { self.0.list() };
         // SAFETY: the cell is of kind `A`, free, and ours since we claimed it. Not boxed, so there is memory.
         let _ = unsafe { cell::fill(cell, actor) };
-        let shared = executor.shared();
-        match spawn::attach(shared, shared.next_mailbox(), cell, claimed, &here) {
+        let executor = executor.state();
+        match spawn::attach(executor, executor.next_mailbox(), cell, claimed, &here) {
             Some(word) => Ok(Addr::new(cell, word)),
             None => {
                 // SAFETY: filled above; still ours.

@@ -47,7 +47,7 @@ impl<M: Message> ProcessAddr<M> {
         }
         let this = ManuallyDrop::new(self);
         // SAFETY: read once, and `this`, which was uncounted above, is not dropped. What is freed with the block, if it is
-        // the last reference, is empty: its mailbox was dropped, for who crashes keeps its reference.
+        // the last reference, is empty: its mailbox was dropped, because whoever crashes keeps its reference.
         drop(unsafe { core::ptr::read(&raw const this.0) });
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! Blocks: what a mailbox and its addresses share, behind one lock.
 //!
-//! Any number of senders on any core and one receiver: a lock that disables preemption suffices, for what is
-//! done while it is held takes constant time. A sender takes an empty node, moves its message in and links it;
-//! the receiver links all that has come to the end of its own lists. Memory for nodes is allocated, and
-//! messages are dropped, and wakers cloned and dropped, outside the lock. Patterns, which are the user's code, run outside it, too.
+//! Any number of senders on any core and one receiver: a lock that disables preemption suffices, because what is done
+//! while it is held takes constant time. A sender takes an empty node, moves its message in and links it; the receiver
+//! links all that has come to the end of its own lists. Memory for nodes is allocated, and messages are dropped, and
+//! wakers cloned and dropped, outside the lock. Patterns, which are the user's code, run outside it, too.
 //!
 //! **Memory** is bounded: a node is allocated only when none is free and fewer messages wait than the bound,
 //! so there are never more nodes than that, and in steady state a send allocates nothing.
@@ -18,7 +18,7 @@ use core::mem::size_of;
 use core::ptr::NonNull;
 use core::task::Waker;
 
-use super::files::{self, Filed, Remains, process_in};
+use super::by_owner::{self, OwnerLink, Remains, process_in};
 use super::node::{List, Node};
 use super::owner::Owner;
 use crate::arch::atomic::{AtomicUsize, Ordering};
@@ -76,10 +76,10 @@ pub(super) struct Inside<M> {
     closed: bool,
 }
 
-/// The first field is what is filed.
+/// The first field is what is listed by owner.
 #[repr(C)]
 pub(super) struct Block<M> {
-    filed: Filed,
+    link: OwnerLink,
     inside: SpinLock<Inside<M>>,
     /// How many messages may wait.
     most: usize,
@@ -107,15 +107,15 @@ impl<M> Block<M> {
             closed: false,
         };
         Self {
-            filed: Filed::new(close_after_crash::<M>),
+            link: OwnerLink::new(close_after_crash::<M>),
             inside: SpinLock::new(inside),
             most,
             addresses: AtomicUsize::new(0),
         }
     }
 
-    /// What is filed of it.
-    pub(super) fn filed(this: &Shared<Self>) -> NonNull<Filed> {
+    /// What is listed of it.
+    pub(super) fn link(this: &Shared<Self>) -> NonNull<OwnerLink> {
         this.pointer().cast()
     }
 
@@ -133,9 +133,9 @@ impl<M> Block<M> {
     pub(super) fn uncount_address(this: &Shared<Self>) {
         // Release: see `has_addresses`; the lock that follows orders it for a receiver that waits.
         if this.addresses.fetch_sub(1, Ordering::Release) == 1 {
-            let (waker, owner, left) = files::change(|files| {
+            let (waker, owner, left) = by_owner::change(|by_owner| {
                 // Nobody is left to be told should the owner crash. Kept, it would keep this for as long as it lives.
-                files.take_out(Self::filed(this));
+                by_owner.take_out(Self::link(this));
                 let mut inside = this.lock();
                 let left = inside.closed.then(|| inside.close());
                 (inside.waker.take(), inside.owner.take(), left)
@@ -247,14 +247,14 @@ impl<M> Block<M> {
     }
 }
 
-/// The owner has crashed: nothing is accepted any more. What runs the application's code when it is dropped is left to those
-/// who have an address.
+/// The owner has crashed: nothing is accepted any more. What runs the application's code when it is dropped is left to
+/// those who have an address.
 ///
 /// # Safety
-/// `filed` is the first field of a `Block<M>`, which is alive.
-unsafe fn close_after_crash<M>(filed: NonNull<Filed>) -> Remains {
+/// `link` is the first field of a `Block<M>`, which is alive.
+unsafe fn close_after_crash<M>(link: NonNull<OwnerLink>) -> Remains {
     // SAFETY: by contract.
-    let block = unsafe { filed.cast::<Block<M>>().as_ref() };
+    let block = unsafe { link.cast::<Block<M>>().as_ref() };
     let mut inside = block.lock();
     inside.closed = true;
     let waker = process_in(&mut inside.waker);

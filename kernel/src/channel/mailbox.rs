@@ -2,7 +2,7 @@
 
 use super::address::ProcessAddr;
 use super::block::{Block, Lists};
-use super::files;
+use super::by_owner;
 use super::owner::{Owner, identity_here};
 use super::receive::{Receive, ReceiveMatching};
 use crate::mem::OutOfMemory;
@@ -118,9 +118,9 @@ impl<M: Message> ProcessMailbox<M> {
 
     fn set_owner(&self) {
         let (owner, known) = (Owner::here(), self.owner);
-        let previous = files::change(|files| {
+        let previous = by_owner::change(|by_owner| {
             // SAFETY: the block stays where it is, and lives until this is dropped, which takes it out.
-            unsafe { files.put(Block::filed(&self.block), known) };
+            unsafe { by_owner.put(Block::link(&self.block), known) };
             self.block.lock().set_owner(owner)
         });
         drop(previous);
@@ -129,8 +129,8 @@ impl<M: Message> ProcessMailbox<M> {
 
 impl<M> Drop for ProcessMailbox<M> {
     fn drop(&mut self) {
-        let left = files::change(|files| {
-            files.take_out(Block::filed(&self.block));
+        let left = by_owner::change(|by_owner| {
+            by_owner.take_out(Block::link(&self.block));
             self.block.lock().close()
         });
         // After the lock: messages may be anything.

@@ -10,9 +10,9 @@
 
 mod address;
 mod block;
+mod by_owner;
 #[cfg(feature = "checks")]
 pub mod checks;
-mod files;
 mod later;
 mod mailbox;
 mod node;

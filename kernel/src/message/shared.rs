@@ -39,7 +39,7 @@ impl<M> Shared<M> {
         }
     }
 
-    /// Where the message lies; for all of it, for it is not made from a reference.
+    /// Where the message lies; for all of it, because it is not made from a reference.
     pub(crate) fn pointer(&self) -> NonNull<M> {
         // SAFETY: alive as long as a reference exists.
         unsafe { NonNull::new_unchecked(&raw mut (*self.counted.as_ptr()).message) }

@@ -1,9 +1,9 @@
 //! Who is told of a crash: rooms that keep something in somebody's name, which ends with that somebody.
 //!
-//! The scheduler and the actors know that somebody has crashed, and must not know those rooms, which are above them. So such
-//! a room registers here before it keeps anything in anybody's name, and is told of every crash from then on. It is told
-//! before anybody else is, while the name is nobody else's yet. What it does then it does in the middle of a crash, with
-//! preemption disabled: it runs nothing of the application's.
+//! The scheduler and the actors know that somebody has crashed, and must not know those rooms, which are above them. So
+//! such a room registers here before it keeps anything in anybody's name, and is told of every crash from then on. It is
+//! told before anybody else is, while the name is nobody else's yet. What it does then it does in the middle of a crash,
+//! with preemption disabled: it runs nothing of the application's.
 
 use spin::Once;
 

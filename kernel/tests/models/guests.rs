@@ -127,7 +127,7 @@ impl Mailbox {
         Arc::new(mailbox)
     }
 
-    /// As `Shared::notify`, with no more for the local worker to do than this.
+    /// As `ExecutorState::notify`, with no more for the local worker to do than this.
     fn notify(&self) -> To {
         self.owner.after_work();
         if self.being_processed.is_left_to_holder() {

@@ -93,7 +93,7 @@ impl ProcessedByOne {
         Arc::new(Self { waiting: AtomicU64::new(0), being_processed, owner: OwnerHint::new(1) })
     }
 
-    /// As `Shared::notify`, by the one who counted the first message, or who put the mailbox down and saw mail.
+    /// As `ExecutorState::notify`, by the one who counted the first message, or who put the mailbox down and saw mail.
     fn notify(&self) -> bool {
         self.owner.after_work();
         !self.being_processed.is_left_to_holder()

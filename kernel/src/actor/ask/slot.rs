@@ -39,7 +39,7 @@ pub(super) enum State<R> {
 }
 
 /// One ask. The first field is what the list of pending asks links.
-/// It has an allocation of its own, for it is listed wherever the future of the answer lies (see `sched::task`).
+/// It has an allocation of its own, because it is listed wherever the future of the answer lies (see `sched::task`).
 #[repr(C)]
 pub(super) struct Slot<R> {
     pub(super) pending: PendingAsk,

@@ -141,7 +141,7 @@ impl CopyQueue {
         gulp
     }
 
-    /// Takes everything, for the queue is not used any more.
+    /// Takes everything, because the queue is not used any more.
     pub(crate) fn take_all(&mut self) -> Gulp {
         self.seal();
         Gulp { first: self.first, head: self.head }
@@ -156,7 +156,7 @@ impl CopyQueue {
     pub(super) fn oldest(&mut self) -> NonNull<u8> {
         self.seal();
         // A segment whose envelopes were all taken from the front is left to the next gulp.
-        // SAFETY: the queue's segments are alive; a non-empty one follows, for the queue is not empty.
+        // SAFETY: the queue's segments are alive; a non-empty one follows, because the queue is not empty.
         unsafe {
             while self.head == Segment::begin(self.first).add(self.first.as_ref().used_bytes) {
                 let Some(next) = NonNull::new(self.first.as_ref().next) else { break };
@@ -171,7 +171,7 @@ impl CopyQueue {
 
     /// The oldest envelope, of that many bytes, was taken out.
     pub(super) fn skip_oldest(&mut self, bytes: usize) {
-        // SAFETY: within the segment, for an envelope of that size lay there.
+        // SAFETY: within the segment, because an envelope of that size lay there.
         self.head = unsafe { self.head.add(bytes) };
         if self.first == self.last && self.head == self.place {
             // Empty: begin again at the front, or a bounded queue would wander through memory for ever.

@@ -1,8 +1,8 @@
 //! The directory: every mailbox by its number, for addresses that carry only that.
 //!
 //! Mailboxes are made when an executor needs more than are free, kept when it stops, and used again by the
-//! next: an old address always finds a mailbox, if only a closed one or another's. That is safe, for a
-//! sender checks the actor's word first, and again on delivery.
+//! next: an old address always finds a mailbox, if only a closed one or another's. That is safe, because
+//! a sender checks the actor's word first, and again on delivery.
 
 use alloc::boxed::Box;
 use core::ptr;

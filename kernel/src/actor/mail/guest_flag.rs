@@ -1,9 +1,9 @@
 //! Whether a mailbox is in a guest list: the list of a worker that is not its owner, but will see to it.
 //!
-//! The owner of a mailbox is idle. Who sends to it need not wake the owner: it may put the mailbox into the guest list of the
-//! worker that is awake on its own core, the host. Several may want that at once, and a list has one link for each
-//! mailbox; the flag makes one of them the one who does. The others leave it to the host that has the mailbox already,
-//! and that is right because of this:
+//! The owner of a mailbox is idle. Whoever sends to it need not wake the owner: it may put the mailbox into the guest
+//! list of the worker that is awake on its own core, the host. Several may want that at once, and a list has one link for
+//! each mailbox; the flag makes one of them the one who does. The others leave it to the host that has the mailbox
+//! already, and that is right because of this:
 //!
 //! ```text
 //!   sender                           host

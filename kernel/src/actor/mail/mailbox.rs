@@ -139,10 +139,10 @@ impl Mailbox {
         self.runner.load(Ordering::Relaxed)
     }
 
-    /// How many messages wait; may be old, unless a full barrier came before.
+    /// How many messages wait; may be stale, unless a full barrier came before.
     #[inline(always)]
     pub(crate) fn waiting(&self) -> u32 {
-        // Relaxed: a hint; who must not miss a message looks after a full barrier.
+        // Relaxed: a hint; whoever must not miss a message looks after a full barrier.
         self.waiting.load(Ordering::Relaxed)
     }
 
@@ -225,21 +225,21 @@ impl Mailbox {
         self.waiting() > 0
     }
 
-    /// For who has counted a message and passed a full barrier since: whether a worker has a batch from here in
+    /// For whoever has counted a message and passed a full barrier since: whether a worker has a batch from here in
     /// hand, which will look again.
     #[inline(always)]
     pub(crate) fn is_left_to_holder(&self) -> bool {
         self.being_processed.is_left_to_holder()
     }
 
-    /// For who has counted the first message, or put it down with mail: the worker to wake, and where that should look. A full
-    /// barrier is in here.
+    /// For whoever has counted the first message, or put it down with mail: the worker to wake, and where that should
+    /// look. A full barrier is in here.
     #[inline(always)]
     pub(crate) fn owner_after_first_message(&self) -> Place {
         Place::from_bits(self.owner.after_work() as u32)
     }
 
-    /// Whether its own worker would find something to gulp; may be old. What is another worker's guest is left to that
+    /// Whether its own worker would find something to gulp; may be stale. What is another worker's guest is left to that
     /// one, until it has waited too long there, or that one has sent it home.
     #[inline(always)]
     pub(crate) fn is_ripe(&self) -> bool {
@@ -251,8 +251,8 @@ impl Mailbox {
     }
 
     /// Whether a thief, or the owner of a guest, may take it: it has mail that nobody has in hand, and that has waited
-    /// for `wait` clock ticks, is a backlog, or was worth a hand-over the last time. May be old. Notes that it was seen at `now`, in clock ticks: who looks again later
-    /// finds how long it has waited since.
+    /// for `wait` clock ticks, is a backlog, or was worth a hand-over the last time. May be stale.
+    /// Notes that it was seen at `now`, in clock ticks: whoever looks again later finds how long it has waited since.
     pub(crate) fn may_leave(&self, now: u64, wait: u64) -> bool {
         let waiting = self.waiting();
         waiting > 0
@@ -262,7 +262,7 @@ impl Mailbox {
                 || self.patience.pays())
     }
 
-    /// Whether thieves pass by, for its actors are pinned, or take it once it [`may_leave`](Self::may_leave).
+    /// Whether thieves pass by, because its actors are pinned, or take it once it [`may_leave`](Self::may_leave).
     pub(crate) fn may_be_stolen(&self, now: u64, wait: u64) -> bool {
         !self.is_pinned() && self.may_leave(now, wait)
     }
@@ -295,8 +295,8 @@ impl Mailbox {
     }
 
     /// Takes back messages that were taken from here for an actor that has ended since: they are dropped where the
-    /// mailbox's worker meets them or, when it has closed, at the end of its executor. Returns the lock if that worker must be
-    /// told, before it is given up.
+    /// mailbox's worker meets them or, when it has closed, at the end of its executor. Returns the lock if that worker
+    /// must be told, before it is given up.
     ///
     /// # Safety
     /// The chain is the caller's, who gives it up, and nothing in it was delivered.

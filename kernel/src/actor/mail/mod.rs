@@ -1,4 +1,4 @@
-//! Mail: envelopes, the queues that they lie in, the mailboxes that senders write to, and the table that says whose each is.
+//! Mail: envelopes and their queues, the mailboxes that senders write to, and the table that says whose each is.
 //!
 //! Nothing here delivers a message or runs an actor. A mailbox knows who runs it by address alone, and what becomes of mail
 //! that nobody has in hand is decided above.

@@ -1,7 +1,7 @@
 //! Taking the oldest message out of a mailbox, where a bound wants it forgotten or nobody is left to deliver it.
 //!
-//! Its envelope is taken out of the queue under the lock, and the message dropped outside it, for dropping runs the user's
-//! code.
+//! Its envelope is taken out of the queue under the lock, and the message dropped outside it, because dropping runs
+//! the user's code.
 
 use core::mem::{MaybeUninit, size_of};
 use core::ptr::{self, NonNull};
@@ -41,7 +41,7 @@ pub(crate) fn take(mailbox: &Mailbox) -> Option<Taken> {
     let oldest = inside.queue.oldest();
     let mut taken = Taken { bytes: [MaybeUninit::uninit(); _] };
     // SAFETY: the queue is not empty, so an envelope lies there, no longer than the array. An envelope may be
-    // moved, for who has it has its message, and the queue forgets it below.
+    // moved, because whoever has it has its message, and the queue forgets it below.
     let bytes = unsafe {
         let bytes = Envelope::measure(oldest.cast());
         ptr::copy_nonoverlapping(oldest.as_ptr(), taken.bytes.as_mut_ptr().cast::<u8>(), bytes);

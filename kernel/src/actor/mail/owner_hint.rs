@@ -21,7 +21,7 @@
 //! the same way.
 //!
 //! Two thieves may move one mailbox shortly after one another and store their numbers in the wrong order. So
-//! who has stored a number looks once more, after a full barrier, whether the slot still holds the mailbox,
+//! whoever has stored a number looks once more, after a full barrier, whether the slot still holds the mailbox,
 //! and if not, finds where it is and stores again. The number that is left in the end was stored by somebody
 //! who found it right afterwards. A mailbox that is in no slot is in the hands of a thief, which stores after
 //! the swap.

@@ -1,8 +1,8 @@
 //! How long mail waits before it may leave the core that it waits on.
 //!
-//! Nobody reads the clock for a message. Who looks at a mailbox with mail notes when it was first seen; who finds that
-//! note later knows that the mail has waited at least that long. The first message into an empty mailbox takes the note
-//! back. So a mailbox that is emptied again and again is never found to have waited, however often one looks.
+//! Nobody reads the clock for a message. Whoever looks at a mailbox with mail notes when it was first seen; whoever finds
+//! that note later knows that the mail has waited at least that long. The first message into an empty mailbox takes the
+//! note back. So a mailbox that is emptied again and again is never found to have waited, however often one looks.
 //!
 //! Two looks race with that message: a note made a moment too late lets a fresh message seem old. It then leaves
 //! early, which costs a hand-over and nothing else.
@@ -54,7 +54,7 @@ impl Patience {
         self.pays.load(Ordering::Relaxed)
     }
 
-    /// Whether the next mail is to be timed, for it was handed over.
+    /// Whether the next mail is to be timed, because it was handed over.
     #[inline(always)]
     pub(super) fn is_tried(&self) -> bool {
         self.tried.load(Ordering::Relaxed)

@@ -3,7 +3,7 @@
 //! Several workers may try to gulp, all under the mailbox's lock; the one that does puts the mailbox down *without* the
 //! lock, when it has handled its batch. So the lock alone does not hand over what the actors did: the flag does.
 //!
-//! Who sends to a mailbox that is being processed need not tell anyone: its worker looks for mail after putting it
+//! Whoever sends to a mailbox that is being processed need not tell anyone: its worker looks for mail after putting it
 //! down. Each side writes one thing, passes a full barrier, and reads the other's, so at least one sees the other.
 
 use crate::arch::atomic::{AtomicBool, Ordering, const_fn};

@@ -148,7 +148,7 @@ pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> 
 /// The segment is the caller's, no longer written to, and nothing from `head` on was delivered.
 pub(super) unsafe fn compact(mut segment: NonNull<Segment>, head: NonNull<u8>) {
     let begin = Segment::begin(segment);
-    // SAFETY: by contract; envelopes may be moved, for who has them has their messages.
+    // SAFETY: by contract; envelopes may be moved, because whoever has them has their messages.
     unsafe {
         let bytes = Segment::used_end(segment).as_ptr() as usize - head.as_ptr() as usize;
         ptr::copy(head.as_ptr(), begin.as_ptr(), bytes);

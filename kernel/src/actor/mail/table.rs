@@ -74,8 +74,8 @@ impl Table {
         Place { worker: worker as u16, offset: (slot - self.range_of(worker).first) as u16 }
     }
 
-    /// A thief has put `mailbox` into `slot`: makes known whose it is. Returns where it is now; a full barrier has passed since
-    /// its number was stored. `None` if another thief has it in hand, who will do the same.
+    /// A thief has put `mailbox` into `slot`: makes known whose it is. Returns where it is now; a full barrier has passed
+    /// since its number was stored. `None` if another thief has it in hand, who will do the same.
     pub(crate) fn publish(&self, mailbox: &Mailbox, slot: usize) -> Option<Place> {
         let bits = mailbox.owner.publish(
             slot,

@@ -1,6 +1,6 @@
 //! A batch: what one gulp took, and how far its delivery has come.
 //!
-//! It lies in memory, not in registers, for the timer interrupt reads it: when a behaviour runs past its
+//! It lies in memory, not in registers, because the timer interrupt reads it: when a behaviour runs past its
 //! slice, the interrupt splits the batch (see `detach`). The delivery loop stores its position before each
 //! delivery and reads its end afresh after it; that is all that an unpreempted delivery pays.
 
@@ -35,7 +35,7 @@ pub(super) struct Batch {
     drains: AtomicBool,
     /// The last envelope whose behaviour ended its actor; since the split, if there was one.
     ended_at: AtomicPtr<u8>,
-    /// What its delivery has counted. Here, for it outlives a crash.
+    /// What its delivery has counted. Here, because it outlives a crash.
     pub tally: Tally,
 }
 

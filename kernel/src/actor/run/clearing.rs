@@ -1,4 +1,5 @@
-//! How far the end of an executor has come: what the process notes that drops what is left, for the next one should it crash.
+//! How far the end of an executor has come: what the process notes that drops what is left, for the next one should it
+//! crash.
 
 use core::ptr::{self, NonNull};
 

@@ -1,15 +1,16 @@
 //! Actors that crash: a behaviour that panicked or faulted never returns.
 //!
-//! The actor ends. Its state is not dropped, for the behaviour stopped at an unknown point of changing it; but its memory is
-//! given back, and its cell is free for a successor, whose generation is another. What was sent to it and what is sent later
-//! is refused or counted as dead letters, which the mailbox's worker drops: no destructor runs here. Everyone else goes on.
+//! The actor ends. Its state is not dropped, because the behaviour stopped at an unknown point of changing it; but its
+//! memory is given back, and its cell is free for a successor, whose generation is another. What was sent to it and what
+//! is sent later is refused or counted as dead letters, which the mailbox's worker drops: no destructor runs here.
+//! Everyone else goes on.
 //!
 //! That is sound because nobody else can reach the state: its only borrower was the behaviour, whose stack is gone, and
 //! nothing that the kernel links to lies in a state (see `sched::task`).
 //!
 //! The message that was in hand was moved to the behaviour's stack, and the space of its envelope is given back with the
-//! batch. What the message owns (the reference in a `Shared`, say) the behaviour may have passed on or dropped already, so it
-//! is not given up in its name: it is noted, with the state and the stack.
+//! batch. What the message owns (the reference in a `Shared`, say) the behaviour may have passed on or dropped already,
+//! so it is not given up in its name: it is noted, with the state and the stack.
 
 use core::ptr::NonNull;
 
@@ -45,7 +46,7 @@ pub(super) fn crashed(worker: &Worker) {
     end_crashed(cell, word, word, &batch.tally);
     batch.advance(envelope, bytes);
     // With it what was counted before the crash, by the activation that is gone.
-    account::note(&worker.shared, &batch.tally, &here);
+    account::note(&worker.executor, &batch.tally, &here);
 }
 
 /// Ends an actor that has crashed, if it has not ended yet. `held` is its word while the activation that is gone had it:

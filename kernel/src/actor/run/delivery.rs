@@ -97,7 +97,8 @@ unsafe fn deliver_slowly(
         return Some(result & !OUTCOME_MASK);
     }
     match side_queue::keep(cell, expected, envelope) {
-        // Until the batch is past it the envelope is in two places; its actor is detached, so the interrupt leaves it alone.
+        // Until the batch is past it the envelope is in two places; its actor is detached, so the interrupt leaves it
+        // alone.
         side_queue::Kept::Yes(bytes) => Some(bytes),
         side_queue::Kept::OutOfMemory => None,
         side_queue::Kept::NotDetached(true) => {
@@ -109,7 +110,8 @@ unsafe fn deliver_slowly(
     }
 }
 
-/// Drops the message of a dead letter, with preemption enabled: that is the application's code. Returns the envelope's size.
+/// Drops the message of a dead letter, with preemption enabled: that is the application's code. Returns the envelope's
+/// size.
 ///
 /// # Safety
 /// It was not delivered, and is not looked at again.
@@ -123,7 +125,7 @@ pub(super) unsafe fn drop_letter(envelope: NonNull<Envelope>, tally: &Tally) -> 
 #[cold]
 #[inline(never)]
 fn after(
-    // First, for it comes in the register that it goes in.
+    // First, because it comes in the register that it goes in.
     result: usize,
     batch: &Batch,
     envelope: NonNull<Envelope>,
@@ -135,9 +137,10 @@ fn after(
     batch.advance(envelope, result & !OUTCOME_MASK)
 }
 
-/// Ends an actor, attached or held by the caller. Its state is dropped with preemption enabled, for that is the application's
-/// code. From before that on the actor's word says that it has ended: whoever meets a message for it meets a dead letter,
-/// the interrupt that splits a batch here leaves no actor to the activation, and a crash loses the state alone.
+/// Ends an actor, attached or held by the caller. Its state is dropped with preemption enabled, because that is the
+/// application's code. From before that on the actor's word says that it has ended: whoever meets a message for it meets
+/// a dead letter, the interrupt that splits a batch here leaves no actor to the activation, and a crash loses the state
+/// alone.
 pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, tally: &Tally) {
     // The actor must not be detached between the look at its word and the change.
     let here = PreemptGuard::new();
@@ -152,7 +155,8 @@ pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, outcome: Outcome,
     if !was_detached && drop_state.is_none() {
         return free(cell, word, outcome, &here);
     }
-    // Another activation may meet a message for this actor while the state is dropped, and crash: it is not its to give back.
+    // Another activation may meet a message for this actor while the state is dropped, and crash: it is not its to give
+    // back.
     tally.set_dropping(Some(cell));
     header.set_word(word.ending());
     drop(here);

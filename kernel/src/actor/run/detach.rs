@@ -26,7 +26,7 @@ use core::ptr::NonNull;
 
 use super::at_work::at_work;
 use super::batch::Batch;
-use super::shared::{self, Shared};
+use super::executor_state::{self, ExecutorState};
 use super::side_queue::{self, Next};
 use super::tally::Tally;
 use super::worker::{Worker, account};
@@ -40,8 +40,8 @@ use crate::sched::{AtWork, Detached, Step};
 use crate::sync::PreemptGuard;
 
 /// Stands for a suspended behaviour until its activation has ended.
-struct Piece {
-    shared: Arc<Shared>,
+struct SuspendedBehaviour {
+    executor: Arc<ExecutorState>,
     cell: NonNull<CellHeader>,
     word: Word,
     /// What the activation has in hand; it frees it at its end.
@@ -51,9 +51,9 @@ struct Piece {
 
 // SAFETY: a cell's word may be used from any core; the batch is touched by the activation, or by `crashed`
 // when the activation is gone.
-unsafe impl Send for Piece {}
+unsafe impl Send for SuspendedBehaviour {}
 
-impl Detached for Piece {
+impl Detached for SuspendedBehaviour {
     fn affinity(&self) -> u64 {
         self.affinity
     }
@@ -67,7 +67,7 @@ impl Detached for Piece {
             crash::end_crashed(self.cell, self.word, self.word.detached(), tally);
             give_back(self.batch);
             // With it what was counted before the crash.
-            account::note(&self.shared, tally, &here);
+            account::note(&self.executor, tally, &here);
             Batch::free(self.batch);
         }
     }
@@ -77,9 +77,9 @@ impl Detached for Piece {
     }
 }
 
-impl Drop for Piece {
+impl Drop for SuspendedBehaviour {
     fn drop(&mut self) {
-        self.shared.one_ended();
+        self.executor.one_ended();
     }
 }
 
@@ -105,12 +105,17 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     }
     let affinity = if batch.mailbox().is_pinned() { worker.core().mask() } else { u64::MAX };
     let rest = Batch::new()?;
-    let piece =
-        Piece { shared: worker.shared.clone(), cell, word: expected, batch: NonNull::from(batch), affinity };
-    // Counted first: a piece that is dropped says that it has ended.
-    worker.shared.piece_began();
-    let piece = mem::try_box(piece).ok();
-    let Some(piece) = piece.filter(|_| !holds_actor || side_queue::open(cell, expected)) else {
+    let suspended = SuspendedBehaviour {
+        executor: worker.executor.clone(),
+        cell,
+        word: expected,
+        batch: NonNull::from(batch),
+        affinity,
+    };
+    // Counted first: when this is dropped, that says that the behaviour has ended.
+    worker.executor.behaviour_suspended();
+    let suspended = mem::try_box(suspended).ok();
+    let Some(suspended) = suspended.filter(|_| !holds_actor || side_queue::open(cell, expected)) else {
         // SAFETY: just made.
         unsafe { Batch::free(rest) };
         return None;
@@ -126,7 +131,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     worker.batch.store(rest.as_ptr(), Ordering::Relaxed);
     let here = PreemptGuard::new();
     Worker::statistics(&here).detached_behaviours.bump();
-    Some(piece)
+    Some(suspended)
 }
 
 /// The rest of an activation whose batch was split: its envelope, the side queue, the actor's return.
@@ -161,8 +166,8 @@ pub(super) fn finish_detached(batch: NonNull<Batch>) -> Step {
         }
     }
     let here = PreemptGuard::new();
-    // SAFETY: the executor lives until the piece has ended.
-    account::note(unsafe { Shared::of(split.mailbox()) }, tally, &here);
+    // SAFETY: the executor lives until the suspended behaviour has ended.
+    account::note(unsafe { ExecutorState::of(split.mailbox()) }, tally, &here);
     // SAFETY: nobody else knows it any more.
     unsafe { Batch::free(batch) };
     Step::Done
@@ -218,11 +223,12 @@ fn drain(batch: &Batch) -> bool {
     false
 }
 
-/// Gives back what is left of a side queue's chain, for its actor has ended: the mailbox drops it.
+/// Gives back what is left of a side queue's chain, because its actor has ended: the mailbox drops it.
 fn give_rest_back(batch: &Batch, first: NonNull<Segment>) {
     batch.finish();
-    // SAFETY: the chain is the activation's, what begins at its position was not delivered, and the piece has not ended.
-    unsafe { shared::give_back(batch.mailbox(), Gulp { first, head: batch.position() }) };
+    // SAFETY: the chain is the activation's, what begins at its position was not delivered, and the behaviour has
+    // not ended.
+    unsafe { executor_state::give_back(batch.mailbox(), Gulp { first, head: batch.position() }) };
 }
 
 /// Notes the message that the crashed behaviour was handling.

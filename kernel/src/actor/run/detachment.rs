@@ -1,10 +1,10 @@
-//! An actor that is held aside for a while: who meets it then puts what was for it on a side queue, in order.
+//! An actor that is held aside for a while: whoever meets it then puts what was for it on a side queue, in order.
 //!
 //! The activation that holds it aside empties the queue and then *re-attaches* it. The word in its cell says whether it is
-//! attached. It changes to and from detached under the side queue's lock only; who finds it attached, without the
+//! attached. It changes to and from detached under the side queue's lock only; whoever finds it attached, without the
 //! lock, may use it at once. So that nothing is lost and nothing overtakes:
 //!
-//! - who did not find it attached looks again under the lock before it queues anything ([`look`]);
+//! - whoever did not find it attached looks again under the lock before it queues anything ([`look`]);
 //! - it is re-attached only when the queue is found empty under that same lock ([`reattach`]).
 
 use crate::actor::storage::word_cell::WordCell;

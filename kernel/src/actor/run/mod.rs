@@ -5,7 +5,7 @@
 //! a [`resident`]; a worker [gulps and delivers](worker), [steals](steal) when it runs dry, is [split](detach) when a
 //! behaviour outruns its slice, and goes on when one [crashes](crash).
 //!
-//! An executor's [shared state](shared) and its [workers](worker) know one another; no other files here form a circle.
+//! An executor's [state](executor_state) and its [workers](worker) know one another; no other files here form a circle.
 
 mod at_work;
 mod batch;
@@ -14,12 +14,12 @@ mod crash;
 mod delivery;
 mod detach;
 pub(crate) mod detachment;
+mod executor_state;
 mod live;
 pub(crate) mod live_count;
 pub(crate) mod pending_asks;
 mod reclaim;
 mod resident;
-mod shared;
 pub(crate) mod shutdown;
 mod side_queue;
 mod start;
@@ -28,6 +28,6 @@ mod tally;
 mod victim_rule;
 mod worker;
 
-pub(crate) use shared::{Rules, Shared};
+pub(crate) use executor_state::{ExecutorState, Rules};
 pub(crate) use start::{Refused, start};
 pub use victim_rule::VictimRule;

@@ -124,7 +124,7 @@ unsafe fn unlink(first: &mut First, ask: NonNull<PendingAsk>) {
     }
 }
 
-/// An actor has crashed: who waits for its answer is told.
+/// An actor has crashed: whoever waits for its answer is told.
 pub(super) fn fail_all(cell: NonNull<CellHeader>, word: Word) {
     let mut next = take_all(cell, word);
     while let Some(ask) = NonNull::new(next) {

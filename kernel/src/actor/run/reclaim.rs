@@ -2,7 +2,7 @@
 //!
 //! A worker keeps one segment for its next exchange: the largest it has seen, so that in steady state
 //! neither it nor the senders allocate. After C∀ it becomes smaller only when less than half of it was
-//! used; there by one slot a gulp, here by half after several such gulps in a row, for one reallocation
+//! used; there by one slot a gulp, here by half after several such gulps in a row, because one reallocation
 //! costs the same for one slot as for half.
 
 use core::cell::Cell;

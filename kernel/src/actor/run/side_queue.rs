@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use core::ptr::{self, NonNull};
 
 use super::detachment::{self, Found};
-use super::shared::give_back;
+use super::executor_state::give_back;
 use crate::actor::mail::{CopyQueue, Envelope, Gulp, Segment, directory, segment};
 use crate::actor::storage::{CellHeader, Word};
 use crate::sync::SpinLock;
@@ -77,7 +77,7 @@ pub(super) fn keep(cell: NonNull<CellHeader>, expected: Word, envelope: NonNull<
         side.queue.extend(segment);
     }
     let Some(place) = side.queue.reserve(bytes) else { return Kept::OutOfMemory };
-    // SAFETY: both have that many bytes and do not overlap; an envelope may be moved, for who has it has
+    // SAFETY: both have that many bytes and do not overlap; an envelope may be moved, because whoever has it has
     // its message.
     unsafe { ptr::copy_nonoverlapping(envelope.cast::<u8>().as_ptr(), place.as_ptr(), bytes) };
     Kept::Yes(bytes)

@@ -1,12 +1,13 @@
-//! The start of an executor: its mailboxes are taken from the directory, its workers made and started, the mailboxes opened.
+//! The start of an executor: its mailboxes are taken from the directory, its workers made and started, the mailboxes
+//! opened.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::batch::Batch;
+use super::executor_state::{ExecutorState, Rules};
 use super::live::Live;
 use super::resident;
-use super::shared::{Rules, Shared};
 use super::worker::Worker;
 use crate::actor::mail::directory::{self, TakeError};
 use crate::actor::mail::{Bound, Mailbox, Segment, Table, table};
@@ -32,29 +33,29 @@ pub(crate) fn start(
     movable: usize,
     bound: Bound,
     priority: Priority,
-) -> Result<Arc<Shared>, Refused> {
+) -> Result<Arc<ExecutorState>, Refused> {
     let taken = take_mailboxes(movable + workers)?;
-    let shared = match make_shared(rules, &taken, workers, movable) {
-        Some(shared) => shared,
+    let executor = match make_state(rules, &taken, workers, movable) {
+        Some(executor) => executor,
         None => {
             taken.into_iter().for_each(directory::give);
             return Err(Refused::OutOfMemory);
         }
     };
-    if let Err(error) = start_workers(&shared, priority, workers) {
-        shared.mailboxes.iter().copied().for_each(directory::give);
+    if let Err(error) = start_workers(&executor, priority, workers) {
+        executor.mailboxes.iter().copied().for_each(directory::give);
         return Err(error);
     }
-    for slot in 0..shared.table.slots() {
-        let place = shared.table.place_of(slot);
+    for slot in 0..executor.table.slots() {
+        let place = executor.table.place_of(slot);
         // The last of each worker's.
-        let pinned = usize::from(place.offset) + 1 == shared.table.range_of(place.worker.into()).slots;
+        let pinned = usize::from(place.offset) + 1 == executor.table.range_of(place.worker.into()).slots;
         // SAFETY: mailboxes are never freed, and nobody swaps before the first message.
-        let mailbox = unsafe { &*shared.table.at(slot) };
-        // SAFETY: every executor's mailboxes are opened here, for its shared state, which ends after all that work for it.
-        unsafe { mailbox.open(Arc::as_ptr(&shared).cast(), place, pinned, bound) };
+        let mailbox = unsafe { &*executor.table.at(slot) };
+        // SAFETY: every executor's mailboxes are opened here, for its state, which ends after all that work for it.
+        unsafe { mailbox.open(Arc::as_ptr(&executor).cast(), place, pinned, bound) };
     }
-    Ok(shared)
+    Ok(executor)
 }
 
 fn take_mailboxes(count: usize) -> Result<Vec<&'static Mailbox>, Refused> {
@@ -73,12 +74,12 @@ fn take_mailboxes(count: usize) -> Result<Vec<&'static Mailbox>, Refused> {
 }
 
 /// The table begins with each worker's part of the movable mailboxes, followed by its pinned one.
-fn make_shared(
+fn make_state(
     rules: Rules,
     taken: &[&'static Mailbox],
     workers: usize,
     movable: usize,
-) -> Option<Arc<Shared>> {
+) -> Option<Arc<ExecutorState>> {
     let mut order: Vec<&'static Mailbox> = Vec::new();
     order.try_reserve_exact(taken.len()).ok()?;
     for worker in 0..workers {
@@ -90,15 +91,15 @@ fn make_shared(
     let mut mailboxes = Vec::new();
     mailboxes.try_reserve_exact(taken.len()).ok()?;
     mailboxes.extend_from_slice(taken);
-    Some(Arc::new(Shared::new(rules, table, mailboxes, workers, Live::new(machine::cores())?)))
+    Some(Arc::new(ExecutorState::new(rules, table, mailboxes, workers, Live::new(machine::cores())?)))
 }
 
 /// Makes the workers and starts them; they wait until they are woken.
-fn start_workers(shared: &Arc<Shared>, priority: Priority, workers: usize) -> Result<(), Refused> {
+fn start_workers(executor: &Arc<ExecutorState>, priority: Priority, workers: usize) -> Result<(), Refused> {
     let mut list = Vec::new();
     list.try_reserve_exact(workers).map_err(|_| Refused::OutOfMemory)?;
     for core in (0..workers).filter_map(CoreId::new) {
-        list.push(make_worker(shared, core).ok_or(Refused::OutOfMemory)?);
+        list.push(make_worker(executor, core).ok_or(Refused::OutOfMemory)?);
     }
     let Ok(list) = mem::try_box(list) else { return Err(Refused::OutOfMemory) };
     for (started, worker) in list.iter().enumerate() {
@@ -107,7 +108,7 @@ fn start_workers(shared: &Arc<Shared>, priority: Priority, workers: usize) -> Re
             Ok(process) => unsafe { worker.set_process(process) },
             Err(error) => {
                 // Those that were started see the request in their first turn.
-                shared.request_stop();
+                executor.request_stop();
                 for worker in &list[..started] {
                     worker.wake();
                     // SAFETY: nobody else knows the worker, and its wake-up is on its way.
@@ -117,16 +118,16 @@ fn start_workers(shared: &Arc<Shared>, priority: Priority, workers: usize) -> Re
             }
         }
     }
-    shared.set_workers(list);
+    executor.set_workers(list);
     Ok(())
 }
 
-fn make_worker(shared: &Arc<Shared>, core: CoreId) -> Option<Arc<Worker>> {
-    let spare = Segment::new(shared.segment_bytes)?;
+fn make_worker(executor: &Arc<ExecutorState>, core: CoreId) -> Option<Arc<Worker>> {
+    let spare = Segment::new(executor.segment_bytes)?;
     let Some(batch) = Batch::new() else {
         // SAFETY: just made, and empty.
         unsafe { Segment::free(spare) };
         return None;
     };
-    Some(Arc::new(Worker::new(shared.clone(), core, batch, spare)))
+    Some(Arc::new(Worker::new(executor.clone(), core, batch, spare)))
 }

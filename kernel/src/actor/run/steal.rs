@@ -25,14 +25,14 @@ use crate::sync::PreemptGuard;
 
 /// Tries to steal one mailbox for a worker that has run dry. Called in its turn, between batches.
 pub(super) fn try_steal(thief: &Worker) -> bool {
-    let shared = &*thief.shared;
-    if shared.victim_rule == VictimRule::None || shared.workers().len() < 2 || !shared.begin_search() {
+    let executor = &*thief.executor;
+    if executor.victim_rule == VictimRule::None || executor.workers().len() < 2 || !executor.begin_search() {
         return false;
     }
     // Relaxed: a hint for other thieves. Also before a failure, or they would all keep to the same victim.
     thief.dry_since.store(clock::now(), Ordering::Relaxed);
     let stolen = search(thief);
-    shared.end_search();
+    executor.end_search();
     stolen
 }
 
@@ -40,17 +40,17 @@ fn search(thief: &Worker) -> bool {
     let here = PreemptGuard::new();
     let statistics = Worker::statistics(&here);
     statistics.mailbox_steal_attempts.bump();
-    let (Some(mine), Some(his)) = (empty_slot(thief), find(thief, clock::now())) else {
+    let (Some(thiefs_slot), Some(victims_slot)) = (empty_slot(thief), find(thief, clock::now())) else {
         statistics.steal_failures_no_candidate.bump();
         return false;
     };
-    let table = &thief.shared.table;
-    match double_swap(table.slot(mine), table.slot(his)) {
+    let table = &thief.executor.table;
+    match double_swap(table.slot(thiefs_slot), table.slot(victims_slot)) {
         SwapOutcome::Swapped { gained, given } => {
             // SAFETY: mailboxes are never freed.
             unsafe { gained.as_ref() }.hand_over();
-            thief.note_robbed(usize::from(table.place_of(his).worker));
-            hand_over(thief, (gained, mine), (given, his));
+            thief.note_robbed(usize::from(table.place_of(victims_slot).worker));
+            hand_over(thief, (gained, thiefs_slot), (given, victims_slot));
             statistics.mailboxes_stolen.bump();
             // SAFETY: mailboxes are never freed.
             statistics.messages_stolen.add(u64::from(unsafe { gained.as_ref() }.waiting()));
@@ -74,12 +74,12 @@ fn search(thief: &Worker) -> bool {
 /// Makes known where the two mailboxes are now, and wakes the worker of the one that was given if mail came
 /// for it meanwhile. The one that was gained the thief looks at anyway, before it waits.
 fn hand_over(thief: &Worker, gained: (NonNull<Mailbox>, usize), given: (NonNull<Mailbox>, usize)) {
-    let shared = &*thief.shared;
+    let executor = &*thief.executor;
     for ((mailbox, slot), is_given) in [(gained, false), (given, true)] {
         // SAFETY: mailboxes are never freed.
         let mailbox = unsafe { mailbox.as_ref() };
-        let Some(place) = shared.table.publish(mailbox, slot) else { continue };
-        let worker = &shared.workers()[usize::from(place.worker)];
+        let Some(place) = executor.table.publish(mailbox, slot) else { continue };
+        let worker = &executor.workers()[usize::from(place.worker)];
         if mailbox.waiting() > 0 {
             worker.hint(usize::from(place.offset));
             if is_given || worker.index != thief.index {
@@ -105,14 +105,14 @@ fn full_slot(thief: &Worker, victim: &Worker, now: u64) -> Option<usize> {
     let (start, wait) = (thief.random_below(range.slots), victim.mail_wait());
     (0..range.slots).map(|offset| range.first + (start + offset) % range.slots).find(|&slot| {
         // SAFETY: mailboxes are never freed; null while a thief has the slot.
-        unsafe { thief.shared.table.at(slot).as_ref() }
+        unsafe { thief.executor.table.at(slot).as_ref() }
             .is_some_and(|mailbox| mailbox.may_be_stolen(now, wait))
     })
 }
 
 /// A slot whose mailbox may leave, of the first victim by the rule that has one.
 fn find(thief: &Worker, now: u64) -> Option<usize> {
-    let rule = match thief.shared.victim_rule {
+    let rule = match thief.executor.victim_rule {
         VictimRule::Hybrid if thief.random_below(10) < 7 => VictimRule::Load,
         VictimRule::Hybrid => VictimRule::Random,
         rule => rule,
@@ -130,7 +130,7 @@ fn find(thief: &Worker, now: u64) -> Option<usize> {
 
 /// The best victim of those that were not tried, as a mask of their cores.
 fn choose(thief: &Worker, rule: VictimRule, tried: u64) -> Option<&Worker> {
-    let workers = thief.shared.workers();
+    let workers = thief.executor.workers();
     let left = || workers.iter().map(|worker| &**worker).filter(|worker| tried & worker.core().mask() == 0);
     match rule {
         VictimRule::None => None,

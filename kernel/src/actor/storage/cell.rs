@@ -79,8 +79,8 @@ pub(crate) struct Kind {
     pub name: fn() -> &'static str,
     /// Drops the state in a cell; `None` if there is nothing to do for that.
     pub drop_state: Option<unsafe fn(NonNull<CellHeader>)>,
-    /// Gives back the memory of a state that is not to be dropped, or not again. Returns how many bytes that were, beside the
-    /// cell.
+    /// Gives back the memory of a state that is not to be dropped, or not again. Returns how many bytes that were, beside
+    /// the cell.
     pub abandon_state: unsafe fn(NonNull<CellHeader>, Remains) -> usize,
     cell_bytes: usize,
     align: usize,

@@ -64,19 +64,20 @@ static TABLES: [CoreTable; MAX_CORES] =
     [const { CoreTable(UnsafeCell::new([List::EMPTY; PLACES])) }; MAX_CORES];
 
 /// The shared lists, one for each kind that has needed one.
-static SHARED: SpinLock<Shared> = SpinLock::new(Shared { lists: [List::EMPTY; MOST_KINDS], kinds: 0 });
+static SHARED: SpinLock<SharedLists> =
+    SpinLock::new(SharedLists { lists: [List::EMPTY; MOST_KINDS], kinds: 0 });
 /// Kinds that can have a shared list; cells of further kinds stay with the core that frees them.
 const MOST_KINDS: usize = 256;
 
-struct Shared {
+struct SharedLists {
     lists: [List; MOST_KINDS],
     kinds: usize,
 }
 
 // SAFETY: the lists' cells are free, and belong to whoever holds the lock.
-unsafe impl Send for Shared {}
+unsafe impl Send for SharedLists {}
 
-impl Shared {
+impl SharedLists {
     fn list(&mut self, kind: &'static Kind) -> Option<&mut List> {
         let known = self.lists[..self.kinds].iter().position(|list| ptr::eq(list.kind, kind));
         let index = match known {

@@ -23,9 +23,9 @@
 //! compare on delivery say that the actor lives, that it is the same actor, and that no suspended behaviour
 //! holds it; everything else is the slow path.
 //!
-//! A cell's generation grows each time its actor ends, and stays at the last one: in a cell that has reached it nothing is
-//! started any more, so an address never means a later actor. Who finds a cell destroyed or finished claims it by exchanging the word
-//! for *starting*; only one can.
+//! A cell's generation grows each time its actor ends, and stays at the last one: in a cell that has reached it nothing
+//! is started any more, so an address never means a later actor. Who finds a cell destroyed or finished claims it by
+//! exchanging the word for *starting*; only one can.
 
 use super::mailbox_index::MailboxIndex;
 

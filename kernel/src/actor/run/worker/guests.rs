@@ -1,12 +1,13 @@
 //! Guests: mailboxes of idle workers, whose mail was sent on this worker's core and is handled here.
 //!
-//! Waking an idle core for one message costs more than handling it. So who sends a lone message to an actor whose worker
-//! is idle gives the mailbox to the worker on its own core, the *host*, as a guest. The mailbox stays where it is in the
-//! table, and its owner stays its owner: the next message may find that one awake.
+//! Waking an idle core for one message costs more than handling it. So whoever sends a lone message to an actor whose
+//! worker is idle gives the mailbox to the worker on its own core, the *host*, as a guest. The mailbox stays where it is
+//! in the table, and its owner stays its owner: the next message may find that one awake.
 //!
-//! - A mailbox is in one list at most: [`GuestFlag`](crate::actor::mail::guest_flag::GuestFlag) says so, and why no mail is overlooked.
+//! - A mailbox is in one list at most: [`GuestFlag`](crate::actor::mail::guest_flag::GuestFlag) says so, and why no mail
+//!   is overlooked.
 //! - Only code on the host's core touches the list, with preemption off, and no interrupt does. So a host that goes to
-//!   sleep cannot miss a guest: who invites one runs before that or after it, and then wakes the host.
+//!   sleep cannot miss a guest: whoever invites one runs before that or after it, and then wakes the host.
 //! - What excludes two workers is `being_processed`, for guests as for all: the owner may take the mailbox all the same
 //!   (see [`surplus`](super::surplus)), a thief may steal it from the owner. Then the host finds nothing, or misses.
 //! - The list is the host's alone and ends with it. Mailboxes are closed by then; the next executor that opens one takes

@@ -28,7 +28,7 @@ impl Worker {
         let statistics = self.statistics;
         // SAFETY: this is the worker's turn; preemption is off.
         let private = unsafe { self.private() };
-        let Some(spare) = private.spare.take().or_else(|| Segment::new(self.shared.segment_bytes)) else {
+        let Some(spare) = private.spare.take().or_else(|| Segment::new(self.executor.segment_bytes)) else {
             // Without memory for a buffer the mail stays where it is; nothing is lost.
             return false;
         };
@@ -65,7 +65,7 @@ impl Worker {
         let emptied = unsafe { segment.as_ref() };
         // A chain, or a segment that grew, is `reclaim`'s business; so is one that a suspended behaviour still
         // reads. One that is neither is as good as new: what it says of its use is written when it is sealed.
-        let is_plain = emptied.next.is_null() && emptied.capacity_bytes() <= self.shared.segment_bytes;
+        let is_plain = emptied.next.is_null() && emptied.capacity_bytes() <= self.executor.segment_bytes;
         if !is_plain || !emptied.is_read_by_one() {
             return None;
         }
@@ -111,13 +111,13 @@ impl Worker {
             if batch.is_split() {
                 // Wherever it runs by now.
                 Self::count_singles(Self::statistics(&here), singles);
-                note(&self.shared, &batch.tally, &here);
+                note(&self.executor, &batch.tally, &here);
                 drop(here);
                 return AfterBatch::Over(detach::finish_detached(NonNull::from(batch)));
             }
             // The worker's own turn is always on its core.
             let statistics = self.statistics;
-            note_at(&self.shared, &batch.tally, statistics, &here);
+            note_at(&self.executor, &batch.tally, statistics, &here);
             if delivered != Delivered::All {
                 Self::count_singles(statistics, singles);
                 return AfterBatch::Over(Step::Yield);
@@ -139,7 +139,7 @@ impl Worker {
             }
             self.set_in_batch(false);
             if mailbox.done() {
-                self.shared.notify(mailbox, &here);
+                self.executor.notify(mailbox, &here);
             }
             Self::count_singles(statistics, singles);
             return AfterBatch::GoOn;
@@ -156,7 +156,7 @@ impl Worker {
         let private = unsafe { self.private() };
         // SAFETY: all envelopes in it were delivered, but for one that a suspended behaviour may hold.
         if unsafe { segment.as_ref() }.release() {
-            reclaim::keep_or_free(&private.reclaim, &private.spare, segment, self.shared.segment_bytes);
+            reclaim::keep_or_free(&private.reclaim, &private.spare, segment, self.executor.segment_bytes);
         }
         let Some(next) = next else { return false };
         // SAFETY: as above.

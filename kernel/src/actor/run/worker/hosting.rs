@@ -37,13 +37,13 @@ impl Worker {
         Some(mailbox)
     }
 
-    /// A mailbox could not be gulped. If there was no memory for a buffer, a guest comes round again, for nobody else
+    /// A mailbox could not be gulped. If there was no memory for a buffer, a guest comes round again, because nobody else
     /// looks at it.
     #[cold]
     #[inline(never)]
     pub(super) fn not_gulped(&self, mailbox: &Mailbox, was_guest: bool) {
         if was_guest && mailbox.is_ripe() {
-            self.shared.notify(mailbox, &PreemptGuard::new());
+            self.executor.notify(mailbox, &PreemptGuard::new());
         }
     }
 }

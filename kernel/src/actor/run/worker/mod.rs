@@ -4,9 +4,9 @@
 //! batch in [`gulping`], what is counted afterwards in [`account`].
 //!
 //! A worker goes round its range of the table:
-//! 1. it looks at the mailboxes that senders have pointed out since the last round: who makes an empty mailbox
+//! 1. it looks at the mailboxes that senders have pointed out since the last round: whoever makes an empty mailbox
 //!    non-empty sets a bit. When there are no bits it looks at all, once more before it gives up, and whenever
-//!    it has used up a turn's reductions, for a bit may be lost when a mailbox is stolen;
+//!    it has used up a turn's reductions, because a bit may be lost when a mailbox is stolen;
 //! 2. a mailbox with mail is gulped, unless another worker is still handling a batch from it (a *missed gulp*:
 //!    it was stolen while that worker had it in hand, and will be found again in the next round);
 //! 3. the batch is delivered, at most as many messages in a turn as the worker has reductions; what is
@@ -32,8 +32,8 @@ use self::guests::Guests;
 use self::pace::Pace;
 use super::at_work::at_work;
 use super::batch::Batch;
+use super::executor_state::{ExecutorState, give_back};
 use super::reclaim;
-use super::shared::{Shared, give_back};
 use crate::actor::mail::table::Range;
 use crate::actor::mail::{Gulp, Mailbox, Segment};
 use crate::arch::CoreId;
@@ -64,7 +64,7 @@ struct Private {
 /// One worker.
 #[repr(align(128))]
 pub(super) struct Worker {
-    pub shared: Arc<Shared>,
+    pub executor: Arc<ExecutorState>,
     pub index: usize,
     core: CoreId,
     /// That core's counters.
@@ -102,7 +102,7 @@ unsafe impl Send for Worker {}
 impl Worker {
     /// A worker that is not yet started.
     pub(super) fn new(
-        shared: Arc<Shared>,
+        executor: Arc<ExecutorState>,
         core: CoreId,
         batch: NonNull<Batch>,
         spare: NonNull<Segment>,
@@ -110,8 +110,8 @@ impl Worker {
         // Workers are on cores 0 and up.
         let index = core.index();
         Self {
-            range: shared.table.range_of(index),
-            shared,
+            range: executor.table.range_of(index),
+            executor,
             index,
             core,
             statistics: stats::worker(core),
@@ -175,10 +175,10 @@ impl Worker {
     pub(super) fn own(&self, offset: usize) -> &'static Mailbox {
         // SAFETY: only this worker makes its own slots null, and not while it is here; mailboxes are never
         // freed.
-        unsafe { &*self.shared.table.at(self.range.first + offset) }
+        unsafe { &*self.executor.table.at(self.range.first + offset) }
     }
 
-    /// How many of its mailboxes have mail. From any core; may be old.
+    /// How many of its mailboxes have mail. From any core; may be stale.
     pub(super) fn mailboxes_with_mail(&self) -> u32 {
         self.mailboxes().filter(|mailbox| mailbox.waiting() > 0).count() as u32
     }
@@ -191,7 +191,7 @@ impl Worker {
     /// The mailbox in one of its slots, for whoever looks; `None` while it is being swapped.
     fn at(&self, offset: usize) -> Option<&'static Mailbox> {
         // SAFETY: mailboxes are never freed.
-        unsafe { self.shared.table.at(self.range.first + offset).as_ref() }
+        unsafe { self.executor.table.at(self.range.first + offset).as_ref() }
     }
 
     /// The actor whose message is being delivered. For its own turn, with preemption disabled: a batch that is split is

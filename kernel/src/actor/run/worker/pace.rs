@@ -1,5 +1,5 @@
-//! When a worker looks for what it could give away. It does not read the clock for each batch: it counts batches, and learns
-//! how many fit between two looks.
+//! When a worker looks for what it could give away. It does not read the clock for each batch: it counts batches, and
+//! learns how many fit between two looks.
 
 use core::cell::Cell;
 

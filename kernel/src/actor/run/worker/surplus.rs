@@ -32,7 +32,7 @@ impl Worker {
         let now = clock::now();
         // SAFETY: this is the worker's turn.
         let pace = &unsafe { self.private() }.pace;
-        if !pace.looks(now, self.wait_among(2) / 2) || self.shared.victim_rule == VictimRule::None {
+        if !pace.looks(now, self.wait_among(2) / 2) || self.executor.victim_rule == VictimRule::None {
             return;
         }
         if self.has_surplus(now) {
@@ -44,7 +44,7 @@ impl Worker {
         let leaving = self.guests.iter().filter(|mailbox| mailbox.may_leave(now, wait)).last();
         if let Some(mailbox) = leaving {
             // It stays in the list, where it will be found empty, or in the owner's hand.
-            self.shared.send_home(mailbox, self);
+            self.executor.send_home(mailbox, self);
             self.statistics.guests_sent_home.bump();
         }
     }
@@ -64,10 +64,10 @@ impl Worker {
         if waiting > 1 && self.worth.pays() { wait / EAGERNESS } else { wait }
     }
 
-    /// Whether another worker may take one of its mailboxes. From any core. Each is looked at, for the look notes when
+    /// Whether another worker may take one of its mailboxes. From any core. Each is looked at, because the look notes when
     /// it was seen.
     pub(in crate::actor::run) fn has_surplus(&self, now: u64) -> bool {
-        if self.shared.victim_rule == VictimRule::None {
+        if self.executor.victim_rule == VictimRule::None {
             return false;
         }
         let wait = self.mail_wait();

@@ -12,12 +12,12 @@ use crate::sync::PreemptGuard;
 impl Worker {
     /// One turn.
     pub(in crate::actor::run) fn turn(&self) -> Step {
-        if !self.shared.is_open() {
+        if !self.executor.is_open() {
             return self.turn_while_closed();
         }
         // Relaxed: whoever woke it has cleared it already, or it was woken for another reason.
         self.idle.store(false, Ordering::Relaxed);
-        let mut budget = self.shared.reductions;
+        let mut budget = self.executor.reductions;
         // SAFETY: set at the start and by `detach` only, both to live batches.
         let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
         if batch.segment().is_some() {
@@ -29,7 +29,7 @@ impl Worker {
         let mut empty = 0;
         // What behaviours send is charged to the turn as well.
         while budget > 0 && !sched::is_exhausted() {
-            if self.shared.is_stopping() {
+            if self.executor.is_stopping() {
                 return self.end();
             }
             // SAFETY: this is the worker's turn, and no batch is in hand, so it cannot be detached.
@@ -90,7 +90,7 @@ impl Worker {
         // Relaxed: a hint. A theft between the two that is forgotten is one that is not judged.
         let robbed = self.robbed.load(Ordering::Relaxed);
         self.robbed.store(0, Ordering::Relaxed);
-        let victim = (robbed as usize).checked_sub(1).and_then(|victim| self.shared.workers().get(victim));
+        let victim = (robbed as usize).checked_sub(1).and_then(|victim| self.executor.workers().get(victim));
         if let Some(victim) = victim {
             victim.worth.note(ticks);
         }
@@ -100,7 +100,7 @@ impl Worker {
     #[cold]
     fn turn_while_closed(&self) -> Step {
         // It stays announced as idle until the executor is complete: who then has mail for it wakes it.
-        if self.shared.is_stopping() { self.end() } else { Step::Pending }
+        if self.executor.is_stopping() { self.end() } else { Step::Pending }
     }
 
     /// Begins a round with what senders have pointed out; without that, with every mailbox that has mail.
@@ -137,7 +137,7 @@ impl Worker {
             private.cursor.set((private.cursor.get() + 1) % sharing);
             let mailbox = self.own(bit + HINTS * private.cursor.get());
             if mailbox.waiting() > 0 {
-                // The bit goes to the next round, for the others in this one must have their turn, too.
+                // The bit goes to the next round, because the others in this one must have their turn, too.
                 private.round.set(round & (round - 1));
                 self.hint(bit);
                 return Some(mailbox);
@@ -156,7 +156,7 @@ impl Worker {
         // What another worker has in hand it will tell of when it puts it down.
         let none_is_ripe = !self.guests.any()
             && !(0..self.range.slots).any(|offset| self.at(offset).is_some_and(Mailbox::is_ripe));
-        if none_is_ripe && !self.shared.is_stopping() {
+        if none_is_ripe && !self.executor.is_stopping() {
             return true;
         }
         // Relaxed: a waker that was faster has only woken it once more.
@@ -167,7 +167,7 @@ impl Worker {
     /// The executor stops: drops what is in hand. Its last turn.
     fn end(&self) -> Step {
         let _here = PreemptGuard::new();
-        self.shared.one_ended();
+        self.executor.one_ended();
         Step::Done
     }
 }

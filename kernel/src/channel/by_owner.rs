@@ -1,9 +1,9 @@
-//! Files: which mailboxes end with whom, so that a crash closes them at once.
+//! Mailboxes by owner: which end with whom, so that a crash closes them at once.
 //!
-//! A block is filed under its owner from the moment when that one receives for the first time until the mailbox closes, has
-//! another owner, or loses its last address. A crash looks through one folder of many. What it closes, it closes before
-//! anybody is told of the crash, and it runs no destructor: what waits in the mailbox is dropped by the next sender, or with
-//! the last address.
+//! A block is listed under its owner from the moment when that one receives for the first time until the mailbox closes,
+//! has another owner, or loses its last address. A crash looks through one list of many. What it closes, it closes before
+//! anybody is told of the crash, and it runs no destructor: what waits in the mailbox is dropped by the next sender, or
+//! with the last address.
 //!
 //! One lock guards all that, and all changes of owners, which are rare. It comes before the lock of a block.
 
@@ -15,33 +15,33 @@ use crate::sched::{self, ProcessRef};
 use crate::stats;
 use crate::sync::{Identity, PreemptGuard, SpinLock, watch_crashes};
 
-const FOLDERS: usize = 64;
+const LISTS: usize = 64;
 
-/// The folders, while they are locked.
-pub(super) struct Files {
-    first: [*mut Filed; FOLDERS],
-    /// Whether this room is told of crashes: from before anything is filed.
+/// The lists, while they are locked.
+pub(super) struct ByOwner {
+    first: [*mut OwnerLink; LISTS],
+    /// Whether this room is told of crashes: from before anything is listed.
     is_watching: bool,
 }
 
 // SAFETY: what is linked is used under the lock, from whatever core.
-unsafe impl Send for Files {}
+unsafe impl Send for ByOwner {}
 
-static FILES: SpinLock<Files> =
-    SpinLock::new(Files { first: [ptr::null_mut(); FOLDERS], is_watching: false });
+static BY_OWNER: SpinLock<ByOwner> =
+    SpinLock::new(ByOwner { first: [ptr::null_mut(); LISTS], is_watching: false });
 
 /// The link of a block, which is its first field.
-pub(super) struct Filed {
-    /// Closes the block, which stays alive at least as long as it is filed. Called under the lock.
+pub(super) struct OwnerLink {
+    /// Closes the block, which stays alive at least as long as it is listed. Called under the lock.
     close: unsafe fn(NonNull<Self>) -> Remains,
     links: UnsafeCell<Links>,
 }
 
 struct Links {
-    /// Under whom it is filed, if it is.
+    /// Under whom it is listed, if it is.
     owner: Option<Identity>,
-    previous: *mut Filed,
-    next: *mut Filed,
+    previous: *mut OwnerLink,
+    next: *mut OwnerLink,
 }
 
 /// What a crash takes out of a block that it closes; to be dropped outside the lock.
@@ -52,8 +52,8 @@ pub(super) struct Remains {
     pub bytes: usize,
 }
 
-impl Filed {
-    /// Not filed.
+impl OwnerLink {
+    /// Not listed.
     pub(super) fn new(close: unsafe fn(NonNull<Self>) -> Remains) -> Self {
         let links = Links { owner: None, previous: ptr::null_mut(), next: ptr::null_mut() };
         Self { close, links: UnsafeCell::new(links) }
@@ -61,53 +61,53 @@ impl Filed {
 }
 
 // SAFETY: the links are used under the lock only.
-unsafe impl Send for Filed {}
+unsafe impl Send for OwnerLink {}
 // SAFETY: as above.
-unsafe impl Sync for Filed {}
+unsafe impl Sync for OwnerLink {}
 
-fn folder(owner: Identity) -> usize {
+fn list_of(owner: Identity) -> usize {
     // Fibonacci hashing: headers and cells lie at regular distances.
-    ((owner.place() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % FOLDERS
+    ((owner.place() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % LISTS
 }
 
 /// Does what changes a block's owner.
-pub(super) fn change<R>(change: impl FnOnce(&mut Files) -> R) -> R {
-    change(&mut FILES.lock())
+pub(super) fn change<R>(change: impl FnOnce(&mut ByOwner) -> R) -> R {
+    change(&mut BY_OWNER.lock())
 }
 
-impl Files {
-    /// Files a block under `owner` and no other.
+impl ByOwner {
+    /// Lists a block under `owner` and no other.
     ///
     /// # Safety
     /// The block stays where it is until it was taken out.
-    pub(super) unsafe fn put(&mut self, filed: NonNull<Filed>, owner: Option<Identity>) {
-        self.take_out(filed);
+    pub(super) unsafe fn put(&mut self, link: NonNull<OwnerLink>, owner: Option<Identity>) {
+        self.take_out(link);
         let Some(owner) = owner else { return };
         if !self.is_watching {
             watch_crashes(crashed);
             self.is_watching = true;
         }
-        let first = &mut self.first[folder(owner)];
+        let first = &mut self.first[list_of(owner)];
         // SAFETY: under the lock; what is linked is alive.
         unsafe {
-            *filed.as_ref().links.get() =
+            *link.as_ref().links.get() =
                 Links { owner: Some(owner), previous: ptr::null_mut(), next: *first };
             if let Some(next) = first.as_ref() {
-                (*next.links.get()).previous = filed.as_ptr();
+                (*next.links.get()).previous = link.as_ptr();
             }
         }
-        *first = filed.as_ptr();
+        *first = link.as_ptr();
     }
 
-    /// Takes a block out, if it is filed.
-    pub(super) fn take_out(&mut self, filed: NonNull<Filed>) {
+    /// Takes a block out, if it is listed.
+    pub(super) fn take_out(&mut self, link: NonNull<OwnerLink>) {
         // SAFETY: under the lock; the block is the caller's, and what is linked is alive.
         unsafe {
-            let links = &mut *filed.as_ref().links.get();
+            let links = &mut *link.as_ref().links.get();
             let Some(owner) = links.owner else { return };
             match links.previous.as_ref() {
                 Some(previous) => (*previous.links.get()).next = links.next,
-                None => self.first[folder(owner)] = links.next,
+                None => self.first[list_of(owner)] = links.next,
             }
             if let Some(next) = links.next.as_ref() {
                 (*next.links.get()).previous = links.previous;
@@ -116,13 +116,13 @@ impl Files {
         }
     }
 
-    fn first_of(&self, owner: Identity) -> Option<NonNull<Filed>> {
-        let mut next = self.first[folder(owner)];
-        while let Some(filed) = NonNull::new(next) {
+    fn first_of(&self, owner: Identity) -> Option<NonNull<OwnerLink>> {
+        let mut next = self.first[list_of(owner)];
+        while let Some(link) = NonNull::new(next) {
             // SAFETY: under the lock; what is linked is alive.
-            let links = unsafe { &*filed.as_ref().links.get() };
+            let links = unsafe { &*link.as_ref().links.get() };
             if links.owner == Some(owner) {
-                return Some(filed);
+                return Some(link);
             }
             next = links.next;
         }
@@ -139,11 +139,11 @@ fn crashed(owner: Identity) {
 }
 
 fn close_one(owner: Identity) -> Option<Remains> {
-    change(|files| {
-        let filed = files.first_of(owner)?;
-        files.take_out(filed);
-        // SAFETY: it was filed until now, under this lock.
-        Some(unsafe { (filed.as_ref().close)(filed) })
+    change(|by_owner| {
+        let link = by_owner.first_of(owner)?;
+        by_owner.take_out(link);
+        // SAFETY: it was listed until now, under this lock.
+        Some(unsafe { (link.as_ref().close)(link) })
     })
 }
 

@@ -1,4 +1,4 @@
-//! What the workers of an executor, its handles and its actors share.
+//! An executor's state: what its workers, its handles and its actors share, and how a worker is told of mail.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -16,7 +16,7 @@ use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsiz
 use crate::sched;
 use crate::sync::{PreemptGuard, Waiters};
 
-/// The workers may be given turns already, for anybody may rouse a resident, but must not look at each other yet.
+/// The workers may be given turns already, because anybody may rouse a resident, but must not look at each other yet.
 const STARTING: u8 = 0;
 const OPEN: u8 = 1;
 const STOPPING: u8 = 2;
@@ -34,8 +34,8 @@ pub(crate) struct Rules {
     pub reductions: u64,
 }
 
-/// An executor, as its parts know it.
-pub(crate) struct Shared {
+/// An executor, as its parts know it: what its workers, its handles and its actors share.
+pub(crate) struct ExecutorState {
     pub table: Table,
     /// The mailboxes: those that may be stolen, then one for each worker that may not.
     pub mailboxes: Box<[&'static Mailbox]>,
@@ -60,7 +60,7 @@ pub(crate) struct Shared {
     pub(super) clearing: Clearing,
 }
 
-impl Shared {
+impl ExecutorState {
     /// With these mailboxes, not open yet.
     pub(super) fn new(
         rules: Rules,
@@ -196,7 +196,7 @@ impl Shared {
         if mailbox.is_pinned() || self.victim_rule == VictimRule::None {
             return false;
         }
-        // A core with a worker is in service, for the worker could run nowhere else.
+        // A core with a worker is in service, because the worker could run nowhere else.
         let local = sched::core_here(here).and_then(|core| self.workers().get(core.index()));
         let Some(local) = local.filter(|local| local.index != owner.index) else { return false };
         if mailbox.pays() && local.has_other_work() {
@@ -269,7 +269,7 @@ impl Shared {
     }
 
     /// A behaviour is being suspended.
-    pub(super) fn piece_began(&self) {
+    pub(super) fn behaviour_suspended(&self) {
         // Relaxed: its worker has not ended, so the count is not zero meanwhile.
         self.running.fetch_add(1, Ordering::Relaxed);
     }
@@ -300,6 +300,6 @@ pub(super) unsafe fn give_back(mailbox: &Mailbox, chain: Gulp) {
     // SAFETY: by contract.
     if let Some(inside) = unsafe { mailbox.take_back(chain) } {
         // SAFETY: it is open, and stays so while the lock is held.
-        unsafe { Shared::of(mailbox) }.notify(mailbox, inside.preempt());
+        unsafe { ExecutorState::of(mailbox) }.notify(mailbox, inside.preempt());
     }
 }
