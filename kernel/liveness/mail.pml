@@ -5,9 +5,9 @@
  * may become endless, a behaviour or the client, and may end after all. Nothing is ever detached from a worker: what is
  * shown holds when there is no stack to lend.
  *
- * Models: actor/shared.rs (notify, notify_idle, is_kept_here, send_home), actor/worker/{turn,gulping,guests,surplus}.rs,
- * actor/steal.rs and owner.rs, actor/mailbox/{mod,patience}.rs, sync/{guest_flag,in_hand,owner_hint,idle_flag,turn_word}.rs,
- * sched/idle.rs, sched/preempt.rs (on_timer, look_for_waiting), sched/residents.rs, the part of sched/enqueue.rs that
+ * Models: in actor/run executor_state.rs (notify, notify_idle, is_kept_here, send_home), steal.rs and
+ * worker/{turn,gulping,hosting,surplus}.rs; in actor/mail mailbox.rs, patience.rs, guest_flag.rs, processing_flag.rs and
+ * owner_hint.rs; sync/{idle_flag,turn_word}.rs, sched/idle.rs, sched/preempt.rs (on_timer, look_for_waiting), sched/residents.rs, the part of sched/enqueue.rs that
  * wakes a worker.
  *
  * A step is what lies between two accesses to what others write, so sequential consistency is assumed: that the barriers
@@ -91,7 +91,7 @@ byte round[CORES];
 bit idle[CORES];
 byte turn[CORES];
 bit queued[CORES];		/* in its core's queue */
-byte robbing;			/* Shared::searching */
+byte robbing;			/* ExecutorState::searching */
 
 /* Cores. */
 byte depth[CORES];

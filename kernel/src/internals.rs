@@ -178,12 +178,21 @@ pub mod sched {
 /// What the kernel's protocols are made of. A lock of these is held with preemption disabled: whoever keeps one keeps the
 /// core.
 pub mod sync {
-    #[cfg(loom)]
-    pub use crate::protocols::*;
-    pub use crate::sync::{
-        Census, GuestFlag, InHand, OwnerHint, SpinGuard, SpinLock, WordCell, detachment,
-        preemption_is_disabled,
-    };
-    #[cfg(not(loom))]
-    pub use {crate::mutex::protocols::*, crate::sched::protocols::*};
+    pub use crate::actor::mail::guest_flag::GuestFlag;
+    pub use crate::actor::mail::owner_hint::OwnerHint;
+    pub use crate::actor::mail::processing_flag::ProcessingFlag;
+    pub use crate::actor::run::live_count::LiveCount;
+    pub use crate::actor::storage::word_cell::WordCell;
+    pub use crate::mutex::lock_word::{Holder, LockWord, Taken};
+    pub use crate::sched::cores::idle_flag::{Depth, IdleFlag};
+    pub use crate::sched::cores::ready_mask::ReadyMask;
+    pub use crate::sched::cores::standstill::Standstill;
+    pub use crate::sched::process::run_state::RunState;
+    pub use crate::sched::run::quiescence::{Looked, Quiescence};
+    pub use crate::sync::{SpinGuard, SpinLock, preemption_is_disabled};
+
+    /// Actors held aside.
+    pub mod detachment {
+        pub use crate::actor::run::detachment::*;
+    }
 }

@@ -26,35 +26,45 @@ mod mutant;
 #[doc(hidden)]
 pub mod internals;
 
-/// Under loom: what has a model of the rooms that are not there.
-#[cfg(loom)]
-#[path = "."]
-mod protocols {
-    #[path = "sched/cores/idle_flag.rs"]
-    mod idle_flag;
-    #[path = "mutex/lock_word.rs"]
-    mod lock_word;
-    #[path = "sched/run/quiescence.rs"]
-    mod quiescence;
-    #[path = "sched/cores/ready_mask.rs"]
-    mod ready_mask;
-    #[path = "sched/process/run_state.rs"]
-    mod run_state;
-    #[path = "sched/cores/standstill.rs"]
-    mod standstill;
-
-    pub use idle_flag::{Depth, IdleFlag};
-    pub use lock_word::{Holder, LockWord, Taken};
-    pub use quiescence::{Looked, Quiescence};
-    pub use ready_mask::ReadyMask;
-    pub use run_state::RunState;
-    pub use standstill::Standstill;
-}
-
 // The rooms below keep atomics in statics, and loom's cannot be made in a constant: its models check what
-// stands above, and what these rooms' protocols have been factored into.
+// stands above, and what these rooms' protocols have been factored into, file by file.
+#[cfg(loom)]
+mod actor {
+    pub mod mail {
+        pub mod guest_flag;
+        pub mod owner_hint;
+        pub mod processing_flag;
+    }
+    pub mod run {
+        pub mod detachment;
+        pub mod live_count;
+    }
+    pub mod storage {
+        pub mod word_cell;
+    }
+}
+#[cfg(loom)]
+mod mutex {
+    pub mod lock_word;
+}
+#[cfg(loom)]
+mod sched {
+    pub mod cores {
+        pub mod idle_flag;
+        pub mod ready_mask;
+        pub mod standstill;
+    }
+    pub mod process {
+        pub mod run_state;
+    }
+    pub mod run {
+        pub mod quiescence;
+    }
+}
 #[cfg(not(loom))]
 pub mod actor;
+#[cfg(not(loom))]
+pub mod channel;
 #[cfg(not(loom))]
 pub mod log;
 #[cfg(not(loom))]
@@ -62,9 +72,9 @@ pub mod machine;
 #[cfg(not(loom))]
 pub mod mem;
 #[cfg(not(loom))]
-pub mod mutex;
+mod message;
 #[cfg(not(loom))]
-pub mod process_mailbox;
+pub mod mutex;
 #[cfg(not(loom))]
 pub mod sched;
 #[cfg(not(loom))]

@@ -62,7 +62,7 @@
 //! ```
 //!
 //! ```compile_fail,E0308
-//! use magpie::process_mailbox::ProcessAddr;
+//! use magpie::channel::ProcessAddr;
 //! fn widened(it: ProcessAddr<for<'a> fn(&'a u64)>) -> ProcessAddr<fn(&'static u64)> { it }
 //! ```
 //!
@@ -89,21 +89,21 @@
 //! ```
 //!
 //! ```compile_fail,E0308
-//! use magpie::process_mailbox::ProcessMailbox;
+//! use magpie::channel::ProcessMailbox;
 //! fn narrowed(it: ProcessMailbox<fn(&'static u64)>) -> ProcessMailbox<for<'a> fn(&'a u64)> { it }
 //! ```
 //!
 //! ```compile_fail,E0308
-//! use magpie::process_mailbox::ProcessMailbox;
+//! use magpie::channel::ProcessMailbox;
 //! fn widened(it: ProcessMailbox<for<'a> fn(&'a u64)>) -> ProcessMailbox<fn(&'static u64)> { it }
 //! ```
 //!
 //! ```compile_fail,E0308
-//! use magpie::process_mailbox::SendAfter;
+//! use magpie::channel::SendAfter;
 //! fn narrowed(it: SendAfter<fn(&'static u64)>) -> SendAfter<for<'a> fn(&'a u64)> { it }
 //! ```
 //!
 //! ```compile_fail,E0308
-//! use magpie::process_mailbox::SendAfter;
+//! use magpie::channel::SendAfter;
 //! fn widened(it: SendAfter<for<'a> fn(&'a u64)>) -> SendAfter<fn(&'static u64)> { it }
 //! ```

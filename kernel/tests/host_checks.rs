@@ -6,7 +6,7 @@
 
 use magpie::arch::MAX_CORES;
 use magpie::machine::{self, Machine, Place};
-use magpie::{actor, process_mailbox, sched};
+use magpie::{actor, channel, sched};
 
 const CORES: usize = 4;
 const WORK: u64 = 2_000;
@@ -23,7 +23,7 @@ fn actors_and_process_mailboxes_keep_their_promises_on_threads() {
     });
     let work = std::env::var("MAGPIE_WORK").map_or(WORK, |text| text.parse().expect("a number"));
     let wanted = std::env::var("MAGPIE_CHECK").unwrap_or_default();
-    let all = actor::checks::ALL.iter().chain(process_mailbox::checks::ALL);
+    let all = actor::checks::ALL.iter().chain(channel::checks::ALL);
     let mut ran = 0;
     for check in all.filter(|check| check.name.contains(&wanted)) {
         eprintln!("{}", check.name);

@@ -10,7 +10,7 @@ use magpie::actor::{
     Addr, Answer, Context, Executor, ExecutorHandle, Recipient, Reply, Request, SendAfter, SendError, Shared,
     SpawnError, StaticActor,
 };
-use magpie::process_mailbox::{self, ProcessAddr, ProcessMailbox};
+use magpie::channel::{self, ProcessAddr, ProcessMailbox};
 use magpie::sched::{ExternalSource, JoinHandle, LoadMonitor, OutOfWork, ProcessRef, YieldNow};
 use magpie::time::{Sleep, Timeout};
 
@@ -69,15 +69,15 @@ is!(ProcessAddr<Own>: Send, ProcessAddr<Own>: Sync);
 is_not!(ProcessAddr<Homebody>: Send, ProcessAddr<Homebody>: Sync);
 is!(ProcessMailbox<Own>: Send, ProcessMailbox<Own>: Sync);
 is_not!(ProcessMailbox<Homebody>: Send, ProcessMailbox<Homebody>: Sync);
-is!(process_mailbox::Receive<'static, Own>: Send);
-is_not!(process_mailbox::Receive<'static, Homebody>: Send);
-is!(process_mailbox::ReceiveMatching<'static, Own, fn(&Own) -> bool>: Send);
+is!(channel::Receive<'static, Own>: Send);
+is_not!(channel::Receive<'static, Homebody>: Send);
+is!(channel::ReceiveMatching<'static, Own, fn(&Own) -> bool>: Send);
 is_not!(
-    process_mailbox::ReceiveMatching<'static, Homebody, fn(&Homebody) -> bool>: Send,
-    process_mailbox::ReceiveMatching<'static, Own, Homebody>: Send,
+    channel::ReceiveMatching<'static, Homebody, fn(&Homebody) -> bool>: Send,
+    channel::ReceiveMatching<'static, Own, Homebody>: Send,
 );
-is!(process_mailbox::SendAfter<Own>: Send, process_mailbox::SendAfter<Own>: Sync);
-is_not!(process_mailbox::SendAfter<Homebody>: Send, process_mailbox::SendAfter<Homebody>: Sync);
+is!(channel::SendAfter<Own>: Send, channel::SendAfter<Own>: Sync);
+is_not!(channel::SendAfter<Homebody>: Send, channel::SendAfter<Homebody>: Sync);
 
 // What comes back.
 is!(SendError<Own>: Send, SpawnError<Own>: Send);

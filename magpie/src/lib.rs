@@ -23,5 +23,5 @@
 mod hidden;
 pub mod prelude;
 
-pub use kernel::{actor, arch, log, machine, mem, mutex, process_mailbox, sched, stats, text, time};
+pub use kernel::{actor, arch, channel, log, machine, mem, mutex, sched, stats, text, time};
 pub use magpie_boot::{ExitCode, Termination, entry};

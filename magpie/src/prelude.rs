@@ -2,7 +2,7 @@
 
 pub use crate::actor::{Actor, Addr, Config, Context, Executor, ExecutorHandle, Outcome, Receive};
 pub use crate::arch::{CoreId, CoreSet};
+pub use crate::channel::ProcessMailbox;
 pub use crate::log::text;
-pub use crate::process_mailbox::ProcessMailbox;
 pub use crate::sched::{self, JoinError, JoinHandle, Priority, Spawn, SpawnError};
 pub use crate::{ExitCode, machine, time};

@@ -8,13 +8,12 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::behaviour::{Actor, Message, Receive};
-use super::cell::CellHeader;
-use super::envelope::Target;
+use super::behaviour::{Actor, Receive};
 use super::recipient::Recipient;
-use super::send::{self, SendError};
-use super::spawn;
-use super::word::Word;
+use super::send;
+use super::storage::{CellHeader, MailboxIndex, Word};
+use super::target::target;
+use crate::message::{Message, SendError};
 
 /// The address of an actor of type `A`.
 ///
@@ -49,8 +48,8 @@ pub struct Addr<A> {
     actor: PhantomData<fn(A) -> A>,
 }
 
-// SAFETY: the cell's header may be read from any core for ever. The state is touched by the worker alone, until `take` moves
-// it to its caller: states can change cores, for an actor is `Send`.
+// SAFETY: the cell's header may be read from any core for ever. The state is touched by the worker alone, until `take`
+// moves it to its caller: states can change cores, because an actor is `Send`.
 unsafe impl<A> Send for Addr<A> {}
 // SAFETY: as above.
 unsafe impl<A> Sync for Addr<A> {}
@@ -92,7 +91,7 @@ impl<A: Actor> Addr<A> {
     where
         A: Receive<M>,
     {
-        send::send(Target::new::<A>(self.cell, self.word), message)?;
+        send::send(target::<A, M>(self.cell, self.word), message)?;
         Ok(self)
     }
 
@@ -116,12 +115,7 @@ impl<A: Actor> Addr<A> {
     where
         A: Receive<M>,
     {
-        Recipient::new(Target::new::<A>(self.cell, self.word))
-    }
-
-    /// Takes the state of an actor that has ended with [`Outcome::Finished`](super::Outcome), once.
-    pub fn take(self) -> Option<A> {
-        spawn::take(self)
+        Recipient::new(target::<A, M>(self.cell, self.word))
     }
 
     pub(super) fn cell(&self) -> NonNull<CellHeader> {
@@ -132,7 +126,7 @@ impl<A: Actor> Addr<A> {
         self.word
     }
 
-    pub(super) fn mailbox(&self) -> super::mailbox::MailboxIndex {
+    pub(super) fn mailbox(&self) -> MailboxIndex {
         self.word.mailbox()
     }
 

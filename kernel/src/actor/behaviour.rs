@@ -1,13 +1,9 @@
 //! What an actor is to its author: state, and a behaviour for each type of message.
 
-use super::address::Addr;
-use super::cell::CellHeader;
-use super::handle::ExecutorHandle;
-use super::mailbox::directory;
-use super::shared::Shared;
-use super::spawn::{self, SpawnError};
-use super::word::Word;
 use core::ptr::NonNull;
+
+use super::storage::{CellHeader, Outcome, Word};
+use crate::message::Message;
 
 /// State with behaviours. Its behaviours are its implementations of [`Receive`].
 ///
@@ -19,44 +15,6 @@ use core::ptr::NonNull;
 /// impl Actor for Homebody {}
 /// ```
 pub trait Actor: Send + 'static {}
-
-/// A message: anything that may be moved to another core.
-///
-/// What must stay where it is, such as a reference count without atomics, is no message; neither is what
-/// borrows:
-///
-/// ```
-/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
-/// use std::sync::Arc;
-/// struct Reader;
-/// impl Actor for Reader {}
-/// impl Receive<Arc<u32>> for Reader {
-///     fn receive(&mut self, _: Arc<u32>, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
-/// }
-/// fn tell(reader: Addr<Reader>) { let _ = reader.send(Arc::new(1)); }
-/// ```
-///
-/// ```compile_fail,E0277
-/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
-/// use std::rc::Rc;
-/// struct Reader;
-/// impl Actor for Reader {}
-/// impl Receive<Rc<u32>> for Reader {
-///     fn receive(&mut self, _: Rc<u32>, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
-/// }
-/// ```
-///
-/// ```compile_fail,E0478
-/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
-/// struct Reader;
-/// impl Actor for Reader {}
-/// impl<'a> Receive<&'a u32> for Reader {
-///     fn receive(&mut self, _: &'a u32, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
-/// }
-/// ```
-pub trait Message: Send + 'static {}
-
-impl<M: Send + 'static> Message for M {}
 
 /// The behaviour of an actor for messages of type `M`.
 ///
@@ -92,21 +50,6 @@ pub trait Receive<M: Message>: Actor + Sized {
     fn receive(&mut self, message: M, context: &mut Context<Self>) -> Outcome;
 }
 
-/// What becomes of an actor after a behaviour; the names are those of C∀.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(usize)]
-pub enum Outcome {
-    /// It waits for its next message.
-    Continue = 0,
-    /// It ends: its state is dropped and its memory freed.
-    Delete = 1,
-    /// It ends: its state is dropped, its memory kept for a successor: see [`Addr::respawn`].
-    Destroy = 2,
-    /// It ends: its state is not dropped, but belongs to whoever takes it: see [`Addr::take`], and
-    /// [`StaticActor::take`](super::StaticActor::take).
-    Finished = 3,
-}
-
 /// What a behaviour knows about itself. It stays with the behaviour:
 ///
 /// ```compile_fail,E0277
@@ -119,9 +62,9 @@ pub enum Outcome {
 /// fn is<A>() { can_be_shared::<magpie::actor::Context<A>>() }
 /// ```
 pub struct Context<A> {
-    cell: NonNull<CellHeader>,
-    word: Word,
-    // As in `Addr`, which it makes.
+    pub(super) cell: NonNull<CellHeader>,
+    pub(super) word: Word,
+    // As in `Addr`, which is made of it.
     actor: core::marker::PhantomData<fn(A) -> A>,
 }
 
@@ -129,39 +72,5 @@ impl<A: Actor> Context<A> {
     #[inline(always)]
     pub(super) fn new(cell: NonNull<CellHeader>, word: Word) -> Self {
         Self { cell, word, actor: core::marker::PhantomData }
-    }
-
-    /// The address of the actor itself.
-    #[inline(always)]
-    pub fn address(&self) -> Addr<A> {
-        Addr::new(self.cell, self.word)
-    }
-
-    /// The executor that runs the actor.
-    pub fn executor(&self) -> ExecutorHandle {
-        // SAFETY: an executor is inside an `Arc`, and alive while a behaviour of its actors runs.
-        unsafe { ExecutorHandle::of(self.shared()) }
-    }
-
-    fn shared(&self) -> &Shared {
-        // SAFETY: a behaviour is running.
-        unsafe { directory::get(self.word.mailbox()).shared() }
-    }
-
-    /// Starts another actor on the same executor.
-    ///
-    /// # Errors
-    /// As [`ExecutorHandle::spawn`].
-    pub fn spawn<B: Actor>(&self, actor: B) -> Result<Addr<B>, SpawnError<B>> {
-        let shared = self.shared();
-        spawn::spawn(shared, shared.next_mailbox(), actor)
-    }
-
-    /// Starts another actor in the same mailbox: the two always run on one core, one at a time.
-    ///
-    /// # Errors
-    /// As [`ExecutorHandle::spawn`].
-    pub fn spawn_beside<B: Actor>(&self, actor: B) -> Result<Addr<B>, SpawnError<B>> {
-        spawn::spawn(self.shared(), directory::get(self.word.mailbox()), actor)
     }
 }

@@ -2,11 +2,12 @@
 
 use core::fmt;
 
-use super::mailbox::bound::Bound;
-use super::mailbox::directory;
-use super::steal::VictimRule;
+use super::mail::Bound;
+use super::mail::directory::{self, TakeError};
+use super::mail::mailbox::FIRST_SEGMENT_BYTES;
+use super::run::{Refused, Rules, VictimRule};
 use crate::machine;
-use crate::sched::{self, Priority};
+use crate::sched::{Priority, SpawnError};
 
 /// Mailboxes for each worker unless the configuration says otherwise: C∀'s sharding factor.
 pub const MAILBOXES_PER_WORKER: usize = 16;
@@ -38,7 +39,7 @@ impl Default for Config {
         Self {
             workers: None,
             mailboxes: None,
-            segment_bytes: directory::FIRST_SEGMENT_BYTES,
+            segment_bytes: FIRST_SEGMENT_BYTES,
             bound: Bound::NONE,
             victim: VictimRule::LongestVictim,
             thieves: 1,
@@ -49,6 +50,12 @@ impl Default for Config {
 }
 
 impl Config {
+    /// How its workers work.
+    pub(super) fn rules(&self) -> Rules {
+        let Self { segment_bytes, victim, thieves, reductions, .. } = *self;
+        Rules { segment_bytes, victim_rule: victim, thieves, reductions }
+    }
+
     /// How many workers and stealable mailboxes that makes on this machine.
     pub(super) fn check(&self) -> Result<(usize, usize), StartError> {
         let cores = machine::cores();
@@ -134,13 +141,16 @@ impl fmt::Display for StartError {
 
 impl core::error::Error for StartError {}
 
-impl From<sched::SpawnError> for StartError {
-    fn from(error: sched::SpawnError) -> Self {
-        match error {
-            sched::SpawnError::TooManyProcesses => Self::TooManyProcesses,
-            sched::SpawnError::CoreOffline => Self::CoreOffline,
-            sched::SpawnError::NoSuchCore => Self::NoSuchCore,
-            sched::SpawnError::OutOfMemory => Self::OutOfMemory,
+impl From<Refused> for StartError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Mailbox(TakeError::AllInUse) => Self::MailboxesInUse,
+            Refused::Worker(SpawnError::TooManyProcesses) => Self::TooManyProcesses,
+            Refused::Worker(SpawnError::CoreOffline) => Self::CoreOffline,
+            Refused::Worker(SpawnError::NoSuchCore) => Self::NoSuchCore,
+            Refused::Worker(SpawnError::OutOfMemory)
+            | Refused::Mailbox(TakeError::OutOfMemory)
+            | Refused::OutOfMemory => Self::OutOfMemory,
         }
     }
 }

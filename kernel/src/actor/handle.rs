@@ -5,8 +5,8 @@ use core::fmt;
 
 use super::address::Addr;
 use super::behaviour::Actor;
-use super::mailbox::directory;
-use super::shared::Shared;
+use super::mail::directory;
+use super::run::ExecutorState;
 use super::spawn::{self, SpawnError};
 
 /// How much memory an executor's mailboxes have needed.
@@ -20,7 +20,7 @@ pub struct HighWater {
 
 /// The right to spawn actors on an executor.
 #[derive(Clone)]
-pub struct ExecutorHandle(Arc<Shared>);
+pub struct ExecutorHandle(Arc<ExecutorState>);
 
 impl fmt::Debug for ExecutorHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,25 +29,25 @@ impl fmt::Debug for ExecutorHandle {
 }
 
 impl ExecutorHandle {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self(shared)
+    pub(super) fn new(executor: Arc<ExecutorState>) -> Self {
+        Self(executor)
     }
 
     /// # Safety
     /// `shared` is inside an `Arc`, as every executor's is, and alive.
-    pub(super) unsafe fn of(shared: &Shared) -> Self {
+    pub(super) unsafe fn of(executor: &ExecutorState) -> Self {
         // SAFETY: by contract.
         unsafe {
-            Arc::increment_strong_count(shared);
-            Self(Arc::from_raw(shared))
+            Arc::increment_strong_count(executor);
+            Self(Arc::from_raw(executor))
         }
     }
 
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn state(&self) -> &ExecutorState {
         &self.0
     }
 
-    pub(super) fn shared_arc(&self) -> Arc<Shared> {
+    pub(super) fn state_arc(&self) -> Arc<ExecutorState> {
         self.0.clone()
     }
 

@@ -1,66 +1,47 @@
 //! The actor system, in the style of C∀: message-centric, with mailboxes that many actors share.
 //!
 //! An [`Actor`] is state with a behaviour for each type of message ([`Receive`]). It belongs to one
-//! [mailbox](self::mailbox) for life. A sender copies an [envelope] to the end of the mailbox's copy queue;
+//! mailbox for life. A sender copies an envelope to the end of the mailbox's copy queue;
 //! a [worker] gulps a mailbox whole and delivers what is in it. A worker that runs dry [steals](steal) a
 //! mailbox from another by swapping two pointers. A behaviour that runs too long is [detached](detach),
 //! one that panics [ends its actor](crash).
 //!
-//! The way of a message: [`address`] → [`envelope`] → [`copy_queue`] → [`worker`] → [`batch`] →
-//! [`delivery`]. The way of an actor: [`executor`] → [`pool`] → [`cell`] → [`word`].
+//! The way of a message: [`address`] → [`mail`] → [`worker`] → [`batch`] →
+//! [`delivery`]. The way of an actor: [`executor`] → [`storage`].
 
 mod address;
 mod ask;
-mod batch;
 mod behaviour;
-mod cell;
 #[cfg(feature = "checks")]
 pub mod checks;
 mod config;
-mod copy_queue;
-mod crash;
-mod current;
-mod delivery;
-mod detach;
-mod envelope;
+mod context;
 mod executor;
 mod handle;
-mod live;
-mod mailbox;
-mod owner;
-mod pool;
+pub(crate) mod mail;
 mod recipient;
-mod reclaim;
-mod resident;
-mod segment;
+pub(crate) mod run;
 mod send;
 mod send_after;
-mod shared;
-mod shared_message;
-mod shutdown;
-mod side_queue;
 mod spawn;
 mod static_actor;
-mod steal;
 pub mod stop;
-mod table;
-mod tally;
-mod word;
-mod worker;
+pub(crate) mod storage;
+mod target;
 
 pub use address::Addr;
 pub use ask::{Answer, AskError, Reply, Request};
-pub use behaviour::{Actor, Context, Message, Outcome, Receive};
-pub(crate) use cell::chunk_bytes;
+pub use behaviour::{Actor, Context, Receive};
 pub use config::{Config, MAILBOXES_PER_WORKER, StartError};
-pub(crate) use current::{ActorId, current};
 pub use executor::Executor;
 pub use handle::{ExecutorHandle, HighWater};
-pub use mailbox::bound::{Bound, WhenFull};
+pub use mail::{Bound, WhenFull};
 pub use recipient::Recipient;
-pub use send::SendError;
+pub use run::VictimRule;
 pub use send_after::SendAfter;
-pub use shared_message::Shared;
 pub use spawn::SpawnError;
 pub use static_actor::StaticActor;
-pub use steal::VictimRule;
+pub use storage::Outcome;
+pub(crate) use storage::cell::chunk_bytes;
+
+pub use crate::message::{Message, SendError, Shared};

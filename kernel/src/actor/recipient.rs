@@ -2,9 +2,9 @@
 //!
 //! A list of recipients may hold actors of different types, as long as each has the behaviour.
 
-use super::behaviour::Message;
-use super::envelope::Target;
-use super::send::{self, SendError};
+use super::mail::envelope::Target;
+use super::send;
+use crate::message::{Message, SendError};
 
 /// Some actor that has a behaviour for messages of type `M`. Three words; may be copied to any core.
 pub struct Recipient<M> {

@@ -4,59 +4,19 @@
 //! write the envelope, count it, unlock. Everything else (a queue that must grow, that is closed or bounded)
 //! is out of line and starts again from the lock.
 //!
-//! Who makes an empty mailbox non-empty must see to it that its worker looks: see [`owner`](super::owner).
+//! Whoever makes an empty mailbox non-empty must see to it that its worker looks: see `mail/owner_hint.rs`.
 
-use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 
-use super::behaviour::Message;
-use super::cell::CellHeader;
-use super::envelope::{self, Deliver, Packed, Target};
-use super::mailbox::bound::{self, WhenFull};
-use super::mailbox::{Inside, Mailbox, directory};
-use super::segment::Segment;
-use super::word::Word;
+use super::mail::envelope::{self, Deliver, Packed, Target};
+use super::mail::mailbox::Inside;
+use super::mail::{Mailbox, Segment, WhenFull, directory, oldest};
+use super::run::ExecutorState;
+use super::storage::{CellHeader, Word};
+use crate::message::{Message, SendError};
 use crate::sched;
 use crate::sync::SpinGuard;
-
-/// Why a message was not sent; it comes back.
-#[derive(PartialEq, Eq)]
-pub enum SendError<M> {
-    /// The actor has ended, or its executor has stopped.
-    Ended(M),
-    /// The mailbox has as many messages as its bound allows. Try again later, or send less.
-    Full(M),
-    /// No memory for a message of this size, or for the mailbox to grow. Nothing else was lost.
-    OutOfMemory(M),
-}
-
-impl<M> SendError<M> {
-    /// The message.
-    pub fn into_message(self) -> M {
-        match self {
-            Self::Ended(message) | Self::Full(message) | Self::OutOfMemory(message) => message,
-        }
-    }
-}
-
-impl<M> fmt::Debug for SendError<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl<M> fmt::Display for SendError<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ended(_) => "the actor has ended: the message was not sent",
-            Self::Full(_) => "the mailbox is full: the message was not sent; try again later",
-            Self::OutOfMemory(_) => "out of memory: the message was not sent",
-        })
-    }
-}
-
-impl<M> core::error::Error for SendError<M> {}
 
 /// Sends a message.
 #[inline(always)]
@@ -98,8 +58,8 @@ fn write_at_once<M: Message>(
     Ok(())
 }
 
-/// Sends a message if there is nothing else to do for it: for a core's loop, which must run nothing of the application's, such
-/// as the destructor of a message that a bound gives up. The message comes back.
+/// Sends a message if there is nothing else to do for it: for a core's loop, which must run nothing of the application's,
+/// such as the destructor of a message that a bound gives up. The message comes back.
 pub(super) fn send_at_once<M: Message>(target: Target<M>, message: M) -> Result<(), M> {
     // SAFETY: cells are never unmapped, and their words may be read by anyone.
     let word = unsafe { target.cell.as_ref() }.word_relaxed();
@@ -118,8 +78,8 @@ fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
     if before == 0 {
         mailbox.note_first();
         // While the lock is held the mailbox stays open, and so the executor alive.
-        // SAFETY: the mailbox is open, for the queue had room; it cannot be closed while the lock is held.
-        unsafe { mailbox.shared() }.notify(mailbox, inside.preempt());
+        // SAFETY: the mailbox is open, because the queue had room; it cannot be closed while the lock is held.
+        unsafe { ExecutorState::of(mailbox) }.notify(mailbox, inside.preempt());
     }
     drop(inside);
 }
@@ -154,7 +114,7 @@ fn send_slowly<M: Message>(
                         return Ok(());
                     }
                     WhenFull::DropOldest => {
-                        if let Some(oldest) = bound::take_oldest(mailbox) {
+                        if let Some(oldest) = oldest::take(mailbox) {
                             oldest.drop_message();
                         }
                     }

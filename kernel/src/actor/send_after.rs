@@ -8,11 +8,11 @@ use core::fmt;
 use core::time::Duration;
 
 use super::address::Addr;
-use super::behaviour::{Message, Receive};
+use super::behaviour::Receive;
 use super::recipient::Recipient;
-use super::send::SendError;
-use super::worker::Worker;
+use crate::message::{Message, SendError};
 use crate::sched::Later;
+use crate::stats;
 use crate::sync::PreemptGuard;
 
 /// A message that waits for its moment. Dropping this lets it go on.
@@ -46,7 +46,7 @@ fn send_late<M: Message>((to, message): (Recipient<M>, M)) {
     if let Err(error) = to.send(message) {
         // Nobody waits for the outcome: counted as what arrives at an ended actor is.
         let here = PreemptGuard::new();
-        Worker::statistics(&here).dead_letters.bump();
+        stats::worker_here().dead_letters.bump();
         drop(here);
         drop(error);
     }

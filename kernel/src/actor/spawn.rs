@@ -8,13 +8,11 @@ use core::ptr::NonNull;
 
 use super::address::Addr;
 use super::behaviour::Actor;
-use super::cell::{self, CellHeader};
-use super::mailbox::Mailbox;
-use super::pool;
-use super::shared::Shared;
-use super::word::{Life, Word};
-use super::worker::Worker;
+use super::mail::Mailbox;
+use super::run::ExecutorState;
+use super::storage::{CellHeader, Life, Word, cell, pool};
 use crate::mem::OutOfMemory;
+use crate::stats;
 use crate::sync::PreemptGuard;
 
 /// Why an actor was not spawned; its state comes back.
@@ -67,30 +65,30 @@ impl<A> core::error::Error for SpawnError<A> {}
 /// Attaches what is in a claimed cell to a mailbox; `None` if the executor has stopped.
 #[inline(always)]
 pub(super) fn attach(
-    shared: &Shared,
+    executor: &ExecutorState,
     mailbox: &Mailbox,
     cell: NonNull<CellHeader>,
     claimed: Word,
     here: &PreemptGuard,
 ) -> Option<Word> {
     let inside = mailbox.inside.lock();
-    if inside.closed || !mailbox.is_open_for(shared) {
+    if inside.closed || !mailbox.is_open_for(executor.as_runner()) {
         return None;
     }
     // Before the actor can end: the counts must not show an end without its beginning.
-    shared.live.created(here);
+    executor.live.created(here);
     let word = claimed.spawned(mailbox.index());
     // SAFETY: cells are never unmapped.
     unsafe { cell.as_ref() }.set_word(word);
     drop(inside);
-    Worker::statistics(here).actors_created.bump();
+    stats::worker_here().actors_created.bump();
     Some(word)
 }
 
 /// Spawns an actor into a cell of its own.
 #[inline(always)]
 pub(super) fn spawn<A: Actor>(
-    shared: &Shared,
+    executor: &ExecutorState,
     mailbox: &Mailbox,
     actor: A,
 ) -> Result<Addr<A>, SpawnError<A>> {
@@ -104,7 +102,7 @@ pub(super) fn spawn<A: Actor>(
     }
     // SAFETY: cells are never unmapped.
     let free = unsafe { cell.as_ref() }.word_relaxed();
-    match attach(shared, mailbox, cell, free, &here) {
+    match attach(executor, mailbox, cell, free, &here) {
         Some(word) => Ok(Addr::new(cell, word)),
         None => {
             // SAFETY: filled above, and nobody else knows the cell.
@@ -117,7 +115,7 @@ pub(super) fn spawn<A: Actor>(
 
 /// Spawns an actor into the storage of one that ended with [`Outcome::Destroy`](super::Outcome).
 pub(super) fn respawn<A: Actor>(
-    shared: &Shared,
+    executor: &ExecutorState,
     mailbox: &Mailbox,
     old: Addr<A>,
     actor: A,
@@ -134,13 +132,13 @@ pub(super) fn respawn<A: Actor>(
     if !header.claim(destroyed, claimed) {
         return Err(SpawnError::NotFree(actor));
     }
-    // SAFETY: the cell is of kind `A`, for an address of that type leads here; without a state since it was
+    // SAFETY: the cell is of kind `A`, because an address of that type leads here; without a state since it was
     // destroyed, and ours since we claimed it.
     if let Err((OutOfMemory, actor)) = unsafe { cell::fill(cell, actor) } {
         header.set_word(destroyed);
         return Err(SpawnError::OutOfMemory(actor));
     }
-    match attach(shared, mailbox, cell, claimed, &here) {
+    match attach(executor, mailbox, cell, claimed, &here) {
         Some(word) => Ok(Addr::new(cell, word)),
         None => {
             // SAFETY: filled above; the cell is claimed, so it is ours.
@@ -151,18 +149,20 @@ pub(super) fn respawn<A: Actor>(
     }
 }
 
-/// Moves the state of an actor out of its storage, which ended with [`Outcome::Finished`](super::Outcome).
-pub(super) fn take<A: Actor>(addr: Addr<A>) -> Option<A> {
-    let here = PreemptGuard::new();
-    let finished = addr.word().after_end(Life::Finished);
-    let claimed = finished.starting();
-    let cell = addr.cell();
-    // SAFETY: cells are never unmapped.
-    if !unsafe { cell.as_ref() }.claim(finished, claimed) {
-        return None;
+impl<A: Actor> Addr<A> {
+    /// Takes the state of an actor that has ended with [`Outcome::Finished`](super::Outcome), once.
+    pub fn take(self) -> Option<A> {
+        let here = PreemptGuard::new();
+        let finished = self.word().after_end(Life::Finished);
+        let claimed = finished.starting();
+        let cell = self.cell();
+        // SAFETY: cells are never unmapped.
+        if !unsafe { cell.as_ref() }.claim(finished, claimed) {
+            return None;
+        }
+        // SAFETY: the cell is of kind `A` and holds the state of a finished actor, and is ours.
+        let actor = unsafe { cell::take_state(cell) };
+        pool::give(cell, claimed, &here);
+        Some(actor)
     }
-    // SAFETY: the cell is of kind `A` and holds the state of a finished actor, and is ours.
-    let actor = unsafe { cell::take_state(cell) };
-    pool::give(cell, claimed, &here);
-    Some(actor)
 }

@@ -1,6 +1,7 @@
 //! Messages that every actor understands: they end it, in one of the three ways. The names are C∀'s.
 
-use super::behaviour::{Actor, Context, Outcome, Receive};
+use super::behaviour::{Actor, Context, Receive};
+use super::storage::Outcome;
 
 /// Ends the actor with [`Outcome::Delete`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

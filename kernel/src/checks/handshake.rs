@@ -2,7 +2,7 @@
 
 use super::{Check, Cores};
 use crate::arch::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use crate::sched::protocols::{Depth, IdleFlag};
+use crate::sched::cores::idle_flag::{Depth, IdleFlag};
 use crate::sync::SpinLock;
 
 pub static ALL: &[Check] = &[

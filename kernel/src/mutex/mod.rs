@@ -15,7 +15,7 @@
 //!
 //! It is not fair: who comes when it is free has it.
 
-mod lock_word;
+pub(crate) mod lock_word;
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -241,9 +241,4 @@ pub(crate) fn holder_crashed(block: &StackBlock) {
     for list in &WAITING {
         list.tell_all(|| ());
     }
-}
-
-/// What of this room has a model that loom checks.
-pub(crate) mod protocols {
-    pub use super::lock_word::{Holder, LockWord, Taken};
 }

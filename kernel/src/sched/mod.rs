@@ -7,7 +7,7 @@
 pub(crate) mod cores;
 mod place;
 mod policy;
-mod process;
+pub(crate) mod process;
 pub(crate) mod run;
 mod spawn;
 
@@ -37,13 +37,3 @@ pub(crate) use spawn::resident::spawn as spawn_resident;
 #[cfg(feature = "checks")]
 pub(crate) use spawn::residents::rouse_all;
 pub use spawn::{JoinError, JoinHandle, Spawn, SpawnError, procedure, spawn};
-
-/// What of this room has a model that loom checks.
-#[cfg(not(loom))]
-pub(crate) mod protocols {
-    pub use super::cores::idle_flag::{Depth, IdleFlag};
-    pub use super::cores::ready_mask::ReadyMask;
-    pub use super::cores::standstill::Standstill;
-    pub use super::process::run_state::RunState;
-    pub use super::run::quiescence::{Looked, Quiescence};
-}

@@ -4,7 +4,7 @@ use super::Result;
 use std::time::Duration;
 
 use magpie::actor::SendError;
-use magpie::process_mailbox::{ProcessAddr, ProcessMailbox};
+use magpie::channel::{ProcessAddr, ProcessMailbox};
 use magpie::sched;
 use magpie::time::Elapsed;
 

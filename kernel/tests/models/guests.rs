@@ -6,7 +6,7 @@
 
 use magpie::internals::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use magpie::internals::arch::barrier;
-use magpie::internals::sync::{GuestFlag, InHand, OwnerHint, SpinGuard, SpinLock};
+use magpie::internals::sync::{GuestFlag, OwnerHint, ProcessingFlag, SpinGuard, SpinLock};
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, Plain, Task, mutant, run, task};
@@ -67,7 +67,7 @@ struct Mailbox {
     /// Held by who changes `waiting`.
     inside: SpinLock<()>,
     waiting: AtomicU64,
-    in_hand: InHand,
+    being_processed: ProcessingFlag,
     guest: GuestFlag,
     /// Whether it is in a list. Stands for its link: written by who has claimed the flag and by the host, and nothing but
     /// the flag orders them.
@@ -112,7 +112,7 @@ impl Mailbox {
         let mailbox = Self {
             inside: SpinLock::new(()),
             waiting: AtomicU64::new(waiting),
-            in_hand: InHand::new(),
+            being_processed: ProcessingFlag::new(),
             guest: GuestFlag::new(),
             listed: Plain::new(1),
             owner: OwnerHint::new(0),
@@ -122,15 +122,15 @@ impl Mailbox {
         };
         assert!(mailbox.guest.claim(), "a new flag is clear");
         if is_held {
-            mailbox.in_hand.take();
+            mailbox.being_processed.take();
         }
         Arc::new(mailbox)
     }
 
-    /// As `Shared::notify`, with no more for the local worker to do than this.
+    /// As `ExecutorState::notify`, with no more for the local worker to do than this.
     fn notify(&self) -> To {
         self.owner.after_work();
-        if self.in_hand.is_left_to_holder() {
+        if self.being_processed.is_left_to_holder() {
             return To::Holder;
         }
         if !self.owner_is_idle.load(Ordering::Relaxed) {
@@ -162,10 +162,10 @@ impl Mailbox {
     fn gulp(&self) -> Result<Option<To>, Refused> {
         let held = self.enter()?;
         let messages = self.waiting.load(Ordering::Relaxed);
-        if !self.in_hand.is_free() || messages == 0 {
+        if !self.being_processed.is_free() || messages == 0 {
             return Ok(None);
         }
-        self.in_hand.take();
+        self.being_processed.take();
         self.waiting.store(0, Ordering::Relaxed);
         drop(held);
         self.handled.set(self.handled.get() + messages);
@@ -174,7 +174,7 @@ impl Mailbox {
 
     /// The holder has handled its batch.
     fn put_down(&self) -> Option<To> {
-        self.in_hand.put_down();
+        self.being_processed.put_down();
         (self.waiting.load(Ordering::Relaxed) > 0).then(|| self.notify())
     }
 
@@ -202,7 +202,7 @@ impl Mailbox {
     /// As `Mailbox::is_ripe`: whether the owner counts it before it sleeps.
     fn is_ripe(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
-            && !self.in_hand.hint()
+            && !self.being_processed.hint()
             && (!self.guest.is_set() || self.may_leave() && !mutant("home-never-ripe"))
     }
 

@@ -1,7 +1,7 @@
 //! Mailboxes: gulp against steal against send, and the hints that say whose a mailbox is.
 
 use magpie::internals::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
-use magpie::internals::sync::{InHand, OwnerHint, SpinLock};
+use magpie::internals::sync::{OwnerHint, ProcessingFlag, SpinLock};
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, Plain, run, task};
@@ -36,7 +36,7 @@ pub const MODELS: &[Model] = &[
 /// A mailbox with mail for one actor, whose state is handled outside the lock.
 struct Mailbox {
     waiting: SpinLock<Plain>,
-    in_hand: InHand,
+    being_processed: ProcessingFlag,
     actor: Plain,
 }
 
@@ -51,14 +51,14 @@ impl Mailbox {
     fn gulp(&self) -> u64 {
         // A try, for two that wait would keep loom busy for ever.
         let Some(waiting) = self.waiting.try_lock() else { return 0 };
-        if !self.in_hand.is_free() || waiting.get() == 0 {
+        if !self.being_processed.is_free() || waiting.get() == 0 {
             return 0;
         }
-        self.in_hand.take();
+        self.being_processed.take();
         waiting.set(0);
         drop(waiting);
         self.actor.set(self.actor.get() + 1);
-        self.in_hand.put_down();
+        self.being_processed.put_down();
         1
     }
 }
@@ -67,7 +67,7 @@ impl Mailbox {
 fn two_workers_and_a_sender() {
     let mailbox = Arc::new(Mailbox {
         waiting: SpinLock::new(Plain::new(1)),
-        in_hand: InHand::new(),
+        being_processed: ProcessingFlag::new(),
         actor: Plain::new(0),
     });
     let robbed = task(Mailbox::gulp);
@@ -80,40 +80,40 @@ fn two_workers_and_a_sender() {
 }
 
 /// A mailbox that one worker has in hand, and another has in its range.
-struct InHandOfOne {
+struct ProcessedByOne {
     waiting: AtomicU64,
-    in_hand: InHand,
+    being_processed: ProcessingFlag,
     owner: OwnerHint,
 }
 
-impl InHandOfOne {
+impl ProcessedByOne {
     fn new() -> Arc<Self> {
-        let in_hand = InHand::new();
-        in_hand.take();
-        Arc::new(Self { waiting: AtomicU64::new(0), in_hand, owner: OwnerHint::new(1) })
+        let being_processed = ProcessingFlag::new();
+        being_processed.take();
+        Arc::new(Self { waiting: AtomicU64::new(0), being_processed, owner: OwnerHint::new(1) })
     }
 
-    /// As `Shared::notify`, by the one who counted the first message, or who put the mailbox down and saw mail.
+    /// As `ExecutorState::notify`, by the one who counted the first message, or who put the mailbox down and saw mail.
     fn notify(&self) -> bool {
         self.owner.after_work();
-        !self.in_hand.is_left_to_holder()
+        !self.being_processed.is_left_to_holder()
     }
 
     /// The holder has handled its batch. Whether it has told the owner of mail.
     fn put_down(&self) -> bool {
-        self.in_hand.put_down();
+        self.being_processed.put_down();
         self.waiting.load(Ordering::Relaxed) > 0 && self.notify()
     }
 }
 
 /// Mail comes while the mailbox is put down: its owner is told, by the sender or by the holder.
 fn mail_for_one_in_hand() {
-    let mailbox = InHandOfOne::new();
-    let sender = task(|mailbox: &InHandOfOne| {
+    let mailbox = ProcessedByOne::new();
+    let sender = task(|mailbox: &ProcessedByOne| {
         mailbox.waiting.store(1, Ordering::Relaxed);
         mailbox.notify()
     });
-    let holder = task(InHandOfOne::put_down);
+    let holder = task(ProcessedByOne::put_down);
     let [sender, holder] = run(&mailbox, [sender, holder]);
     assert!(sender || holder, "nobody told the owner");
 }

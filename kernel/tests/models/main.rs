@@ -13,8 +13,6 @@
 //! explores random interleavings of sequentially consistent code. `docs/verification.md` has the results.
 
 #[cfg(any(loom, shuttle))]
-mod census;
-#[cfg(any(loom, shuttle))]
 mod deque;
 #[cfg(any(loom, shuttle))]
 mod guests;
@@ -24,6 +22,8 @@ mod handshake;
 mod harness;
 #[cfg(any(loom, shuttle))]
 mod lists;
+#[cfg(any(loom, shuttle))]
+mod live_count;
 #[cfg(any(loom, shuttle))]
 mod lives;
 #[cfg(any(loom, shuttle))]
@@ -50,7 +50,7 @@ fn main() -> std::process::ExitCode {
             mailboxes::MODELS,
             guests::MODELS,
             lives::MODELS,
-            census::MODELS,
+            live_count::MODELS,
             turns::MODELS,
             mutex::MODELS,
             standstill::MODELS,

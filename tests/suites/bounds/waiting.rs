@@ -7,9 +7,9 @@ use core::time::Duration;
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome as After, Receive};
 use magpie::arch::{CoreId, CoreSet};
+use magpie::channel::ProcessMailbox;
 use magpie::internals::arch::cpu;
 use magpie::machine;
-use magpie::process_mailbox::ProcessMailbox;
 use magpie::sched::{Priority, Spawn};
 use magpie::time::{self, Instant};
 use magpie_tests::{Failure, Outcome, ensure_eq, kernel_test};

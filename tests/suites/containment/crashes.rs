@@ -15,8 +15,8 @@ use magpie::actor::{
     Shared, StaticActor,
 };
 use magpie::arch::CoreId;
+use magpie::channel::{ProcessAddr, ProcessMailbox};
 use magpie::internals::mem::heap::HEAP;
-use magpie::process_mailbox::{ProcessAddr, ProcessMailbox};
 use magpie::sched::{self, JoinError, Setting, Spawn};
 use magpie::{machine, stats, time};
 use magpie_tests::{Changed, Failure, Outcome, amount, ensure, ensure_eq, kernel_test};

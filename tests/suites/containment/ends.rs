@@ -8,7 +8,7 @@ use core::task::{Context as TaskContext, Waker};
 use core::time::Duration;
 
 use magpie::actor::{Actor, Bound, Config, Context, Executor, Outcome as After, Receive, WhenFull, stop};
-use magpie::process_mailbox::ProcessMailbox;
+use magpie::channel::ProcessMailbox;
 use magpie::{sched, time};
 use magpie_tests::{ensure, kernel_test};
 

@@ -13,8 +13,8 @@ use core::time::Duration;
 
 use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive, Reply, Request};
 use magpie::arch::CoreId;
+use magpie::channel::ProcessMailbox;
 use magpie::internals::sync;
-use magpie::process_mailbox::ProcessMailbox;
 use magpie::sched::{self, JoinError, Spawn};
 use magpie::time;
 use magpie_tests::{Failure, Hoard, Outcome, ensure, ensure_eq, kernel_test};

@@ -16,8 +16,8 @@ use core::time::Duration;
 
 use magpie::actor::{Actor, Addr, AskError, Config, Context, Executor, Outcome as After, Receive, Request};
 use magpie::arch::CoreId;
+use magpie::channel::ProcessMailbox;
 use magpie::log::text;
-use magpie::process_mailbox::ProcessMailbox;
 use magpie::sched::{self, JoinError, Setting, Spawn};
 use magpie::{machine, time};
 use magpie_tests::{Changed, Failure, Outcome, ensure, ensure_eq, kernel_test};

@@ -11,8 +11,8 @@ use magpie::actor::{
     Actor, Addr, Config, Context, Executor, ExecutorHandle, Outcome as After, Receive, SendError, StaticActor,
 };
 use magpie::arch::CoreId;
+use magpie::channel::{ProcessAddr, ProcessMailbox};
 use magpie::internals::mem::heap::HEAP;
-use magpie::process_mailbox::{ProcessAddr, ProcessMailbox};
 use magpie::sched::{self, JoinError, Setting, Spawn};
 use magpie::{stats, time};
 use magpie_tests::{Changed, Failure, Outcome, ensure, ensure_eq, kernel_test};

@@ -6,7 +6,7 @@ use core::time::Duration;
 use magpie::actor::{
     Actor, Addr, Config, Context, Executor, Outcome as After, Receive, Request, SendError, stop,
 };
-use magpie::process_mailbox::ProcessMailbox;
+use magpie::channel::ProcessMailbox;
 use magpie::{sched, time};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
 

@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive, Request};
 use magpie::arch::CoreId;
-use magpie::process_mailbox::ProcessMailbox;
+use magpie::channel::ProcessMailbox;
 use magpie::sched::{self, JoinError, Spawn};
 use magpie::{machine, time};
 use magpie_tests::{Failure, Hoard, Outcome, ensure, ensure_eq, kernel_test};

@@ -10,7 +10,7 @@ use core::task::{Context as TaskContext, Waker};
 use core::time::Duration;
 
 use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive, Reply, Request, stop};
-use magpie::process_mailbox::ProcessMailbox;
+use magpie::channel::ProcessMailbox;
 use magpie::{sched, time};
 use magpie_tests::{Outcome, ensure, kernel_test};
 

@@ -4,8 +4,8 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use magpie::actor::SendError;
+use magpie::channel::ProcessMailbox;
 use magpie::internals::mem::heap::HEAP;
-use magpie::process_mailbox::ProcessMailbox;
 use magpie::sched;
 use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
 

@@ -1,6 +1,6 @@
-//! The checks that also run under miri (`magpie::process_mailbox::checks`).
+//! The checks that also run under miri (`magpie::channel::checks`).
 
-use magpie::process_mailbox::checks;
+use magpie::channel::checks;
 use magpie_tests::{Outcome, amount, everywhere};
 
 /// About how many messages each check sends, unless the boot argument `work` says otherwise.

@@ -1,62 +1,19 @@
 //! The asker's side: the future of an answer.
 
-use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
-use super::files::Folder;
+use super::error::AskError;
 use super::reply::{Reply, Request};
 use super::slot::{self, SlotRef, State};
 use crate::actor::address::Addr;
-use crate::actor::behaviour::{Message, Receive};
-use crate::actor::send::SendError;
+use crate::actor::behaviour::Receive;
+use crate::actor::run::pending_asks::Asked;
+use crate::message::{Message, SendError};
 use crate::sync::{is_kept_for, keep_waker};
 use crate::time;
-
-/// Why there is no answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AskError {
-    /// The actor had ended before it was asked.
-    Ended,
-    /// Its mailbox is full: the request was not sent; try again later.
-    Full,
-    /// No memory for the request.
-    OutOfMemory,
-    /// The reply handle was dropped: the actor ended before it handled the request, its executor was
-    /// stopped, or the behaviour did not answer.
-    Unanswered,
-    /// The actor has crashed.
-    Crashed,
-    /// The time limit was reached. The actor may still handle the request.
-    TimedOut,
-}
-
-impl fmt::Display for AskError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ended => "the actor had ended before it was asked",
-            Self::Full => "the mailbox is full: the actor was not asked; try again later",
-            Self::OutOfMemory => "out of memory: the actor was not asked",
-            Self::Unanswered => "the request was dropped without an answer",
-            Self::Crashed => "the actor that was asked has crashed",
-            Self::TimedOut => "no answer within the time limit",
-        })
-    }
-}
-
-impl core::error::Error for AskError {}
-
-impl<M> From<SendError<M>> for AskError {
-    fn from(error: SendError<M>) -> Self {
-        match error {
-            SendError::Ended(_) => Self::Ended,
-            SendError::Full(_) => Self::Full,
-            SendError::OutOfMemory(_) => Self::OutOfMemory,
-        }
-    }
-}
 
 /// The future of an answer. Dropping it gives the answer up; the request is handled all the same.
 #[must_use = "an answer comes to who awaits it"]
@@ -138,10 +95,10 @@ impl<A> Addr<A> {
     where
         A: Receive<Request<M, R>>,
     {
-        let Some((asker, asked)) = slot::create(Folder::of(self.cell(), self.word())) else {
+        let Some((asker, asked)) = slot::create(Asked::of(self.cell(), self.word())) else {
             return Err(SendError::OutOfMemory(message));
         };
-        asked.file();
+        asked.list();
         match self.send(Request { message, reply: Reply::new(asked) }) {
             Ok(_) => Ok(Answer(Inner::Asked(asker))),
             Err(SendError::Ended(request)) => Err(SendError::Ended(request.message)),

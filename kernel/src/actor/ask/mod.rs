@@ -5,13 +5,14 @@
 //! of the request, the asker is told: an answer, or why there will be none ([`AskError`]).
 //!
 //! A reply handle that is dropped says so itself: with the message at an actor that has ended, at the stop of
-//! an executor, or by a behaviour that does not answer. Only a crash drops nothing; so each slot is filed
-//! under the actor that was asked ([files]), and the end of a crashed actor fails what is filed under it.
+//! an executor, or by a behaviour that does not answer. Only a crash drops nothing; so each slot is listed
+//! under the actor that was asked (`run/pending_asks.rs`), and the end of a crashed actor fails what is listed under it.
 
 mod answer;
-pub(super) mod files;
+mod error;
 mod reply;
 mod slot;
 
-pub use answer::{Answer, AskError};
+pub use answer::Answer;
+pub use error::AskError;
 pub use reply::{Reply, Request};

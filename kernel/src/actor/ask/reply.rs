@@ -3,7 +3,7 @@
 use core::fmt;
 use core::mem::ManuallyDrop;
 
-use super::answer::AskError;
+use super::error::AskError;
 use super::slot::{SlotRef, State};
 
 /// A message that wants a reply.
@@ -62,7 +62,7 @@ impl<R> Reply<R> {
         let this = ManuallyDrop::new(self);
         // SAFETY: read once, and `this` is not dropped.
         let slot = unsafe { core::ptr::read(&raw const this.slot) };
-        slot.unfile();
+        slot.unlist();
         match slot.settle(State::Answered(answer)) {
             Some(State::Answered(answer)) => Err(answer),
             _ => Ok(()),
@@ -77,7 +77,7 @@ impl<R> Reply<R> {
 
 impl<R> Drop for Reply<R> {
     fn drop(&mut self) {
-        self.slot.unfile();
+        self.slot.unlist();
         drop(self.slot.settle(State::Failed(AskError::Unanswered)));
     }
 }

@@ -21,8 +21,8 @@ use core::mem::size_of;
 use core::ptr::NonNull;
 use core::task::Waker;
 
-use super::answer::AskError;
-use super::files::{Filed, Folder};
+use super::error::AskError;
+use crate::actor::run::pending_asks::{Asked, PendingAsk};
 use crate::arch::atomic::Ordering;
 use crate::mem;
 use crate::stats;
@@ -38,41 +38,41 @@ pub(super) enum State<R> {
     Closed,
 }
 
-/// One ask. The first field is what a folder links.
-/// It has an allocation of its own, for it is filed wherever the future of the answer lies (see `sched::spawn::task`).
+/// One ask. The first field is what the list of pending asks links.
+/// It has an allocation of its own, because it is listed wherever the future of the answer lies (see `sched::spawn::task`).
 #[repr(C)]
 pub(super) struct Slot<R> {
-    pub(super) filed: Filed,
+    pub(super) pending: PendingAsk,
     pub(super) state: SpinLock<State<R>>,
 }
 
 /// One of the two references to a slot.
 pub(super) struct SlotRef<R>(NonNull<Slot<R>>);
 
-// SAFETY: the state is used under its lock, the link under its folder's; the answer changes cores whole.
+// SAFETY: the state is used under its lock, the link under its list's; the answer changes cores whole.
 unsafe impl<R: Send> Send for SlotRef<R> {}
 // SAFETY: as above.
 unsafe impl<R: Send> Sync for SlotRef<R> {}
 
 /// Makes a slot and both references, if there is memory.
-pub(super) fn create<R>(folder: Folder) -> Option<(SlotRef<R>, SlotRef<R>)> {
+pub(super) fn create<R>(asked: Asked) -> Option<(SlotRef<R>, SlotRef<R>)> {
     let slot =
-        Slot { filed: Filed::new(folder, 2, crashed::<R>), state: SpinLock::new(State::Waiting(None)) };
+        Slot { pending: PendingAsk::new(asked, 2, crashed::<R>), state: SpinLock::new(State::Waiting(None)) };
     let slot = NonNull::from(Box::leak(mem::try_box(slot).ok()?));
     Some((SlotRef(slot), SlotRef(slot)))
 }
 
 impl<R> SlotRef<R> {
-    /// Files the slot under whom it asks.
-    pub(super) fn file(&self) {
+    /// Lists the slot under the actor that is asked.
+    pub(super) fn list(&self) {
         // SAFETY: the slot does not move; the reply's side takes it out before it lets go of it.
-        unsafe { Filed::insert(self.0.cast()) };
+        unsafe { PendingAsk::insert(self.0.cast()) };
     }
 
-    /// Takes it out again, if it is filed.
-    pub(super) fn unfile(&self) {
+    /// Takes it out again, if it is listed.
+    pub(super) fn unlist(&self) {
         // SAFETY: the slot is alive.
-        unsafe { Filed::remove(self.0.cast()) };
+        unsafe { PendingAsk::remove(self.0.cast()) };
     }
 
     /// Ends the waiting with `outcome`, which comes back when nobody waits any more.
@@ -106,8 +106,8 @@ impl<R> Drop for SlotRef<R> {
     fn drop(&mut self) {
         // AcqRel: this side's accesses happen before the slot is freed by the other, which
         // acquires what the others released. Not a fence in the branch: ThreadSanitizer does not know those.
-        if self.filed.references.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: the last reference is gone; the reply's side has taken the slot out of its folder. The
+        if self.pending.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: the last reference is gone; the reply's side has taken the slot out of its list. The
             // memory came from a box.
             drop(unsafe { Box::from_raw(self.0.as_ptr()) });
         }
@@ -117,10 +117,10 @@ impl<R> Drop for SlotRef<R> {
 /// The actor that was asked has crashed. Called under no lock.
 ///
 /// # Safety
-/// `filed` is the first field of a `Slot<R>`, on which the caller holds a reference, which ends here.
-unsafe fn crashed<R>(filed: NonNull<Filed>) {
+/// `ask` is the first field of a `Slot<R>`, on which the caller holds a reference, which ends here.
+unsafe fn crashed<R>(ask: NonNull<PendingAsk>) {
     // SAFETY: by contract.
-    let slot = SlotRef::<R>(filed.cast());
+    let slot = SlotRef::<R>(ask.cast());
     let here = PreemptGuard::new();
     stats::core_here().crash_bytes_in_doubt.add(size_of::<Slot<R>>() as u64);
     drop(here);

@@ -10,8 +10,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Verdict, count, counter, ensure, equal, failed, start_with_thieves};
-use crate::actor::mailbox::directory;
-use crate::actor::{Actor, Addr, Context, Outcome, Receive, VictimRule, owner};
+use crate::actor::mail::directory;
+use crate::actor::{Actor, Addr, Context, Outcome, Receive, VictimRule};
 use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sched::{self, Setting};
 use crate::{machine, stats};
@@ -40,7 +40,7 @@ impl Game {
             *random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             number = (*random >> 33) as usize % self.players.len();
             let mailbox = directory::get(self.players[number].mailbox());
-            if usize::from(owner::after_first_message(mailbox).worker) == worker {
+            if usize::from(mailbox.owner_after_first_message().worker) == worker {
                 break;
             }
         }

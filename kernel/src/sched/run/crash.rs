@@ -25,6 +25,7 @@ use crate::mem::stack::StackBlock;
 use crate::sched::cores::{Core, here, population};
 use crate::sched::process::{Header, ProcessRef};
 use crate::sched::run::fresh;
+use crate::sync::{Identity, tell_of_crash};
 use crate::time;
 
 /// Whether the caller, which panicked, is a process that can be ended alone.
@@ -161,7 +162,7 @@ unsafe fn end(core: &Core, process: NonNull<Header>) {
         // Before whoever joins it is told, who may rely on it at once: its mailbox is closed from here on.
         header.run_state().finish_crashed();
         time::take_out_of_crashed(header.timers());
-        crate::process_mailbox::process_crashed(process.addr().get());
+        tell_of_crash(Identity::Process(process.addr().get()));
     }
     // SAFETY: the turn has ended, by contract.
     unsafe { (header.vtable().crash)(process) };

@@ -1,0 +1,48 @@
+//! Why an ask has no answer.
+
+use core::fmt;
+
+use crate::message::SendError;
+
+/// Why there is no answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AskError {
+    /// The actor had ended before it was asked.
+    Ended,
+    /// Its mailbox is full: the request was not sent; try again later.
+    Full,
+    /// No memory for the request.
+    OutOfMemory,
+    /// The reply handle was dropped: the actor ended before it handled the request, its executor was
+    /// stopped, or the behaviour did not answer.
+    Unanswered,
+    /// The actor has crashed.
+    Crashed,
+    /// The time limit was reached. The actor may still handle the request.
+    TimedOut,
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ended => "the actor had ended before it was asked",
+            Self::Full => "the mailbox is full: the actor was not asked; try again later",
+            Self::OutOfMemory => "out of memory: the actor was not asked",
+            Self::Unanswered => "the request was dropped without an answer",
+            Self::Crashed => "the actor that was asked has crashed",
+            Self::TimedOut => "no answer within the time limit",
+        })
+    }
+}
+
+impl core::error::Error for AskError {}
+
+impl<M> From<SendError<M>> for AskError {
+    fn from(error: SendError<M>) -> Self {
+        match error {
+            SendError::Ended(_) => Self::Ended,
+            SendError::Full(_) => Self::Full,
+            SendError::OutOfMemory(_) => Self::OutOfMemory,
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Bounds: a mailbox may refuse, or forget, what goes beyond a number of messages.
+
+/// What happens to a message that would exceed a mailbox's bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WhenFull {
+    /// The sender gets it back: [`SendError::Full`](crate::actor::SendError::Full).
+    Refuse,
+    /// It is dropped; the sender is not told.
+    DropNewest,
+    /// The oldest one waiting in the mailbox is dropped in its favour, whoever it was for.
+    DropOldest,
+}
+
+/// A mailbox's bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bound {
+    messages: u32,
+    when_full: WhenFull,
+}
+
+impl Bound {
+    /// As much as memory holds.
+    pub const NONE: Self = Self { messages: u32::MAX, when_full: WhenFull::Refuse };
+
+    /// At most `messages` waiting in each mailbox, at least 1.
+    pub const fn new(messages: u32, when_full: WhenFull) -> Self {
+        Self { messages: if messages == 0 { 1 } else { messages }, when_full }
+    }
+
+    pub(super) const fn is_some(self) -> bool {
+        self.messages != u32::MAX
+    }
+
+    /// What to do with one more message when so many wait.
+    pub(crate) fn exceeded_by(self, waiting: u32) -> Option<WhenFull> {
+        (waiting >= self.messages).then_some(self.when_full)
+    }
+}

@@ -1,0 +1,195 @@
+//! The copy queue: where senders append envelopes, and which is taken whole.
+//!
+//! Append-only, then drain-only: the "gulp discipline" of C∀. Envelopes go to the end of the last segment.
+//! When that is full the sender leaves the lock, allocates one twice as large as all before it together, and
+//! links it: nothing is copied, and the lock is never held over an allocation. The worker gives its empty
+//! segment in exchange for the whole chain, and keeps the largest one for the next exchange. That one alone
+//! is larger than what overflowed, so the sizes grow until every load fits into one segment, and then nothing
+//! is allocated at all. (Were it only as large as all before, a chain of two would leave a segment behind that
+//! is as small as the first, and each gulp would cost another allocation, for ever.)
+//!
+//! The common path of a send is one comparison with `fast_limit`. A queue that asks for more care (it is
+//! closed, or bounded) has a `fast_limit` of zero, so that every send takes the slow path.
+
+use core::ptr::{self, NonNull};
+
+use super::segment::Segment;
+
+/// Envelopes in order, in one or more segments.
+pub(crate) struct CopyQueue {
+    /// Where the next envelope goes.
+    place: NonNull<u8>,
+    /// Up to where a send may write without a second look: `limit`, or zero.
+    fast_limit: usize,
+    /// Where the last segment ends.
+    limit: usize,
+    /// Where the oldest envelope lies, in the first segment.
+    head: NonNull<u8>,
+    first: NonNull<Segment>,
+    last: NonNull<Segment>,
+    /// Bytes of all segments but the last.
+    full_bytes: usize,
+    /// Whether every send takes the slow path.
+    careful: bool,
+}
+
+// SAFETY: the segments belong to the queue, and envelopes carry messages that may change cores.
+unsafe impl Send for CopyQueue {}
+
+/// What a gulp takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gulp {
+    /// The chain's first segment.
+    pub first: NonNull<Segment>,
+    /// Where its oldest envelope lies.
+    pub head: NonNull<u8>,
+}
+
+impl CopyQueue {
+    /// An empty queue that begins with `segment`.
+    pub(crate) fn new(segment: NonNull<Segment>, careful: bool) -> Self {
+        let limit = Segment::limit(segment).as_ptr() as usize;
+        let place = Segment::begin(segment);
+        Self {
+            place,
+            fast_limit: if careful { 0 } else { limit },
+            limit,
+            head: place,
+            first: segment,
+            last: segment,
+            full_bytes: 0,
+            careful,
+        }
+    }
+
+    /// Room for `bytes` at the end, unless there is none without a second look. The caller must write an
+    /// envelope of that size there.
+    #[inline(always)]
+    pub(crate) fn reserve_fast(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        let place = self.place;
+        if place.as_ptr() as usize + bytes > self.fast_limit {
+            return None;
+        }
+        // SAFETY: within the segment, by the check above.
+        self.place = unsafe { place.add(bytes) };
+        Some(place)
+    }
+
+    /// As [`Self::reserve_fast`], for a caller who has looked whether the queue is open and within bounds.
+    pub(crate) fn reserve(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        if !self.has_room(bytes) {
+            return None;
+        }
+        let place = self.place;
+        // SAFETY: within the segment, by the check above.
+        self.place = unsafe { place.add(bytes) };
+        Some(place)
+    }
+
+    /// Whether the last segment has room for `bytes`.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        bytes <= self.limit - self.place.as_ptr() as usize
+    }
+
+    /// From now on every send takes the slow path, or no longer does.
+    pub(super) fn set_careful(&mut self, careful: bool) {
+        self.careful = careful;
+        self.fast_limit = if careful { 0 } else { self.limit };
+    }
+
+    /// Bytes that a segment must have to follow the last one, for an envelope of `bytes`.
+    pub(crate) fn next_capacity_bytes(&self, bytes: usize) -> usize {
+        (2 * self.capacity_bytes()).max(bytes)
+    }
+
+    /// Links a segment at the end.
+    pub(crate) fn extend(&mut self, segment: NonNull<Segment>) {
+        self.seal();
+        // SAFETY: the queue's segments are alive and its own.
+        unsafe {
+            let last = self.last.as_mut();
+            last.next = segment.as_ptr();
+            self.full_bytes += last.capacity_bytes();
+        }
+        self.last = segment;
+        self.place = Segment::begin(segment);
+        self.limit = Segment::limit(segment).as_ptr() as usize;
+        self.set_careful(self.careful);
+    }
+
+    /// Links a chain at the end that is no longer written to. Its envelopes begin where its first segment does.
+    ///
+    /// # Safety
+    /// The chain is the caller's, who gives it up, and nothing in it was delivered.
+    pub(super) unsafe fn append(&mut self, first: NonNull<Segment>) {
+        let mut next = Some(first);
+        while let Some(segment) = next {
+            // SAFETY: by contract.
+            let (following, used) = unsafe { (segment.as_ref().next, segment.as_ref().used_bytes) };
+            self.extend(segment);
+            // SAFETY: within the segment.
+            self.place = unsafe { self.place.add(used) };
+            next = NonNull::new(following);
+        }
+    }
+
+    /// Takes everything, and goes on with `spare`, which is empty.
+    pub(crate) fn gulp(&mut self, spare: NonNull<Segment>) -> Gulp {
+        self.seal();
+        let gulp = Gulp { first: self.first, head: self.head };
+        *self = Self::new(spare, self.careful);
+        gulp
+    }
+
+    /// Takes everything, because the queue is not used any more.
+    pub(crate) fn take_all(&mut self) -> Gulp {
+        self.seal();
+        Gulp { first: self.first, head: self.head }
+    }
+
+    /// Whether there is no envelope.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first == self.last && self.head == self.place
+    }
+
+    /// Where the oldest envelope lies. The queue is not empty.
+    pub(super) fn oldest(&mut self) -> NonNull<u8> {
+        self.seal();
+        // A segment whose envelopes were all taken from the front is left to the next gulp.
+        // SAFETY: the queue's segments are alive; a non-empty one follows, because the queue is not empty.
+        unsafe {
+            while self.head == Segment::begin(self.first).add(self.first.as_ref().used_bytes) {
+                let Some(next) = NonNull::new(self.first.as_ref().next) else { break };
+                let emptied = ptr::replace(&mut self.first, next);
+                self.full_bytes -= emptied.as_ref().capacity_bytes();
+                Segment::free(emptied);
+                self.head = Segment::begin(next);
+            }
+        }
+        self.head
+    }
+
+    /// The oldest envelope, of that many bytes, was taken out.
+    pub(super) fn skip_oldest(&mut self, bytes: usize) {
+        // SAFETY: within the segment, because an envelope of that size lay there.
+        self.head = unsafe { self.head.add(bytes) };
+        if self.first == self.last && self.head == self.place {
+            // Empty: begin again at the front, or a bounded queue would wander through memory for ever.
+            self.place = Segment::begin(self.last);
+            self.head = self.place;
+        }
+    }
+
+    /// Bytes of memory in the queue.
+    pub(crate) fn capacity_bytes(&self) -> usize {
+        // SAFETY: the queue's segments are alive.
+        self.full_bytes + unsafe { self.last.as_ref() }.capacity_bytes()
+    }
+
+    /// Writes down how far the last segment is in use.
+    fn seal(&mut self) {
+        // SAFETY: the queue's segments are alive and its own.
+        unsafe { self.last.as_mut() }.used_bytes =
+            self.place.as_ptr() as usize - Segment::begin(self.last).as_ptr() as usize;
+    }
+}

@@ -1,0 +1,214 @@
+//! Envelopes: messages as they lie in a mailbox.
+//!
+//! An envelope is three words and the message itself, moved into the buffer byte by byte. Its first word is
+//! a function made for the pair of actor and message, which delivers or drops the message; so a mailbox
+//! holds messages of any type without looking at them. Here is how an envelope is laid out, and what is done
+//! with one whose types nobody knows; the functions are made above, where behaviours are.
+//!
+//! The function returns the envelope's size, in which the lowest bits are free, together with the outcome:
+//! the loop that delivers a batch adds the one and tests the other.
+
+use alloc::boxed::Box;
+use core::marker::PhantomData;
+use core::mem::{align_of, size_of};
+use core::ptr::NonNull;
+
+use crate::actor::storage::{CellHeader, Outcome, Word};
+use crate::mem;
+use crate::message::Message;
+
+/// What may be done with an envelope whose types are not known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Operation {
+    /// Hand the message to the actor.
+    Deliver = 0,
+    /// Drop the message.
+    Drop = 1,
+    /// Only say how long it is.
+    Measure = 2,
+}
+
+/// An envelope's size in bytes, and in the lowest three bits the outcome.
+pub(crate) type SizeAndOutcome = usize;
+
+pub(crate) const OUTCOME_MASK: usize = 7;
+/// Buffers and envelopes are aligned to this.
+pub(super) const ALIGN: usize = 8;
+/// Messages up to this size lie in the envelope; larger ones, and those with a greater alignment, are boxed.
+const LARGEST_INLINE_BYTES: usize = 256;
+
+/// Bytes of the largest envelope.
+pub(super) const LARGEST_ENVELOPE_BYTES: usize = size_of::<Envelope>() + LARGEST_INLINE_BYTES;
+
+/// Carries out an operation on an envelope. Made for a pair of actor and message, where both types are known.
+///
+/// # Safety
+/// The envelope was written by [`write`] for a target with this function. To deliver or drop: it is done once; to
+/// deliver, the actor is alive and this core alone runs it.
+pub(crate) type Deliver = unsafe fn(NonNull<Envelope>, Operation) -> SizeAndOutcome;
+
+/// The beginning of an envelope; the message follows.
+#[repr(C)]
+pub(crate) struct Envelope {
+    deliver: Deliver,
+    pub cell: NonNull<CellHeader>,
+    pub word: Word,
+}
+
+#[repr(C)]
+struct Filled<M> {
+    envelope: Envelope,
+    message: M,
+}
+
+const fn is_boxed<M>() -> bool {
+    size_of::<M>() > LARGEST_INLINE_BYTES || align_of::<M>() > ALIGN
+}
+
+/// Bytes of an envelope with a message of type `M`.
+pub(crate) const fn size_of_envelope<M>() -> usize {
+    let bytes = if is_boxed::<M>() { size_of::<Filled<Box<M>>>() } else { size_of::<Filled<M>>() };
+    bytes.next_multiple_of(ALIGN)
+}
+
+/// A message in the form in which it goes into an envelope.
+pub(crate) enum Packed<M> {
+    Inline(M),
+    Boxed(Box<M>),
+}
+
+/// Packs a message, or gives it back if it must be boxed and there is no memory.
+#[inline(always)]
+pub(crate) fn pack<M>(message: M) -> Result<Packed<M>, M> {
+    if is_boxed::<M>() {
+        mem::try_box(message).map(Packed::Boxed).map_err(|(_, m)| m)
+    } else {
+        Ok(Packed::Inline(message))
+    }
+}
+
+impl<M> Packed<M> {
+    /// The message again.
+    pub(crate) fn unpack(self) -> M {
+        match self {
+            Self::Inline(message) => message,
+            Self::Boxed(message) => *message,
+        }
+    }
+}
+
+/// Where a message goes: its actor, and the function made for the two.
+pub(crate) struct Target<M> {
+    pub cell: NonNull<CellHeader>,
+    pub word: Word,
+    deliver: Deliver,
+    message: PhantomData<fn(M)>,
+}
+
+impl<M> Clone for Target<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Target<M> {}
+
+impl<M> Target<M> {
+    /// The function.
+    #[inline(always)]
+    pub(crate) fn deliver(&self) -> Deliver {
+        self.deliver
+    }
+
+    /// A target of its parts.
+    ///
+    /// # Safety
+    /// The function is made for messages of type `M`, and for actors of the cell's kind.
+    #[inline(always)]
+    pub(crate) unsafe fn from_parts(cell: NonNull<CellHeader>, word: Word, deliver: Deliver) -> Self {
+        Self { cell, word, deliver, message: PhantomData }
+    }
+}
+
+/// Writes an envelope.
+///
+/// # Safety
+/// `place` has room for [`size_of_envelope`] bytes and is aligned to [`ALIGN`].
+#[inline(always)]
+pub(crate) unsafe fn write<M: Message>(place: NonNull<u8>, target: Target<M>, message: Packed<M>) {
+    let envelope = Envelope { deliver: target.deliver, cell: target.cell, word: target.word };
+    // SAFETY: by contract.
+    unsafe {
+        match message {
+            Packed::Inline(message) => place.cast::<Filled<M>>().write(Filled { envelope, message }),
+            Packed::Boxed(message) => place.cast::<Filled<Box<M>>>().write(Filled { envelope, message }),
+        }
+    }
+}
+
+/// Moves the message out of an envelope.
+///
+/// # Safety
+/// The envelope was written by [`write`] for the same `M`, and the message was not moved out yet.
+#[inline(always)]
+pub(crate) unsafe fn take_message<M: Message>(envelope: NonNull<Envelope>) -> M {
+    // SAFETY: by contract.
+    unsafe {
+        if is_boxed::<M>() {
+            *envelope.cast::<Filled<Box<M>>>().read().message
+        } else {
+            (&raw const (*envelope.cast::<Filled<M>>().as_ptr()).message).read()
+        }
+    }
+}
+
+impl Envelope {
+    /// # Safety
+    /// The contract of [`Deliver`].
+    #[inline(always)]
+    unsafe fn carry_out(this: NonNull<Self>, operation: Operation) -> SizeAndOutcome {
+        // SAFETY: by contract.
+        unsafe { ((*this.as_ptr()).deliver)(this, operation) }
+    }
+
+    /// How many bytes it has. Changes nothing.
+    ///
+    /// # Safety
+    /// It was written, and not overwritten since; its message may be gone.
+    #[inline(always)]
+    pub(crate) unsafe fn measure(this: NonNull<Self>) -> usize {
+        // SAFETY: by contract.
+        unsafe { Self::carry_out(this, Operation::Measure) }
+    }
+
+    /// Drops the message. Returns the envelope's size.
+    ///
+    /// # Safety
+    /// As [`Self::measure`], and the message is there; it is not looked at again.
+    #[inline(always)]
+    pub(crate) unsafe fn drop_message(this: NonNull<Self>) -> usize {
+        // SAFETY: by contract.
+        unsafe { Self::carry_out(this, Operation::Drop) }
+    }
+
+    /// Hands the message to the actor.
+    ///
+    /// # Safety
+    /// As [`Self::drop_message`], and the actor is alive and this core alone runs it.
+    #[inline(always)]
+    pub(crate) unsafe fn deliver(this: NonNull<Self>) -> SizeAndOutcome {
+        // SAFETY: by contract.
+        unsafe { Self::carry_out(this, Operation::Deliver) }
+    }
+}
+
+/// What an outcome's bits mean.
+pub(crate) fn outcome(result: SizeAndOutcome) -> Outcome {
+    match result & OUTCOME_MASK {
+        0 => Outcome::Continue,
+        1 => Outcome::Delete,
+        2 => Outcome::Destroy,
+        _ => Outcome::Finished,
+    }
+}

@@ -1,0 +1,53 @@
+//! Taking the oldest message out of a mailbox, where a bound wants it forgotten or nobody is left to deliver it.
+//!
+//! Its envelope is taken out of the queue under the lock, and the message dropped outside it, because dropping runs
+//! the user's code.
+
+use core::mem::{MaybeUninit, size_of};
+use core::ptr::{self, NonNull};
+
+use super::envelope::{Envelope, LARGEST_ENVELOPE_BYTES};
+use super::mailbox::Mailbox;
+use crate::actor::storage::{CellHeader, Word};
+
+/// An envelope that was taken out of its queue.
+pub(crate) struct Taken {
+    bytes: [MaybeUninit<u64>; LARGEST_ENVELOPE_BYTES / size_of::<u64>()],
+}
+
+impl Taken {
+    /// Whom it was for.
+    pub(crate) fn target(&mut self) -> (NonNull<CellHeader>, Word) {
+        let envelope = NonNull::from(&mut self.bytes).cast::<Envelope>();
+        // SAFETY: the bytes are those of an envelope.
+        unsafe { (envelope.as_ref().cell, envelope.as_ref().word) }
+    }
+
+    /// Drops the message.
+    pub(crate) fn drop_message(mut self) {
+        let envelope = NonNull::from(&mut self.bytes).cast::<Envelope>();
+        // SAFETY: the bytes are those of an envelope that was not delivered, and this is done once.
+        unsafe { Envelope::drop_message(envelope) };
+    }
+}
+
+/// Takes the oldest message out of a mailbox.
+pub(crate) fn take(mailbox: &Mailbox) -> Option<Taken> {
+    let mut inside = mailbox.inside.lock();
+    let waiting = mailbox.waiting();
+    if waiting == 0 {
+        return None;
+    }
+    let oldest = inside.queue.oldest();
+    let mut taken = Taken { bytes: [MaybeUninit::uninit(); _] };
+    // SAFETY: the queue is not empty, so an envelope lies there, no longer than the array. An envelope may be
+    // moved, because whoever has it has its message, and the queue forgets it below.
+    let bytes = unsafe {
+        let bytes = Envelope::measure(oldest.cast());
+        ptr::copy_nonoverlapping(oldest.as_ptr(), taken.bytes.as_mut_ptr().cast::<u8>(), bytes);
+        bytes
+    };
+    inside.queue.skip_oldest(bytes);
+    mailbox.set_waiting(waiting - 1);
+    Some(taken)
+}

@@ -1,0 +1,157 @@
+//! Segments: the buffers that envelopes lie in, chained when one is not enough.
+
+use alloc::alloc::{Layout, alloc, dealloc};
+use core::mem::size_of;
+use core::ptr::{self, NonNull};
+
+use super::envelope::{ALIGN, Envelope};
+use crate::arch::atomic::{AtomicU32, Ordering};
+
+/// The head of a buffer; the envelopes follow.
+#[repr(C)]
+pub(crate) struct Segment {
+    /// The next one in its chain.
+    pub next: *mut Segment,
+    capacity_bytes: usize,
+    /// Bytes in use; meaningful once the segment is no longer written to.
+    pub used_bytes: usize,
+    /// Who still reads it: the batch, and each suspended behaviour whose envelope lies in it.
+    users: AtomicU32,
+}
+
+const HEADER_BYTES: usize = size_of::<Segment>();
+
+impl Segment {
+    fn layout(capacity_bytes: usize) -> Option<Layout> {
+        Layout::from_size_align(HEADER_BYTES.checked_add(capacity_bytes)?, ALIGN.max(align_of::<Self>())).ok()
+    }
+
+    /// An empty segment, unless there is no memory for it.
+    pub(crate) fn new(capacity_bytes: usize) -> Option<NonNull<Self>> {
+        // SAFETY: the size is not zero.
+        let segment = NonNull::new(unsafe { alloc(Self::layout(capacity_bytes)?) })?.cast::<Self>();
+        let head = Self { next: ptr::null_mut(), capacity_bytes, used_bytes: 0, users: AtomicU32::new(1) };
+        // SAFETY: fresh memory with room for the head.
+        unsafe { segment.write(head) };
+        Some(segment)
+    }
+
+    /// Bytes of envelopes that fit.
+    pub(crate) fn capacity_bytes(&self) -> usize {
+        self.capacity_bytes
+    }
+
+    /// Where its envelopes begin.
+    pub(crate) fn begin(this: NonNull<Self>) -> NonNull<u8> {
+        // SAFETY: a segment's memory goes on after its head.
+        unsafe { this.cast::<u8>().add(HEADER_BYTES) }
+    }
+
+    /// Where the room for envelopes ends.
+    pub(super) fn limit(this: NonNull<Self>) -> NonNull<u8> {
+        // SAFETY: the segment is alive, and its memory is that long.
+        unsafe { Self::begin(this).add(this.as_ref().capacity_bytes) }
+    }
+
+    /// Where the envelopes in use end.
+    ///
+    /// # Safety
+    /// The segment is alive, and no longer written to.
+    pub(crate) unsafe fn used_end(this: NonNull<Self>) -> NonNull<u8> {
+        // SAFETY: by contract; within the segment.
+        unsafe { Self::begin(this).add(this.as_ref().used_bytes) }
+    }
+
+    /// One more reads it.
+    pub(crate) fn share(&self) {
+        // Relaxed: made by one who reads it already.
+        self.users.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether the caller is the only one who reads it.
+    #[inline(always)]
+    pub(crate) fn is_read_by_one(&self) -> bool {
+        // Acquire: pairs with the other readers' release below.
+        self.users.load(Ordering::Acquire) == 1
+    }
+
+    /// The caller reads it no more. Whether it was the last, who may reuse or free it.
+    pub(crate) fn release(&self) -> bool {
+        // The common case is one reader.
+        if self.is_read_by_one() {
+            return true;
+        }
+        // AcqRel: our reading is over before the last one frees it.
+        self.users.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Makes a segment that was released by its last reader as good as new.
+    pub(crate) fn recycle(&mut self) {
+        self.next = ptr::null_mut();
+        self.used_bytes = 0;
+        self.users = AtomicU32::new(1);
+    }
+
+    /// Frees it.
+    ///
+    /// # Safety
+    /// Nobody uses it any more, and its envelopes were delivered or dropped.
+    pub(crate) unsafe fn free(this: NonNull<Self>) {
+        // SAFETY: the segment is alive; it was allocated with this layout.
+        unsafe {
+            if let Some(layout) = Self::layout(this.as_ref().capacity_bytes) {
+                dealloc(this.as_ptr().cast(), layout);
+            }
+        }
+    }
+}
+
+/// Frees a chain.
+///
+/// # Safety
+/// The chain is the caller's, and everything in it was delivered, dropped or moved away.
+pub(crate) unsafe fn free_chain(first: NonNull<Segment>) {
+    let mut next = Some(first);
+    while let Some(segment) = next {
+        // SAFETY: by contract.
+        unsafe {
+            next = NonNull::new(segment.as_ref().next);
+            Segment::free(segment);
+        }
+    }
+}
+
+/// How many envelopes there are in a chain, from `head` in its first segment on.
+///
+/// # Safety
+/// The chain is the caller's, and nothing in it was delivered.
+pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> u32 {
+    let mut count = 0;
+    let mut next = Some((first, head));
+    while let Some((segment, mut position)) = next {
+        // SAFETY: by contract; measuring changes nothing.
+        unsafe {
+            let end = Segment::used_end(segment);
+            while position < end {
+                position = position.add(Envelope::measure(position.cast()));
+                count += 1;
+            }
+            next = NonNull::new(segment.as_ref().next).map(|next| (next, Segment::begin(next)));
+        }
+    }
+    count
+}
+
+/// Moves the envelopes from `head` on to the beginning of their segment.
+///
+/// # Safety
+/// The segment is the caller's, no longer written to, and nothing from `head` on was delivered.
+pub(super) unsafe fn compact(mut segment: NonNull<Segment>, head: NonNull<u8>) {
+    let begin = Segment::begin(segment);
+    // SAFETY: by contract; envelopes may be moved, because whoever has them has their messages.
+    unsafe {
+        let bytes = Segment::used_end(segment).as_ptr() as usize - head.as_ptr() as usize;
+        ptr::copy(head.as_ptr(), begin.as_ptr(), bytes);
+        segment.as_mut().used_bytes = bytes;
+    }
+}

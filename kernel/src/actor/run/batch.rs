@@ -1,0 +1,240 @@
+//! A batch: what one gulp took, and how far its delivery has come.
+//!
+//! It lies in memory, not in registers, because the timer interrupt reads it: when a behaviour runs past its
+//! slice, the interrupt splits the batch (see `detach`). The delivery loop stores its position before each
+//! delivery and reads its end afresh after it; that is all that an unpreempted delivery pays.
+
+use alloc::boxed::Box;
+use core::ptr::{self, NonNull};
+
+use super::tally::Tally;
+use crate::actor::mail::{Envelope, Gulp, Mailbox, Segment};
+use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
+use crate::mem;
+
+/// One batch. Written by the activation that delivers it and by the interrupt that splits it, on one core,
+/// one at a time: every access is relaxed.
+pub(super) struct Batch {
+    /// The envelope that is being delivered, or comes next.
+    position: AtomicPtr<u8>,
+    /// Where the envelopes of the current segment end for this batch.
+    end: AtomicPtr<u8>,
+    /// The current segment; null when there is no batch.
+    segment: AtomicPtr<Segment>,
+    /// Where it came from.
+    mailbox: AtomicPtr<Mailbox>,
+    /// The delivery loop is at work: the interrupt may split the batch.
+    armed: AtomicBool,
+    /// The interrupt has handed the rest to another batch: this one ends with the envelope at `split_at`.
+    is_split: AtomicBool,
+    split_at: AtomicPtr<u8>,
+    /// After a split: the activation holds the actor of that envelope. If not, the envelope is a dead letter, or has ended
+    /// its actor.
+    holds_actor: AtomicBool,
+    /// After a split: it delivers what was in the side queue.
+    drains: AtomicBool,
+    /// The last envelope whose behaviour ended its actor; since the split, if there was one.
+    ended_at: AtomicPtr<u8>,
+    /// What its delivery has counted. Here, because it outlives a crash.
+    pub tally: Tally,
+}
+
+impl Batch {
+    /// No batch yet.
+    pub(super) fn new() -> Option<NonNull<Self>> {
+        let batch = Self {
+            position: AtomicPtr::new(ptr::null_mut()),
+            end: AtomicPtr::new(ptr::null_mut()),
+            segment: AtomicPtr::new(ptr::null_mut()),
+            mailbox: AtomicPtr::new(ptr::null_mut()),
+            armed: AtomicBool::new(false),
+            is_split: AtomicBool::new(false),
+            split_at: AtomicPtr::new(ptr::null_mut()),
+            holds_actor: AtomicBool::new(false),
+            drains: AtomicBool::new(false),
+            ended_at: AtomicPtr::new(ptr::null_mut()),
+            tally: Tally::new(),
+        };
+        Some(NonNull::from(Box::leak(mem::try_box(batch).ok()?)))
+    }
+
+    /// # Safety
+    /// Nobody uses the batch any more.
+    pub(super) unsafe fn free(this: NonNull<Self>) {
+        // SAFETY: made in `new`.
+        drop(unsafe { Box::from_raw(this.as_ptr()) });
+    }
+
+    /// Begins with what was gulped from `mailbox`.
+    pub(super) fn begin(&self, mailbox: &'static Mailbox, gulp: Gulp) {
+        self.mailbox.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
+        // SAFETY: the chain was gulped, so it is ours.
+        self.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
+    }
+
+    /// Delivery begins: the interrupt may split the batch from now on.
+    #[inline(always)]
+    pub(super) fn arm(&self) {
+        self.armed.store(true, Ordering::Relaxed);
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
+
+    /// Delivery has ended, or its activation is gone. Preemption is off.
+    #[inline(always)]
+    pub(super) fn disarm(&self) {
+        self.armed.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the interrupt may split the batch.
+    pub(super) fn is_armed(&self) -> bool {
+        self.armed.load(Ordering::Relaxed)
+    }
+
+    /// Goes on in `segment` from `position` to `end`.
+    pub(super) fn set_place(&self, segment: NonNull<Segment>, position: NonNull<u8>, end: NonNull<u8>) {
+        self.position.store(position.as_ptr(), Ordering::Relaxed);
+        self.end.store(end.as_ptr(), Ordering::Relaxed);
+        self.segment.store(segment.as_ptr(), Ordering::Relaxed);
+    }
+
+    /// There is no batch any more.
+    pub(super) fn finish(&self) {
+        self.segment.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// Takes over where it came from.
+    pub(super) fn set_mailbox_of(&self, other: &Self) {
+        self.mailbox.store(other.mailbox.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    pub(super) fn mailbox(&self) -> &'static Mailbox {
+        // SAFETY: set from a static reference in `begin`, which comes before any use.
+        unsafe { &*self.mailbox.load(Ordering::Relaxed) }
+    }
+
+    /// The current segment, if there is a batch.
+    #[inline(always)]
+    pub(super) fn segment(&self) -> Option<NonNull<Segment>> {
+        NonNull::new(self.segment.load(Ordering::Relaxed))
+    }
+
+    /// The envelope that is being delivered or comes next, unless the current segment is done.
+    #[inline(always)]
+    pub(super) fn current(&self) -> Option<NonNull<Envelope>> {
+        let position = self.position.load(Ordering::Relaxed);
+        // Less, not unequal: after a split the position may be past the end.
+        if position < self.end.load(Ordering::Relaxed) { NonNull::new(position.cast()) } else { None }
+    }
+
+    /// The envelope at the position was delivered; it had that many bytes. Returns where the next one is; whether
+    /// there is one is for [`Self::is_done_at`] to say.
+    #[inline(always)]
+    pub(super) fn advance(&self, envelope: NonNull<Envelope>, bytes: usize) -> NonNull<Envelope> {
+        // SAFETY: within the segment, or one past its end.
+        let next = unsafe { envelope.cast::<u8>().add(bytes) };
+        self.position.store(next.as_ptr(), Ordering::Relaxed);
+        next.cast()
+    }
+
+    /// Whether the current segment is done at this position. The end is read afresh: a split changes it, and nothing
+    /// else that the delivery loop knows.
+    #[inline(always)]
+    pub(super) fn is_done_at(&self, position: NonNull<Envelope>) -> bool {
+        // Not less, rather than equal: after a split the position may be past the end.
+        position.cast().as_ptr() >= self.end.load(Ordering::Relaxed)
+    }
+
+    /// Where its envelopes end. There is a batch.
+    pub(super) fn end(&self) -> NonNull<u8> {
+        // SAFETY: set from a pointer that is not null.
+        unsafe { NonNull::new_unchecked(self.end.load(Ordering::Relaxed)) }
+    }
+
+    /// The envelope that comes next, or the end. There is a batch.
+    pub(super) fn position(&self) -> NonNull<u8> {
+        // SAFETY: as above.
+        unsafe { NonNull::new_unchecked(self.position.load(Ordering::Relaxed)) }
+    }
+
+    /// The interrupt hands everything after `envelope` to another batch. `holds_actor`: the activation keeps the actor.
+    pub(super) fn split(&self, envelope: NonNull<Envelope>, holds_actor: bool) {
+        self.end.store(envelope.cast().as_ptr(), Ordering::Relaxed);
+        self.split_at.store(envelope.cast().as_ptr(), Ordering::Relaxed);
+        // The end of an actor is noted with preemption off, so what is noted now was another envelope's. That
+        // may have lain at this very address, in a segment that was used again.
+        self.ended_at.store(ptr::null_mut(), Ordering::Relaxed);
+        self.holds_actor.store(holds_actor, Ordering::Relaxed);
+        self.is_split.store(true, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    pub(super) fn is_split(&self) -> bool {
+        self.is_split.load(Ordering::Relaxed)
+    }
+
+    /// After a split: the envelope that this batch still has to deliver, if it has not yet.
+    pub(super) fn undelivered(&self) -> Option<NonNull<Envelope>> {
+        let position = self.position.load(Ordering::Relaxed);
+        if position == self.split_at.load(Ordering::Relaxed) { NonNull::new(position.cast()) } else { None }
+    }
+
+    /// The envelope that the batch was split at.
+    pub(super) fn held(&self) -> Option<NonNull<Envelope>> {
+        NonNull::new(self.split_at.load(Ordering::Relaxed).cast())
+    }
+
+    /// After a split: begins with what was in the side queue.
+    pub(super) fn begin_drain(&self, gulp: Gulp) {
+        self.drains.store(true, Ordering::Relaxed);
+        // SAFETY: the chain was taken from the side queue, so it is ours.
+        self.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
+    }
+
+    /// Whether it delivers what was in the side queue.
+    pub(super) fn drains(&self) -> bool {
+        self.drains.load(Ordering::Relaxed)
+    }
+
+    /// The behaviour of this envelope ended its actor.
+    pub(super) fn note_end(&self, envelope: NonNull<Envelope>) {
+        self.ended_at.store(envelope.cast().as_ptr(), Ordering::Relaxed);
+    }
+
+    /// After a split: whether the activation holds an actor.
+    pub(super) fn holds_actor(&self) -> bool {
+        self.holds_actor.load(Ordering::Relaxed)
+    }
+
+    /// After a split: whether the actor that is held has ended.
+    pub(super) fn has_ended_actor(&self) -> bool {
+        self.ended_at.load(Ordering::Relaxed) == self.split_at.load(Ordering::Relaxed)
+    }
+
+    /// Whether this batch was split at `envelope` and holds its actor.
+    pub(super) fn holds(&self, envelope: NonNull<Envelope>) -> bool {
+        self.is_split()
+            && self.holds_actor()
+            && self.split_at.load(Ordering::Relaxed) == envelope.cast().as_ptr()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Batch;
+    use core::ptr::NonNull;
+
+    #[test]
+    fn an_end_at_an_address_that_is_used_again_is_not_the_held_actors() {
+        let batch = Batch::new().expect("memory");
+        let envelope = NonNull::dangling();
+        // SAFETY: just made; freed below.
+        let this = unsafe { batch.as_ref() };
+        this.note_end(envelope);
+        this.split(envelope, true);
+        assert!(!this.has_ended_actor());
+        this.note_end(envelope);
+        assert!(this.has_ended_actor());
+        // SAFETY: nobody else knows it.
+        unsafe { Batch::free(batch) };
+    }
+}

@@ -1,0 +1,86 @@
+//! Actors that crash: a behaviour that panicked or faulted never returns.
+//!
+//! The actor ends. Its state is not dropped, because the behaviour stopped at an unknown point of changing it; but its
+//! memory is given back, and its cell is free for a successor, whose generation is another. What was sent to it and what
+//! is sent later is refused or counted as dead letters, which the mailbox's worker drops: no destructor runs here.
+//! Everyone else goes on.
+//!
+//! That is sound because nobody else can reach the state: its only borrower was the behaviour, whose stack is gone, and
+//! nothing that the kernel links to lies in a state (see `sched::spawn::task`).
+//!
+//! The message that was in hand was moved to the behaviour's stack, and the space of its envelope is given back with the
+//! batch. What the message owns (the reference in a `Shared`, say) the behaviour may have passed on or dropped already,
+//! so it is not given up in its name: it is noted, with the state and the stack.
+
+use core::ptr::NonNull;
+
+use super::at_work::at_work;
+use super::tally::Tally;
+use super::worker::{Worker, account};
+use super::{pending_asks, side_queue};
+use crate::actor::mail::Envelope;
+use crate::actor::storage::cell::{self, Remains};
+use crate::actor::storage::{CellHeader, Word, pool};
+use crate::arch::atomic::Ordering;
+use crate::mem::orphans;
+use crate::sched::AtWork;
+use crate::stats;
+use crate::sync::{Identity, PreemptGuard, tell_of_crash};
+
+/// The behaviour that a worker's turn was running has crashed. The turn's activation is gone; the next turn
+/// goes on behind its envelope.
+pub(super) fn crashed(worker: &Worker) {
+    let here = PreemptGuard::new();
+    // SAFETY: set at the start and by `detach` only, to live batches.
+    let batch = unsafe { &*worker.batch.load(Ordering::Relaxed) };
+    if !batch.is_armed() {
+        return;
+    }
+    batch.disarm();
+    let Some(envelope) = batch.current() else { return };
+    // SAFETY: the envelope's head is never changed; measuring changes nothing.
+    let (cell, word, bytes) =
+        unsafe { (envelope.as_ref().cell, envelope.as_ref().word, Envelope::measure(envelope)) };
+    // SAFETY: the envelope and its message have so many bytes, in a segment that is still the batch's.
+    unsafe { orphans::note(envelope.cast().as_ptr(), bytes) };
+    end_crashed(cell, word, word, &batch.tally);
+    batch.advance(envelope, bytes);
+    // With it what was counted before the crash, by the activation that is gone.
+    account::note(&worker.executor, &batch.tally, &here);
+}
+
+/// Ends an actor that has crashed, if it has not ended yet. `held` is its word while the activation that is gone had it:
+/// with any other the actor is somebody else's, or has ended, and its state is not ours to give back. One whose state was
+/// being dropped has ended, and was counted; a dead letter's has, too.
+pub(super) fn end_crashed(cell: NonNull<CellHeader>, word: Word, held: Word, tally: &Tally) {
+    let here = PreemptGuard::new();
+    // SAFETY: cells are never unmapped.
+    let header = unsafe { cell.as_ref() };
+    let was = header.word();
+    let remains = match was {
+        was if was == held => Some(Remains::Whole),
+        was if was == word.ending() && tally.is_dropping(cell) => Some(Remains::HalfDropped),
+        _ => None,
+    };
+    tally.set_dropping(None);
+    if let Some(remains) = remains {
+        if remains == Remains::Whole {
+            tally.add_end(false);
+        }
+        // From here on nobody delivers to it, and before its cell has a successor its side queue is empty.
+        header.set_word(word.ending());
+        side_queue::give_up(cell, word);
+        let kind = cell::kind(cell, word);
+        // SAFETY: the state was the activation's alone, which is gone; the word says that nobody has it.
+        let boxed = unsafe { (kind.abandon_state)(cell, remains) };
+        pool::give(cell, word, &here);
+        Worker::statistics(&here).actors_crashed.bump();
+        // The user's own storage is not memory of the heap's.
+        let in_cell = if word.is_static() { 0 } else { kind.cell_bytes() };
+        stats::core_here().crash_bytes_returned.add((in_cell + boxed) as u64);
+    }
+    // Whatever it was dropping may have held a reply.
+    pending_asks::fail_all(cell, word);
+    let AtWork { place, life, .. } = at_work(cell, word);
+    tell_of_crash(Identity::Actor { place: place.addr().get(), life });
+}

@@ -1,0 +1,184 @@
+//! Delivering a batch, and what happens to an actor afterwards.
+
+use core::ptr::NonNull;
+
+use super::batch::Batch;
+use super::side_queue;
+use super::tally::Tally;
+use crate::actor::mail::Envelope;
+use crate::actor::mail::envelope::{self, OUTCOME_MASK};
+use crate::actor::storage::{CellHeader, Life, Outcome, Word, cell, pool};
+use crate::sync::PreemptGuard;
+
+/// How a call of [`deliver`] ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Delivered {
+    /// The current segment is done.
+    All,
+    /// The budget is used up.
+    OutOfBudget,
+    /// An envelope has to wait: there is no memory to keep it for an actor whose behaviour is suspended.
+    Blocked,
+}
+
+/// Delivers the envelopes of the batch's current segment, at most `budget`. The batch may have been split when
+/// this returns; then the caller is the suspended behaviour's activation, with one envelope to finish.
+///
+/// # Safety
+/// The caller is the activation that the batch belongs to.
+pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64) -> Delivered {
+    let Some(mut envelope) = batch.current() else { return Delivered::All };
+    let mut left = *budget;
+    if left == 0 {
+        return Delivered::OutOfBudget;
+    }
+    // Of the envelopes taken from the budget, those that took the slow way; it counts for itself.
+    let mut slow = 0;
+    let outcome = loop {
+        // SAFETY: envelopes up to the end of the segment were written by senders and not delivered yet.
+        let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
+        // SAFETY: cells are never unmapped. The acquire in it pairs with re-attaching on another core.
+        let word = unsafe { cell.as_ref() }.word();
+        envelope = if word == expected {
+            // SAFETY: the actor is alive and attached, and its mailbox is being processed by this worker
+            // alone, so this core alone runs it.
+            let result = unsafe { Envelope::deliver(envelope) };
+            if result & OUTCOME_MASK == 0 {
+                batch.advance(envelope, result)
+            } else {
+                after(result, batch, envelope, cell, expected)
+            }
+        } else {
+            slow += 1;
+            // SAFETY: as above.
+            match unsafe { deliver_slowly(batch, envelope, cell, expected) } {
+                Some(bytes) => batch.advance(envelope, bytes),
+                None => {
+                    left -= 1;
+                    break Delivered::Blocked;
+                }
+            }
+        };
+        left -= 1;
+        if batch.is_done_at(envelope) {
+            break Delivered::All;
+        }
+        if left == 0 {
+            break Delivered::OutOfBudget;
+        }
+    };
+    batch.tally.add_handled(*budget - left - slow);
+    *budget = left;
+    outcome
+}
+
+/// The actor has ended, is another by now, or is held by a suspended behaviour. Returns the envelope's size
+/// once it needs no more care.
+///
+/// # Safety
+/// As [`deliver`]; `envelope` is the batch's current one.
+#[cold]
+#[inline(never)]
+unsafe fn deliver_slowly(
+    batch: &Batch,
+    envelope: NonNull<Envelope>,
+    cell: NonNull<CellHeader>,
+    expected: Word,
+) -> Option<usize> {
+    if batch.holds(envelope) {
+        // It is this very activation that was suspended, before it had begun: it goes on.
+        // SAFETY: the actor is ours alone while it is detached.
+        let result = unsafe { Envelope::deliver(envelope) };
+        batch.tally.add_handled(1);
+        if result & OUTCOME_MASK != 0 {
+            batch.note_end(envelope);
+            end_actor(cell, expected, envelope::outcome(result), &batch.tally);
+        }
+        return Some(result & !OUTCOME_MASK);
+    }
+    match side_queue::keep(cell, expected, envelope) {
+        // Until the batch is past it the envelope is in two places; its actor is detached, so the interrupt leaves it
+        // alone.
+        side_queue::Kept::Yes(bytes) => Some(bytes),
+        side_queue::Kept::OutOfMemory => None,
+        side_queue::Kept::NotDetached(true) => {
+            // It was re-attached between the look and now: look again, without moving on.
+            Some(0)
+        }
+        // SAFETY: it was not delivered, and is not looked at again.
+        side_queue::Kept::NotDetached(false) => Some(unsafe { drop_letter(envelope, &batch.tally) }),
+    }
+}
+
+/// Drops the message of a dead letter, with preemption enabled: that is the application's code. Returns the envelope's
+/// size.
+///
+/// # Safety
+/// It was not delivered, and is not looked at again.
+pub(super) unsafe fn drop_letter(envelope: NonNull<Envelope>, tally: &Tally) -> usize {
+    tally.add_dead_letters(1);
+    // SAFETY: by contract.
+    unsafe { Envelope::drop_message(envelope) }
+}
+
+/// A behaviour ended its actor.
+#[cold]
+#[inline(never)]
+fn after(
+    // First, because it comes in the register that it goes in.
+    result: usize,
+    batch: &Batch,
+    envelope: NonNull<Envelope>,
+    cell: NonNull<CellHeader>,
+    word: Word,
+) -> NonNull<Envelope> {
+    batch.note_end(envelope);
+    end_actor(cell, word, envelope::outcome(result), &batch.tally);
+    batch.advance(envelope, result & !OUTCOME_MASK)
+}
+
+/// Ends an actor, attached or held by the caller. Its state is dropped with preemption enabled, because that is the
+/// application's code. From before that on the actor's word says that it has ended: whoever meets a message for it meets
+/// a dead letter, the interrupt that splits a batch here leaves no actor to the activation, and a crash loses the state
+/// alone.
+pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, tally: &Tally) {
+    // The actor must not be detached between the look at its word and the change.
+    let here = PreemptGuard::new();
+    tally.add_end(matches!(outcome, Outcome::Destroy | Outcome::Finished));
+    // SAFETY: cells are never unmapped.
+    let header = unsafe { cell.as_ref() };
+    let was_detached = header.word() != word;
+    let drop_state = match outcome {
+        Outcome::Finished => None,
+        Outcome::Delete | Outcome::Destroy | Outcome::Continue => cell::kind(cell, word).drop_state,
+    };
+    if !was_detached && drop_state.is_none() {
+        return free(cell, word, outcome, &here);
+    }
+    // Another activation may meet a message for this actor while the state is dropped, and crash: it is not its to give
+    // back.
+    tally.set_dropping(Some(cell));
+    header.set_word(word.ending());
+    drop(here);
+    if was_detached {
+        side_queue::give_up(cell, word);
+    }
+    if let Some(drop_state) = drop_state {
+        // SAFETY: the state is there, this activation alone runs the actor, and nobody else touches an ending one.
+        unsafe { drop_state(cell) };
+    }
+    free(cell, word, outcome, &PreemptGuard::new());
+    tally.set_dropping(None);
+}
+
+/// Says what is in the cell of an actor that has ended, and gives it back if that is nothing.
+#[inline(always)]
+fn free(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, here: &PreemptGuard) {
+    let life = match outcome {
+        Outcome::Destroy => Life::Destroyed,
+        Outcome::Finished => Life::Finished,
+        Outcome::Delete | Outcome::Continue => return pool::give(cell, word, here),
+    };
+    // SAFETY: cells are never unmapped.
+    unsafe { cell.as_ref() }.set_word(word.after_end(life));
+}

@@ -1,0 +1,263 @@
+//! Suspending one behaviour, so that nobody else waits for it.
+//!
+//! The timer interrupt has found a worker past its slice, in the middle of a batch. It splits the batch at
+//! the envelope that is being delivered:
+//!
+//! - the running activation keeps that one envelope, and its actor, which is marked detached;
+//! - the worker goes on with the rest, in a new batch, in its next turn.
+//!
+//! Where exactly the interrupt hit does not matter. If the envelope's behaviour has begun, it goes on when
+//! the stack is resumed. If the loop had moved its position to this envelope and done nothing yet, the
+//! resumed activation finds the actor detached, by itself, and delivers; or finds the end of its batch first,
+//! and delivers what is left undelivered afterwards.
+//!
+//! What an envelope drops is the application's code, too, and may take long: a dead letter's message, or the state of the
+//! actor that its behaviour has ended. The actor's word then says that it has ended, so there is none to detach: the
+//! activation keeps the envelope alone.
+//!
+//! The order of messages: everything the worker meets for the detached actor comes after the split envelope
+//! in mailbox order and goes to the side queue in that order; the activation delivers the side queue after its
+//! own envelope, and re-attaches under the side queue's lock only when it is empty. A message delivered by a
+//! worker afterwards comes after all of them.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::ptr::NonNull;
+
+use super::at_work::at_work;
+use super::batch::Batch;
+use super::executor_state::{self, ExecutorState};
+use super::side_queue::{self, Next};
+use super::tally::Tally;
+use super::worker::{Worker, account};
+use super::{crash, delivery};
+use crate::actor::mail::envelope::{self, OUTCOME_MASK};
+use crate::actor::mail::{Envelope, Gulp, Segment};
+use crate::actor::storage::{CellHeader, Word};
+use crate::arch::atomic::Ordering;
+use crate::mem::{self, orphans};
+use crate::sched::{AtWork, Detached, Step};
+use crate::sync::PreemptGuard;
+
+/// Stands for a suspended behaviour until its activation has ended.
+struct SuspendedBehaviour {
+    executor: Arc<ExecutorState>,
+    cell: NonNull<CellHeader>,
+    word: Word,
+    /// What the activation has in hand; it frees it at its end.
+    batch: NonNull<Batch>,
+    affinity: u64,
+}
+
+// SAFETY: a cell's word may be used from any core; the batch is touched by the activation, or by `crashed`
+// when the activation is gone.
+unsafe impl Send for SuspendedBehaviour {}
+
+impl Detached for SuspendedBehaviour {
+    fn affinity(&self) -> u64 {
+        self.affinity
+    }
+
+    fn crashed(&self) {
+        let here = PreemptGuard::new();
+        // SAFETY: the activation is gone, so its batch is ours until it is freed below.
+        unsafe {
+            let tally = &self.batch.as_ref().tally;
+            note_in_hand(self.batch.as_ref());
+            crash::end_crashed(self.cell, self.word, self.word.detached(), tally);
+            give_back(self.batch);
+            // With it what was counted before the crash.
+            account::note(&self.executor, tally, &here);
+            Batch::free(self.batch);
+        }
+    }
+
+    fn at_work(&self) -> Option<AtWork> {
+        Some(at_work(self.cell, self.word))
+    }
+}
+
+impl Drop for SuspendedBehaviour {
+    fn drop(&mut self) {
+        self.executor.one_ended();
+    }
+}
+
+/// Splits the batch in hand. Runs in the timer interrupt, on the stack of the worker's turn, which holds no
+/// lock and has preemption enabled.
+pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
+    // SAFETY: set at the start and below only, to live batches.
+    let batch = unsafe { &*worker.batch.load(Ordering::Relaxed) };
+    if !batch.is_armed() {
+        // The turn is not delivering: it does not take long to look around.
+        return None;
+    }
+    let segment = batch.segment()?;
+    let envelope = batch.current()?;
+    // SAFETY: not delivered yet, or being delivered; its head is never changed.
+    let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
+    // SAFETY: cells are never unmapped.
+    let word = unsafe { cell.as_ref() }.word();
+    let holds_actor = word == expected;
+    if !holds_actor && word.is_same_actor(expected) {
+        // It is putting a detached actor's message aside: that does not take long.
+        return None;
+    }
+    let affinity = if batch.mailbox().is_pinned() { worker.core().mask() } else { u64::MAX };
+    let rest = Batch::new()?;
+    let suspended = SuspendedBehaviour {
+        executor: worker.executor.clone(),
+        cell,
+        word: expected,
+        batch: NonNull::from(batch),
+        affinity,
+    };
+    // Counted first: when this is dropped, that says that the behaviour has ended.
+    worker.executor.behaviour_suspended();
+    let suspended = mem::try_box(suspended).ok();
+    let Some(suspended) = suspended.filter(|_| !holds_actor || side_queue::open(cell, expected)) else {
+        // SAFETY: just made.
+        unsafe { Batch::free(rest) };
+        return None;
+    };
+    // SAFETY: measuring changes nothing; the rest begins behind the envelope, in the same segment.
+    unsafe {
+        let bytes = Envelope::measure(envelope);
+        segment.as_ref().share();
+        rest.as_ref().set_mailbox_of(batch);
+        rest.as_ref().set_place(segment, envelope.cast::<u8>().add(bytes), batch.end());
+    }
+    batch.split(envelope, holds_actor);
+    worker.batch.store(rest.as_ptr(), Ordering::Relaxed);
+    let here = PreemptGuard::new();
+    Worker::statistics(&here).detached_behaviours.bump();
+    Some(suspended)
+}
+
+/// The rest of an activation whose batch was split: its envelope, the side queue, the actor's return.
+pub(super) fn finish_detached(batch: NonNull<Batch>) -> Step {
+    // SAFETY: a split batch is its activation's alone.
+    let split = unsafe { batch.as_ref() };
+    let tally = &split.tally;
+    let Some(held) = split.held() else { return Step::Done };
+    // SAFETY: the envelope's head stays readable as long as this activation shares the segment.
+    let (cell, word) = unsafe { (held.as_ref().cell, held.as_ref().word) };
+    let mut ended = !split.holds_actor() || split.has_ended_actor();
+    if let Some(envelope) = split.undelivered() {
+        if split.holds_actor() {
+            ended = deliver_one(envelope, tally);
+        } else {
+            // SAFETY: not delivered yet, and the batch is past it when this is done.
+            unsafe { delivery::drop_letter(envelope, tally) };
+        }
+    }
+    if let Some(segment) = split.segment() {
+        split.finish();
+        release(segment);
+    }
+    while !ended {
+        match side_queue::take_or_reattach(cell, word) {
+            Next::Reattached => break,
+            Next::OutOfMemory => crate::arch::cpu::relax(),
+            Next::Deliver(gulp) => {
+                split.begin_drain(gulp);
+                ended = drain(split);
+            }
+        }
+    }
+    let here = PreemptGuard::new();
+    // SAFETY: the executor lives until the suspended behaviour has ended.
+    account::note(unsafe { ExecutorState::of(split.mailbox()) }, tally, &here);
+    // SAFETY: nobody else knows it any more.
+    unsafe { Batch::free(batch) };
+    Step::Done
+}
+
+fn release(segment: NonNull<Segment>) {
+    // SAFETY: the caller has shared it until now, and nothing in it is its any more.
+    unsafe {
+        if segment.as_ref().release() {
+            Segment::free(segment);
+        }
+    }
+}
+
+/// Delivers one envelope to an actor that this activation holds. Whether the actor has ended.
+fn deliver_one(envelope: NonNull<Envelope>, tally: &Tally) -> bool {
+    // SAFETY: not delivered yet, and the actor is held by this activation.
+    let (cell, word, result) =
+        unsafe { (envelope.as_ref().cell, envelope.as_ref().word, Envelope::deliver(envelope)) };
+    tally.add_handled(1);
+    if result & OUTCOME_MASK == 0 {
+        return false;
+    }
+    delivery::end_actor(cell, word, envelope::outcome(result), tally);
+    true
+}
+
+/// Delivers what was in the side queue. Whether the actor has ended; what came after that was dropped.
+fn drain(batch: &Batch) -> bool {
+    while let Some(segment) = batch.segment() {
+        while let Some(envelope) = batch.current() {
+            // SAFETY: measuring changes nothing; the chain was taken from the side queue.
+            let bytes = unsafe { Envelope::measure(envelope) };
+            let ended = deliver_one(envelope, &batch.tally);
+            batch.advance(envelope, bytes);
+            if ended {
+                give_rest_back(batch, segment);
+                return true;
+            }
+        }
+        batch.finish();
+        // SAFETY: the segment is this activation's alone, and everything in it was delivered.
+        let next = unsafe {
+            let next = NonNull::new(segment.as_ref().next);
+            Segment::free(segment);
+            next
+        };
+        if let Some(next) = next {
+            // SAFETY: the chain is this activation's.
+            batch.set_place(next, Segment::begin(next), unsafe { Segment::used_end(next) });
+        }
+    }
+    false
+}
+
+/// Gives back what is left of a side queue's chain, because its actor has ended: the mailbox drops it.
+fn give_rest_back(batch: &Batch, first: NonNull<Segment>) {
+    batch.finish();
+    // SAFETY: the chain is the activation's, what begins at its position was not delivered, and the behaviour has
+    // not ended.
+    unsafe { executor_state::give_back(batch.mailbox(), Gulp { first, head: batch.position() }) };
+}
+
+/// Notes the message that the crashed behaviour was handling.
+fn note_in_hand(split: &Batch) {
+    // Not drained yet, it is the one that it was split at, wherever the position is by now.
+    let in_hand = if split.drains() { split.current() } else { split.held() };
+    if let Some(envelope) = in_hand.filter(|_| split.segment().is_some()) {
+        // SAFETY: measuring changes nothing; the segment is the activation's still, and holds as many bytes.
+        unsafe { orphans::note(envelope.cast().as_ptr(), Envelope::measure(envelope)) };
+    }
+}
+
+/// Gives back what an activation had in hand whose behaviour has crashed.
+///
+/// # Safety
+/// The activation is gone, and the batch was split.
+unsafe fn give_back(batch: NonNull<Batch>) {
+    // SAFETY: by contract nobody else uses it.
+    let split = unsafe { batch.as_ref() };
+    if let Some(segment) = split.segment() {
+        if split.drains() {
+            if let Some(envelope) = split.current() {
+                // The one that crashed is gone already.
+                // SAFETY: measuring changes nothing.
+                split.advance(envelope, unsafe { Envelope::measure(envelope) });
+            }
+            give_rest_back(split, segment);
+        } else {
+            release(segment);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Running actors: the workers of an executor, what they share, and what becomes of an actor whose behaviour runs too long,
+//! ends it, or crashes.
+//!
+//! Nothing here knows a type of actor or message, nor how an application addresses either. The scheduler sees a worker as
+//! a [`resident`]; a worker [gulps and delivers](worker), [steals](steal) when it runs dry, is [split](detach) when a
+//! behaviour outruns its slice, and goes on when one [crashes](crash).
+//!
+//! An executor's [state](executor_state) and its [workers](worker) know one another; no other files here form a circle.
+
+mod at_work;
+mod batch;
+mod clearing;
+mod crash;
+mod delivery;
+mod detach;
+pub(crate) mod detachment;
+mod executor_state;
+mod live;
+pub(crate) mod live_count;
+pub(crate) mod pending_asks;
+mod reclaim;
+mod resident;
+pub(crate) mod shutdown;
+mod side_queue;
+mod start;
+mod steal;
+mod tally;
+mod victim_rule;
+mod worker;
+
+pub(crate) use executor_state::{ExecutorState, Rules};
+pub(crate) use start::{Refused, start};
+pub use victim_rule::VictimRule;

@@ -1,0 +1,129 @@
+//! The end of an executor: undelivered messages and actors are dropped, each exactly once, and its
+//! mailboxes go back to the directory.
+//!
+//! Dropping is the application's code, so it is done by a process that may crash: what that was dropping is lost, and
+//! another one goes on with the rest. Wherever it stops, each message and each actor is either where it was or is known
+//! to be in the hands of the process.
+
+use alloc::sync::Arc;
+
+use super::executor_state::ExecutorState;
+use crate::actor::mail::{directory, oldest};
+use crate::actor::storage::cell::{self, Chunk, all_chunks};
+use crate::actor::storage::{Life, pool, static_cell};
+use crate::arch::barrier;
+use crate::sched::{self, Priority, Spawn};
+use crate::sync::PreemptGuard;
+
+/// Stops an executor: nothing is accepted or delivered any more, behaviours that run end, and what is left is dropped.
+/// Returns how many messages were not delivered.
+///
+/// # Safety
+/// Called once for an executor.
+pub(crate) async unsafe fn stop(executor: Arc<ExecutorState>) -> u64 {
+    executor.request_stop();
+    for mailbox in &executor.mailboxes {
+        mailbox.close();
+    }
+    // Pairs with the barrier in `Worker::wait`: a worker that waits later sees the request.
+    barrier::full();
+    for worker in executor.workers() {
+        worker.wake();
+    }
+    executor.all_ended().await;
+    // SAFETY: all workers and behaviours have ended and all mailboxes are closed; once, by contract.
+    unsafe { clear(executor) }.await
+}
+
+/// Drops everything. Returns how many messages were not delivered.
+///
+/// # Safety
+/// All workers and suspended behaviours have ended, and all mailboxes are closed. Called once.
+async unsafe fn clear(executor: Arc<ExecutorState>) -> u64 {
+    for worker in executor.workers() {
+        // SAFETY: by contract.
+        unsafe { worker.give_batch_back() };
+    }
+    let priority = sched::current_process().map_or(Priority::Normal, |process| process.priority());
+    loop {
+        let in_process = executor.clone();
+        // SAFETY: by contract, and one at a time.
+        let dropping = async move { unsafe { drop_all(&in_process) } };
+        let Ok(dropping) = Spawn::new().priority(priority).start(dropping) else {
+            // There is no other process: then in this one.
+            // SAFETY: as above.
+            unsafe { drop_all(&executor) };
+            break;
+        };
+        if dropping.await.is_ok() {
+            break;
+        }
+        executor.clearing.crashed();
+    }
+    // SAFETY: by contract.
+    for worker in unsafe { executor.take_workers() } {
+        // SAFETY: the worker has ended, and with the mailboxes closed nobody wakes it.
+        unsafe { worker.drop_process() };
+    }
+    executor.mailboxes.iter().copied().for_each(directory::give);
+    executor.clearing.dropped()
+}
+
+/// Drops messages and actors, as far as that was not done.
+///
+/// # Safety
+/// As [`clear`], after the workers have given back what they had in hand; one process at a time.
+unsafe fn drop_all(executor: &ExecutorState) {
+    let clearing = &executor.clearing;
+    for mailbox in &executor.mailboxes {
+        while let Some(mut message) = oldest::take(mailbox) {
+            clearing.count_dropped();
+            let (cell, word) = message.target();
+            clearing.begin(cell, word);
+            message.drop_message();
+        }
+        mailbox.tidy();
+    }
+    drop_actors(executor);
+}
+
+/// Drops the actors of this executor, wherever their cells are.
+fn drop_actors(executor: &ExecutorState) {
+    let mut left = executor.live.count();
+    let cells = all_chunks().flat_map(Chunk::cells).chain(static_cell::all());
+    for cell in cells {
+        // There may be many cells, and few of them this executor's.
+        if left == 0 && !executor.has_kept() {
+            return;
+        }
+        // SAFETY: cells are never unmapped. The acquire in it pairs with whoever left the state there.
+        let word = unsafe { cell.as_ref() }.word();
+        let (has_state, is_kept) = match word.life() {
+            Some(Life::Attached | Life::Detached) => (true, false),
+            Some(Life::Finished) => (true, word.is_static()),
+            Some(Life::Destroyed) => (false, word.is_static()),
+            // One that is being started, taken or dropped is given back by whoever does that.
+            Some(Life::Free | Life::Starting | Life::Ending) | None => continue,
+        };
+        // What is left in the user's own storage is the user's.
+        if is_kept || !directory::get(word.mailbox()).is_open_for(executor.as_runner()) {
+            continue;
+        }
+        let claimed = word.ending();
+        // SAFETY: as above.
+        if !unsafe { cell.as_ref() }.claim(word, claimed) {
+            continue;
+        }
+        if word.is_alive() {
+            // Before its state is dropped, because the process may end there.
+            executor.live.ended(1, &PreemptGuard::new());
+            left -= 1;
+        }
+        if let Some(drop_state) = cell::kind(cell, word).drop_state.filter(|_| has_state) {
+            executor.clearing.begin(cell, word);
+            // SAFETY: no worker is left that could run the actor, and nobody else can claim the cell.
+            unsafe { drop_state(cell) };
+        }
+        pool::give(cell, word, &PreemptGuard::new());
+    }
+}

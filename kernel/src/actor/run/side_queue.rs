@@ -1,0 +1,127 @@
+//! Side queues: messages for actors whose behaviour is suspended.
+//!
+//! While a behaviour is suspended its actor is *detached*: the worker goes on with everyone else, and what
+//! it meets for that actor it copies here, in order. When the behaviour has ended, its activation delivers
+//! what is here, in order, and re-attaches the actor under the lock when nothing is left. So whatever was
+//! sent earlier is handled earlier, and nobody else waits.
+//!
+//! One lock guards all side queues: there are at most as many as there are stacks to lend, and every use is
+//! off the common path.
+
+use alloc::vec::Vec;
+use core::ptr::{self, NonNull};
+
+use super::detachment::{self, Found};
+use super::executor_state::give_back;
+use crate::actor::mail::{CopyQueue, Envelope, Gulp, Segment, directory, segment};
+use crate::actor::storage::{CellHeader, Word};
+use crate::sync::SpinLock;
+
+/// Bytes of a side queue before it has grown.
+const FIRST_SEGMENT_BYTES: usize = 512;
+
+struct Side {
+    cell: NonNull<CellHeader>,
+    queue: CopyQueue,
+}
+
+// SAFETY: cells' words may be used from any core, and the queue may change cores.
+unsafe impl Send for Side {}
+
+static SIDES: SpinLock<Vec<Side>> = SpinLock::new(Vec::new());
+
+/// What became of an envelope that was to be kept.
+pub(super) enum Kept {
+    /// It was copied; it has that many bytes.
+    Yes(usize),
+    /// There is no memory for it now.
+    OutOfMemory,
+    /// The actor is not detached: it is attached (`true`), or has ended (`false`).
+    NotDetached(bool),
+}
+
+/// Detaches an actor. `false` if there is no memory for its side queue; then it stays attached.
+pub(super) fn open(cell: NonNull<CellHeader>, word: Word) -> bool {
+    let Some(segment) = Segment::new(FIRST_SEGMENT_BYTES) else { return false };
+    let mut sides = SIDES.lock();
+    if sides.try_reserve(1).is_err() {
+        drop(sides);
+        // SAFETY: just made, and empty.
+        unsafe { Segment::free(segment) };
+        return false;
+    }
+    sides.push(Side { cell, queue: CopyQueue::new(segment, false) });
+    // SAFETY: cells are never unmapped.
+    unsafe { cell.as_ref() }.set_word(word.detached());
+    true
+}
+
+/// Copies an envelope to its actor's side queue, if the actor is detached. The original must then not be
+/// delivered or dropped.
+pub(super) fn keep(cell: NonNull<CellHeader>, expected: Word, envelope: NonNull<Envelope>) -> Kept {
+    let mut sides = SIDES.lock();
+    let is_same = |word| Word::from_bits(word).is_same_actor(expected);
+    // SAFETY: cells are never unmapped.
+    match detachment::look(unsafe { cell.as_ref() }.word_cell(), expected.bits(), is_same) {
+        Found::Detached => {}
+        Found::Attached => return Kept::NotDetached(true),
+        Found::Other => return Kept::NotDetached(false),
+    }
+    let Some(side) = sides.iter_mut().find(|side| side.cell == cell) else { return Kept::NotDetached(false) };
+    // SAFETY: measuring changes nothing.
+    let bytes = unsafe { Envelope::measure(envelope) };
+    if !side.queue.has_room(bytes) {
+        let Some(segment) = Segment::new(side.queue.next_capacity_bytes(bytes)) else {
+            return Kept::OutOfMemory;
+        };
+        side.queue.extend(segment);
+    }
+    let Some(place) = side.queue.reserve(bytes) else { return Kept::OutOfMemory };
+    // SAFETY: both have that many bytes and do not overlap; an envelope may be moved, because whoever has it has
+    // its message.
+    unsafe { ptr::copy_nonoverlapping(envelope.cast::<u8>().as_ptr(), place.as_ptr(), bytes) };
+    Kept::Yes(bytes)
+}
+
+/// What a detached actor's activation does next.
+pub(super) enum Next {
+    /// Deliver these.
+    Deliver(Gulp),
+    /// Nothing: the actor is attached again.
+    Reattached,
+    /// Try again: there was no memory to go on collecting while these are delivered.
+    OutOfMemory,
+}
+
+/// Takes what waits for a detached actor; if that is nothing, the actor is attached again.
+pub(super) fn take_or_reattach(cell: NonNull<CellHeader>, word: Word) -> Next {
+    let mut sides = SIDES.lock();
+    let Some(index) = sides.iter().position(|side| side.cell == cell) else { return Next::Reattached };
+    let is_empty = sides[index].queue.is_empty();
+    // SAFETY: cells are never unmapped.
+    if !detachment::reattach(unsafe { cell.as_ref() }.word_cell(), word.bits(), is_empty) {
+        return match Segment::new(FIRST_SEGMENT_BYTES) {
+            Some(spare) => Next::Deliver(sides[index].queue.gulp(spare)),
+            None => Next::OutOfMemory,
+        };
+    }
+    let mut side = sides.swap_remove(index);
+    let gulp = side.queue.take_all();
+    // SAFETY: the queue is ours now, and empty.
+    unsafe { segment::free_chain(gulp.first) };
+    Next::Reattached
+}
+
+/// Removes the side queue of an actor that has ended, if it was detached: what is in it comes back to the mailbox, and is
+/// dropped there as any other dead letter. Its word says that it has ended, so that nothing is kept here any more.
+pub(super) fn give_up(cell: NonNull<CellHeader>, word: Word) {
+    let side = {
+        let mut sides = SIDES.lock();
+        let Some(index) = sides.iter().position(|side| side.cell == cell) else { return };
+        sides.swap_remove(index)
+    };
+    let mut queue = side.queue;
+    let gulp = queue.take_all();
+    // SAFETY: the queue is ours now, and nothing in it was delivered.
+    unsafe { give_back(directory::get(word.mailbox()), gulp) };
+}

@@ -1,0 +1,133 @@
+//! The start of an executor: its mailboxes are taken from the directory, its workers made and started, the mailboxes
+//! opened.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::batch::Batch;
+use super::executor_state::{ExecutorState, Rules};
+use super::live::Live;
+use super::resident;
+use super::worker::Worker;
+use crate::actor::mail::directory::{self, TakeError};
+use crate::actor::mail::{Bound, Mailbox, Segment, Table, table};
+use crate::arch::CoreId;
+use crate::sched::{Priority, SpawnError};
+use crate::{machine, mem};
+
+/// Why an executor was not started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Refused {
+    /// There are not as many mailboxes.
+    Mailbox(TakeError),
+    /// The scheduler takes no worker.
+    Worker(SpawnError),
+    /// No memory for it.
+    OutOfMemory,
+}
+
+/// Starts an executor with so many workers, and mailboxes that may be stolen. When it cannot, nothing is left behind.
+pub(crate) fn start(
+    rules: Rules,
+    workers: usize,
+    movable: usize,
+    bound: Bound,
+    priority: Priority,
+) -> Result<Arc<ExecutorState>, Refused> {
+    let taken = take_mailboxes(movable + workers)?;
+    let executor = match make_state(rules, &taken, workers, movable) {
+        Some(executor) => executor,
+        None => {
+            taken.into_iter().for_each(directory::give);
+            return Err(Refused::OutOfMemory);
+        }
+    };
+    if let Err(error) = start_workers(&executor, priority, workers) {
+        executor.mailboxes.iter().copied().for_each(directory::give);
+        return Err(error);
+    }
+    for slot in 0..executor.table.slots() {
+        let place = executor.table.place_of(slot);
+        // The last of each worker's.
+        let pinned = usize::from(place.offset) + 1 == executor.table.range_of(place.worker.into()).slots;
+        // SAFETY: mailboxes are never freed, and nobody swaps before the first message.
+        let mailbox = unsafe { &*executor.table.at(slot) };
+        // SAFETY: every executor's mailboxes are opened here, for its state, which ends after all that work for it.
+        unsafe { mailbox.open(Arc::as_ptr(&executor).cast(), place, pinned, bound) };
+    }
+    Ok(executor)
+}
+
+fn take_mailboxes(count: usize) -> Result<Vec<&'static Mailbox>, Refused> {
+    let mut taken: Vec<&'static Mailbox> = Vec::new();
+    taken.try_reserve_exact(count).map_err(|_| Refused::OutOfMemory)?;
+    for _ in 0..count {
+        match directory::take() {
+            Ok(mailbox) => taken.push(mailbox),
+            Err(error) => {
+                taken.into_iter().for_each(directory::give);
+                return Err(Refused::Mailbox(error));
+            }
+        }
+    }
+    Ok(taken)
+}
+
+/// The table begins with each worker's part of the movable mailboxes, followed by its pinned one.
+fn make_state(
+    rules: Rules,
+    taken: &[&'static Mailbox],
+    workers: usize,
+    movable: usize,
+) -> Option<Arc<ExecutorState>> {
+    let mut order: Vec<&'static Mailbox> = Vec::new();
+    order.try_reserve_exact(taken.len()).ok()?;
+    for worker in 0..workers {
+        let range = table::range(movable, workers, worker);
+        order.extend(&taken[range.first..range.first + range.slots]);
+        order.push(taken[movable + worker]);
+    }
+    let table = Table::new(order.into_iter(), workers)?;
+    let mut mailboxes = Vec::new();
+    mailboxes.try_reserve_exact(taken.len()).ok()?;
+    mailboxes.extend_from_slice(taken);
+    Some(Arc::new(ExecutorState::new(rules, table, mailboxes, workers, Live::new(machine::cores())?)))
+}
+
+/// Makes the workers and starts them; they wait until they are woken.
+fn start_workers(executor: &Arc<ExecutorState>, priority: Priority, workers: usize) -> Result<(), Refused> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(workers).map_err(|_| Refused::OutOfMemory)?;
+    for core in (0..workers).filter_map(CoreId::new) {
+        list.push(make_worker(executor, core).ok_or(Refused::OutOfMemory)?);
+    }
+    let Ok(list) = mem::try_box(list) else { return Err(Refused::OutOfMemory) };
+    for (started, worker) in list.iter().enumerate() {
+        match resident::start(worker.clone(), priority) {
+            // SAFETY: the list of workers is not set yet, so nobody can find this one.
+            Ok(process) => unsafe { worker.set_process(process) },
+            Err(error) => {
+                // Those that were started see the request in their first turn.
+                executor.request_stop();
+                for worker in &list[..started] {
+                    worker.wake();
+                    // SAFETY: nobody else knows the worker, and its wake-up is on its way.
+                    unsafe { worker.drop_process() };
+                }
+                return Err(Refused::Worker(error));
+            }
+        }
+    }
+    executor.set_workers(list);
+    Ok(())
+}
+
+fn make_worker(executor: &Arc<ExecutorState>, core: CoreId) -> Option<Arc<Worker>> {
+    let spare = Segment::new(executor.segment_bytes)?;
+    let Some(batch) = Batch::new() else {
+        // SAFETY: just made, and empty.
+        unsafe { Segment::free(spare) };
+        return None;
+    };
+    Some(Arc::new(Worker::new(executor.clone(), core, batch, spare)))
+}

@@ -1,0 +1,146 @@
+//! Stealing mailboxes: one search, one swap, then back to normal work.
+//!
+//! A thief goes through the other workers, the best victim by its rule first, scans each one's range once, and takes the
+//! first mailbox that may leave.
+//!
+//! The thief exchanges the pointer in one of its own slots, whose mailbox is empty, for one in the victim's
+//! range whose mailbox has mail, is not being processed, and may leave: a fresh lone message is not stolen
+//! (see `worker/surplus.rs`). Senders do not notice: they write to mailboxes,
+//! not to slots. The victim does not notice either, unless it had just read the pointer: then both try to
+//! gulp, and one of them misses.
+//!
+//! Afterwards each of the two mailboxes has another worker, which the thief makes known: see
+//! `mail/owner_hint.rs`.
+
+use core::ptr::NonNull;
+
+use super::victim_rule::VictimRule;
+use super::worker::Worker;
+use crate::actor::mail::Mailbox;
+use crate::arch::atomic::Ordering;
+use crate::arch::swap::double_swap;
+use crate::arch::{SwapOutcome, clock};
+use crate::machine;
+use crate::sync::PreemptGuard;
+
+/// Tries to steal one mailbox for a worker that has run dry. Called in its turn, between batches.
+pub(super) fn try_steal(thief: &Worker) -> bool {
+    let executor = &*thief.executor;
+    if executor.victim_rule == VictimRule::None || executor.workers().len() < 2 || !executor.begin_search() {
+        return false;
+    }
+    // Relaxed: a hint for other thieves. Also before a failure, or they would all keep to the same victim.
+    thief.dry_since.store(clock::now(), Ordering::Relaxed);
+    let stolen = search(thief);
+    executor.end_search();
+    stolen
+}
+
+fn search(thief: &Worker) -> bool {
+    let here = PreemptGuard::new();
+    let statistics = Worker::statistics(&here);
+    statistics.mailbox_steal_attempts.bump();
+    let (Some(thiefs_slot), Some(victims_slot)) = (empty_slot(thief), find(thief, clock::now())) else {
+        statistics.steal_failures_no_candidate.bump();
+        return false;
+    };
+    let table = &thief.executor.table;
+    match double_swap(table.slot(thiefs_slot), table.slot(victims_slot)) {
+        SwapOutcome::Swapped { gained, given } => {
+            // SAFETY: mailboxes are never freed.
+            unsafe { gained.as_ref() }.hand_over();
+            thief.note_robbed(usize::from(table.place_of(victims_slot).worker));
+            hand_over(thief, (gained, thiefs_slot), (given, victims_slot));
+            statistics.mailboxes_stolen.bump();
+            // SAFETY: mailboxes are never freed.
+            statistics.messages_stolen.add(u64::from(unsafe { gained.as_ref() }.waiting()));
+            true
+        }
+        SwapOutcome::VictimSlotNull => {
+            statistics.steal_failures_slot_null.bump();
+            false
+        }
+        SwapOutcome::LostMine => {
+            statistics.steal_failures_lost_mine.bump();
+            false
+        }
+        SwapOutcome::LostHis => {
+            statistics.steal_failures_lost_his.bump();
+            false
+        }
+    }
+}
+
+/// Makes known where the two mailboxes are now, and wakes the worker of the one that was given if mail came
+/// for it meanwhile. The one that was gained the thief looks at anyway, before it waits.
+fn hand_over(thief: &Worker, gained: (NonNull<Mailbox>, usize), given: (NonNull<Mailbox>, usize)) {
+    let executor = &*thief.executor;
+    for ((mailbox, slot), is_given) in [(gained, false), (given, true)] {
+        // SAFETY: mailboxes are never freed.
+        let mailbox = unsafe { mailbox.as_ref() };
+        let Some(place) = executor.table.publish(mailbox, slot) else { continue };
+        let worker = &executor.workers()[usize::from(place.worker)];
+        if mailbox.waiting() > 0 {
+            worker.hint(usize::from(place.offset));
+            if is_given || worker.index != thief.index {
+                worker.wake_if_idle();
+            }
+        }
+    }
+}
+
+/// A slot of the thief's own whose mailbox is at rest.
+fn empty_slot(thief: &Worker) -> Option<usize> {
+    (0..thief.range.slots)
+        .find(|&offset| {
+            let mailbox = thief.own(offset);
+            mailbox.waiting() == 0 && !mailbox.is_being_processed() && !mailbox.is_pinned()
+        })
+        .map(|offset| thief.range.first + offset)
+}
+
+/// A slot of the victim's whose mailbox may leave; one sweep from a random start.
+fn full_slot(thief: &Worker, victim: &Worker, now: u64) -> Option<usize> {
+    let range = victim.range;
+    let (start, wait) = (thief.random_below(range.slots), victim.mail_wait());
+    (0..range.slots).map(|offset| range.first + (start + offset) % range.slots).find(|&slot| {
+        // SAFETY: mailboxes are never freed; null while a thief has the slot.
+        unsafe { thief.executor.table.at(slot).as_ref() }
+            .is_some_and(|mailbox| mailbox.may_be_stolen(now, wait))
+    })
+}
+
+/// A slot whose mailbox may leave, of the first victim by the rule that has one.
+fn find(thief: &Worker, now: u64) -> Option<usize> {
+    let rule = match thief.executor.victim_rule {
+        VictimRule::Hybrid if thief.random_below(10) < 7 => VictimRule::Load,
+        VictimRule::Hybrid => VictimRule::Random,
+        rule => rule,
+    };
+    let mut tried = thief.core().mask();
+    while let Some(victim) = choose(thief, rule, tried) {
+        tried |= victim.core().mask();
+        let slot = full_slot(thief, victim, now);
+        if slot.is_some() {
+            return slot;
+        }
+    }
+    None
+}
+
+/// The best victim of those that were not tried, as a mask of their cores.
+fn choose(thief: &Worker, rule: VictimRule, tried: u64) -> Option<&Worker> {
+    let workers = thief.executor.workers();
+    let left = || workers.iter().map(|worker| &**worker).filter(|worker| tried & worker.core().mask() == 0);
+    match rule {
+        VictimRule::None => None,
+        // Relaxed: a hint.
+        VictimRule::LongestVictim => left().min_by_key(|worker| worker.dry_since.load(Ordering::Relaxed)),
+        VictimRule::Random | VictimRule::Hybrid => {
+            let count = workers.len() - tried.count_ones() as usize;
+            left().nth(thief.random_below(count))
+        }
+        VictimRule::Load => left().max_by_key(|worker| worker.mailboxes_with_mail()),
+        VictimRule::Locality => left().min_by_key(|worker| machine::distance(thief.core(), worker.core())),
+    }
+}

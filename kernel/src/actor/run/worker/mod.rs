@@ -1,0 +1,296 @@
+//! Workers: the resident process on each core that runs an executor's mailboxes.
+//!
+//! Here is what a worker consists of, and what others may do to it. Its turns are in [`turn`], gulping and running a
+//! batch in [`gulping`], what is counted afterwards in [`account`].
+//!
+//! A worker goes round its range of the table:
+//! 1. it looks at the mailboxes that senders have pointed out since the last round: whoever makes an empty mailbox
+//!    non-empty sets a bit. When there are no bits it looks at all, once more before it gives up, and whenever
+//!    it has used up a turn's reductions, because a bit may be lost when a mailbox is stolen;
+//! 2. a mailbox with mail is gulped, unless another worker is still handling a batch from it (a *missed gulp*:
+//!    it was stolen while that worker had it in hand, and will be found again in the next round);
+//! 3. the batch is delivered, at most as many messages in a turn as the worker has reductions; what is
+//!    left continues in the next turn, before anything else;
+//! 4. after looking at all twice and finding nothing it tries to steal, once; then announces that it is idle, passes a full
+//!    barrier, looks through its range again, and waits to be woken.
+//!
+//! The sender that makes an empty mailbox non-empty does the mirror image, see `mail/owner_hint.rs`.
+
+pub(super) mod account;
+mod guests;
+mod gulping;
+mod hosting;
+mod pace;
+mod surplus;
+mod turn;
+
+use alloc::sync::Arc;
+use core::cell::{Cell, UnsafeCell};
+use core::ptr::NonNull;
+
+use self::guests::Guests;
+use self::pace::Pace;
+use super::at_work::at_work;
+use super::batch::Batch;
+use super::executor_state::{ExecutorState, give_back};
+use super::reclaim;
+use crate::actor::mail::table::Range;
+use crate::actor::mail::{Gulp, Mailbox, Segment};
+use crate::arch::CoreId;
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::sched::{self, AtWork, ProcessRef};
+use crate::stats::{self, WorkerStatistics};
+use crate::sync::PreemptGuard;
+
+/// Bits for the slots that senders point out.
+const HINTS: usize = u64::BITS as usize;
+
+/// What a worker keeps between turns; used by its own turn only.
+struct Private {
+    /// What is left of this round: a bit for each slot to look at.
+    round: Cell<u64>,
+    /// With more slots than bits: which of those that share a bit comes next.
+    cursor: Cell<usize>,
+    /// An empty segment to exchange at the next gulp.
+    pub spare: Cell<Option<NonNull<Segment>>>,
+    pub reclaim: reclaim::History,
+    /// State of its random numbers.
+    random: Cell<u64>,
+    /// Whether a guest comes before what is left of the round.
+    guest_is_next: Cell<bool>,
+    pace: Pace,
+}
+
+/// One worker.
+#[repr(align(128))]
+pub(super) struct Worker {
+    pub executor: Arc<ExecutorState>,
+    pub index: usize,
+    core: CoreId,
+    /// That core's counters.
+    statistics: &'static WorkerStatistics,
+    /// The slots that it goes through.
+    pub range: Range,
+    /// Set while it waits to be woken; whoever clears it wakes it.
+    idle: AtomicBool,
+    /// Slots that senders have pointed out: bit `offset % 64`.
+    hints: AtomicU64,
+    /// Whether stealing from it pays.
+    worth: sched::Worth,
+    /// Whom it has stolen from, and one, while the next mail that was handed over is to tell whether that was worth it.
+    robbed: AtomicU32,
+    /// When it last ran dry, in clock ticks: the thieves' longest-victim rule.
+    pub dry_since: AtomicU64,
+    /// The batch in hand; another one after a split. For this worker's core alone: who looks from another may find
+    /// that its suspended activation has freed it.
+    pub batch: AtomicPtr<Batch>,
+    /// Whether that batch is not finished, for who looks from another core.
+    in_batch: AtomicBool,
+    /// Its process, from the start until it has ended.
+    process: UnsafeCell<Option<ProcessRef>>,
+    private: UnsafeCell<Private>,
+    /// Mailboxes of idle workers that this one handles.
+    guests: Guests,
+}
+
+// SAFETY: `private` is used by the worker's own turn only, of which there is one at a time: a turn that was
+// detached does not touch it again. `process` changes only while nobody else uses it.
+unsafe impl Sync for Worker {}
+// SAFETY: as above; segments and batches may be used from any core.
+unsafe impl Send for Worker {}
+
+impl Worker {
+    /// A worker that is not yet started.
+    pub(super) fn new(
+        executor: Arc<ExecutorState>,
+        core: CoreId,
+        batch: NonNull<Batch>,
+        spare: NonNull<Segment>,
+    ) -> Self {
+        // Workers are on cores 0 and up.
+        let index = core.index();
+        Self {
+            range: executor.table.range_of(index),
+            executor,
+            index,
+            core,
+            statistics: stats::worker(core),
+            idle: AtomicBool::new(true),
+            hints: AtomicU64::new(0),
+            // Messages are taken for short, until some were not.
+            worth: sched::Worth::new(false),
+            robbed: AtomicU32::new(0),
+            dry_since: AtomicU64::new(0),
+            batch: AtomicPtr::new(batch.as_ptr()),
+            in_batch: AtomicBool::new(false),
+            process: UnsafeCell::new(None),
+            private: UnsafeCell::new(Private {
+                round: Cell::new(0),
+                cursor: Cell::new(0),
+                spare: Cell::new(Some(spare)),
+                reclaim: reclaim::History::new(),
+                random: Cell::new(0x2545_f491_4f6c_dd1d ^ (index as u64 + 1) << 20),
+                guest_is_next: Cell::new(false),
+                pace: Pace::new(),
+            }),
+            guests: Guests::new(),
+        }
+    }
+
+    /// Sets its process.
+    ///
+    /// # Safety
+    /// Called once, before anybody can wake it.
+    pub(super) unsafe fn set_process(&self, process: ProcessRef) {
+        // SAFETY: by contract.
+        unsafe { *self.process.get() = Some(process) };
+    }
+
+    /// Lets go of its process, which keeps the worker alive as long as the worker keeps it.
+    ///
+    /// # Safety
+    /// The worker has ended, and nobody will wake it.
+    pub(super) unsafe fn drop_process(&self) {
+        // SAFETY: by contract.
+        drop(unsafe { (*self.process.get()).take() });
+    }
+
+    pub(super) fn core(&self) -> CoreId {
+        self.core
+    }
+
+    /// # Safety
+    /// The caller is the worker's turn, not detached from it, and keeps no reference across the end of it.
+    unsafe fn private(&self) -> &Private {
+        // SAFETY: by contract.
+        unsafe { &*self.private.get() }
+    }
+
+    /// The counters of the core that the caller runs on.
+    pub(super) fn statistics(_here: &PreemptGuard) -> &'static WorkerStatistics {
+        stats::worker_here()
+    }
+
+    /// The mailbox in one of its own slots.
+    pub(super) fn own(&self, offset: usize) -> &'static Mailbox {
+        // SAFETY: only this worker makes its own slots null, and not while it is here; mailboxes are never
+        // freed.
+        unsafe { &*self.executor.table.at(self.range.first + offset) }
+    }
+
+    /// How many of its mailboxes have mail. From any core; may be stale.
+    pub(super) fn mailboxes_with_mail(&self) -> u32 {
+        self.mailboxes().filter(|mailbox| mailbox.waiting() > 0).count() as u32
+    }
+
+    /// The mailboxes in its range, for whoever looks, but for one that is being swapped.
+    fn mailboxes(&self) -> impl Iterator<Item = &'static Mailbox> {
+        (0..self.range.slots).filter_map(|offset| self.at(offset))
+    }
+
+    /// The mailbox in one of its slots, for whoever looks; `None` while it is being swapped.
+    fn at(&self, offset: usize) -> Option<&'static Mailbox> {
+        // SAFETY: mailboxes are never freed.
+        unsafe { self.executor.table.at(self.range.first + offset).as_ref() }
+    }
+
+    /// The actor whose message is being delivered. For its own turn, with preemption disabled: a batch that is split is
+    /// not the worker's any more.
+    pub(super) fn at_work(&self) -> Option<AtWork> {
+        // SAFETY: set at the start and by `detach` only, to live batches.
+        let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
+        if !batch.is_armed() {
+            return None;
+        }
+        // SAFETY: being delivered; its head is never changed.
+        let (cell, word) =
+            unsafe { batch.current().map(|envelope| (envelope.as_ref().cell, envelope.as_ref().word)) }?;
+        Some(at_work(cell, word))
+    }
+
+    /// Says whether a batch is in hand. Its own turn's: a split leaves one to the worker, so it changes nothing.
+    #[inline(always)]
+    fn set_in_batch(&self, in_batch: bool) {
+        // Relaxed: an estimate while the turn runs. Who must not miss a batch that a turn has left behind looks after
+        // the core has said that it is idle, which orders it.
+        self.in_batch.store(in_batch, Ordering::Relaxed);
+    }
+
+    /// What waits for it: mailboxes with mail, and a batch that is not finished. From any core, so it must not look at
+    /// the batch itself: between reading the pointer and following it the batch may be split, its activation resumed on
+    /// another core, and the batch freed there.
+    pub(super) fn backlog(&self) -> u32 {
+        // Relaxed: as in `set_in_batch`.
+        self.mailboxes_with_mail() + u32::from(self.in_batch.load(Ordering::Relaxed))
+    }
+
+    /// Whether it waits to be woken, as far as is known.
+    #[inline(always)]
+    pub(super) fn is_idle(&self) -> bool {
+        // Relaxed: who relies on it passes a full barrier before.
+        self.idle.load(Ordering::Relaxed)
+    }
+
+    /// Points out a slot of its range: a mailbox there has mail.
+    #[inline(always)]
+    pub(super) fn hint(&self, offset: usize) {
+        // Release: pairs with the acquire in `next_round`, which then sees the mail that was counted.
+        self.hints.fetch_or(1 << (offset % HINTS), Ordering::Release);
+    }
+
+    /// Wakes it if it waits. The caller has passed a full barrier since the mail became visible.
+    pub(super) fn wake_if_idle(&self) {
+        // Relaxed: ordered by the caller's barrier. The exchange makes one waker of many the one who wakes.
+        if self.idle.load(Ordering::Relaxed) && self.idle.swap(false, Ordering::AcqRel) {
+            self.wake();
+        }
+    }
+
+    /// Gives it a turn.
+    pub(super) fn wake(&self) {
+        // SAFETY: set before anybody could wake the worker, and taken after everybody has ended who could.
+        if let Some(process) = unsafe { &*self.process.get() } {
+            process.wake();
+        }
+    }
+
+    /// Random, below `bound`; xorshift64*.
+    pub(super) fn random_below(&self, bound: usize) -> usize {
+        // SAFETY: this is the worker's turn.
+        let random = &unsafe { self.private() }.random;
+        let mut x = random.get();
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        random.set(x);
+        (x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound.max(1)
+    }
+
+    /// At the end of the executor: what was never delivered from the batch in hand goes back to its mailbox.
+    ///
+    /// # Safety
+    /// The worker has ended, and so have all behaviours that were suspended.
+    pub(super) unsafe fn give_batch_back(&self) {
+        // SAFETY: the worker has ended, so the batch is nobody else's; it was set to a live one.
+        let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
+        let Some(first) = batch.segment() else { return };
+        batch.finish();
+        // SAFETY: the rest of the chain is the batch's, and was not delivered; nobody else reads it any more.
+        unsafe { give_back(batch.mailbox(), Gulp { first, head: batch.position() }) };
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has the worker; its batch was made in `Batch::new`, and is empty by now, or the
+        // worker was never started.
+        unsafe {
+            if let Some(batch) = NonNull::new(self.batch.load(Ordering::Relaxed)) {
+                Batch::free(batch);
+            }
+            if let Some(spare) = self.private.get_mut().spare.take() {
+                Segment::free(spare);
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What a worker gives away, and when it tells that there is something.
+//!
+//! Mail stays on its core unless it waits: a mailbox may leave when its mail has waited for `share.wait_us`, or when it
+//! is a backlog of more than `share.backlog` messages ([`Mailbox::may_leave`]). A worker with other cores idle looks at
+//! its mailboxes twice in that time, between batches, and
+//! - calls a thief if one of its own may leave;
+//! - wakes the owner of a guest that may leave, of the one that has longest to wait for its turn: that owner finds it in
+//!   its own range, takes it, and with it all others of its own that may leave. One owner at a look.
+//!
+//! A worker in a behaviour that runs for long does not get here. Then the end of its slice calls a core to look (see
+//! `sched::run::slice`), and that one finds what waits in any worker's range, its own included.
+
+use super::Worker;
+use crate::actor::run::victim_rule::VictimRule;
+use crate::arch::clock;
+use crate::sched::{self, Setting};
+use crate::sync::PreemptGuard;
+
+impl Worker {
+    /// A batch begins: now and then looks whether something may leave, if a core is idle that could take it.
+    #[inline(always)]
+    pub(super) fn share(&self) {
+        // SAFETY: this is the worker's turn.
+        if sched::some_core_is_idle() && unsafe { self.private() }.pace.is_due() {
+            self.look_for_surplus();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_for_surplus(&self) {
+        let now = clock::now();
+        // SAFETY: this is the worker's turn.
+        let pace = &unsafe { self.private() }.pace;
+        if !pace.looks(now, self.wait_among(2) / 2) || self.executor.victim_rule == VictimRule::None {
+            return;
+        }
+        if self.has_surplus(now) {
+            sched::wake_thief();
+        }
+        let _here = PreemptGuard::new();
+        // Each is looked at, not only until one is found: the look notes when it was seen.
+        let wait = self.wait_among(self.guests.iter().take(2).count());
+        let leaving = self.guests.iter().filter(|mailbox| mailbox.may_leave(now, wait)).last();
+        if let Some(mailbox) = leaving {
+            // It stays in the list, where it will be found empty, or in the owner's hand.
+            self.executor.send_home(mailbox, self);
+            self.statistics.guests_sent_home.bump();
+        }
+    }
+
+    /// How long its mail waits before it may leave, in clock ticks. From any core.
+    ///
+    /// Less if several mailboxes wait, and those that were stolen from it lately kept the thief busy for long: then a thief
+    /// that has run dry is in need of the next, and will not carry it back.
+    pub(in crate::actor::run) fn mail_wait(&self) -> u64 {
+        self.wait_among(self.mailboxes_with_mail() as usize)
+    }
+
+    /// How long one of so many mailboxes waits.
+    fn wait_among(&self, waiting: usize) -> u64 {
+        const EAGERNESS: u64 = 8;
+        let wait = sched::setting_ticks(Setting::ShareWaitMicroseconds);
+        if waiting > 1 && self.worth.pays() { wait / EAGERNESS } else { wait }
+    }
+
+    /// Whether another worker may take one of its mailboxes. From any core. Each is looked at, because the look notes when
+    /// it was seen.
+    pub(in crate::actor::run) fn has_surplus(&self, now: u64) -> bool {
+        if self.executor.victim_rule == VictimRule::None {
+            return false;
+        }
+        let wait = self.mail_wait();
+        self.mailboxes().filter(|mailbox| mailbox.may_be_stolen(now, wait)).count() > 0
+    }
+
+    /// Whether something waits for it that is not in its hands. Notes that it was seen at `now`, so that who is called for
+    /// it finds how long it has waited. For the interrupt of its own core: the turn may be in the middle of changing the
+    /// list of guests, so what is seen of it is no more than a hint, and no more than a few are looked at.
+    pub(in crate::actor::run) fn has_waiting(&self, now: u64) -> bool {
+        const MOST_GUESTS: usize = 64;
+        let wait = self.mail_wait();
+        let guests = self.guests.iter().take(MOST_GUESTS);
+        let waiting = self.mailboxes().chain(guests).filter(|mailbox| {
+            mailbox.may_leave(now, wait);
+            mailbox.waiting() > 0
+        });
+        waiting.count() > 0
+    }
+}

@@ -1,0 +1,173 @@
+//! A worker's turn: which mailboxes it looks at, when it steals, when it waits.
+
+use super::gulping::AfterBatch;
+use super::{HINTS, Private, Worker};
+use crate::actor::mail::Mailbox;
+use crate::actor::run::steal;
+use crate::arch::atomic::Ordering;
+use crate::arch::{barrier, clock};
+use crate::sched::{self, Step};
+use crate::sync::PreemptGuard;
+
+impl Worker {
+    /// One turn.
+    pub(in crate::actor::run) fn turn(&self) -> Step {
+        if !self.executor.is_open() {
+            return self.turn_while_closed();
+        }
+        // Relaxed: whoever woke it has cleared it already, or it was woken for another reason.
+        self.idle.store(false, Ordering::Relaxed);
+        let mut budget = self.executor.reductions;
+        // SAFETY: set at the start and by `detach` only, both to live batches.
+        let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
+        if batch.segment().is_some() {
+            match self.run_batch(batch, &mut budget) {
+                AfterBatch::GoOn => {}
+                AfterBatch::Over(step) => return step,
+            }
+        }
+        let mut empty = 0;
+        // What behaviours send is charged to the turn as well.
+        while budget > 0 && !sched::is_exhausted() {
+            if self.executor.is_stopping() {
+                return self.end();
+            }
+            // SAFETY: this is the worker's turn, and no batch is in hand, so it cannot be detached.
+            let private = unsafe { self.private() };
+            let guest = if self.guests.any() { self.next_guest(private) } else { None };
+            let mailbox = if let Some(guest) = guest {
+                guest
+            } else if private.round.get() != 0 || self.next_round(private) {
+                let Some(mailbox) = self.next_in_round(private) else { continue };
+                mailbox
+            } else {
+                empty += 1;
+                budget -= 1;
+                if empty < 2 {
+                    continue;
+                }
+                empty = 0;
+                // With something else to run here, the core is not in need of more.
+                if !sched::has_more_here() && steal::try_steal(self) {
+                    continue;
+                }
+                return if self.wait() { Step::Pending } else { Step::Yield };
+            };
+            let began = if mailbox.is_tried() { clock::now() } else { 0 };
+            if !self.gulp(mailbox, batch) {
+                self.not_gulped(mailbox, guest.is_some());
+                budget -= 1;
+                continue;
+            }
+            empty = 0;
+            let after = self.run_batch(batch, &mut budget);
+            if began != 0 {
+                self.judge_hand_over(mailbox, began);
+            }
+            match after {
+                AfterBatch::GoOn => {}
+                AfterBatch::Over(step) => return step,
+            }
+        }
+        // SAFETY: as above.
+        unsafe { self.private() }.round.set(u64::MAX);
+        Step::Yield
+    }
+
+    /// The next mail that was handed over to this worker tells whether taking from `victim` is worth it.
+    pub(in crate::actor::run) fn note_robbed(&self, victim: usize) {
+        // Relaxed: a hint. There are fewer workers than a `u32` has values.
+        self.robbed.store(victim as u32 + 1, Ordering::Relaxed);
+    }
+
+    /// Mail that was handed over has been handled since `began`, in clock ticks: tells whether that was worth it. The turn
+    /// may have been detached meanwhile.
+    #[cold]
+    #[inline(never)]
+    fn judge_hand_over(&self, mailbox: &Mailbox, began: u64) {
+        let ticks = clock::now().saturating_sub(began);
+        mailbox.note_handed_over(ticks);
+        // Relaxed: a hint. A theft between the two that is forgotten is one that is not judged.
+        let robbed = self.robbed.load(Ordering::Relaxed);
+        self.robbed.store(0, Ordering::Relaxed);
+        let victim = (robbed as usize).checked_sub(1).and_then(|victim| self.executor.workers().get(victim));
+        if let Some(victim) = victim {
+            victim.worth.note(ticks);
+        }
+    }
+
+    /// A turn before the executor is complete, or after it was asked to stop.
+    #[cold]
+    fn turn_while_closed(&self) -> Step {
+        // It stays announced as idle until the executor is complete: who then has mail for it wakes it.
+        if self.executor.is_stopping() { self.end() } else { Step::Pending }
+    }
+
+    /// Begins a round with what senders have pointed out; without that, with every mailbox that has mail.
+    /// Whether there is anything to look at.
+    #[inline(always)]
+    fn next_round(&self, private: &Private) -> bool {
+        // Relaxed: only saves the exchange. Acquire: pairs with the release in `hint`.
+        let mut round = match self.hints.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => self.hints.swap(0, Ordering::Acquire),
+        };
+        if round == 0 {
+            for offset in (0..self.range.slots).filter(|&offset| self.own(offset).is_ripe()) {
+                round |= 1 << (offset % HINTS);
+            }
+        }
+        private.round.set(round);
+        round != 0
+    }
+
+    /// The next mailbox of this round, if it has mail. The round is not over.
+    #[inline(always)]
+    fn next_in_round(&self, private: &Private) -> Option<&'static Mailbox> {
+        let round = private.round.get();
+        let bit = round.trailing_zeros() as usize;
+        if self.range.slots <= HINTS {
+            private.round.set(round & (round - 1));
+            let mailbox = (bit < self.range.slots).then(|| self.own(bit))?;
+            return (mailbox.waiting() > 0).then_some(mailbox);
+        }
+        // Several slots share the bit: it stays until none of them has mail. They take turns.
+        let sharing = (self.range.slots - bit).div_ceil(HINTS);
+        for _ in 0..sharing {
+            private.cursor.set((private.cursor.get() + 1) % sharing);
+            let mailbox = self.own(bit + HINTS * private.cursor.get());
+            if mailbox.waiting() > 0 {
+                // The bit goes to the next round, because the others in this one must have their turn, too.
+                private.round.set(round & (round - 1));
+                self.hint(bit);
+                return Some(mailbox);
+            }
+        }
+        private.round.set(round & (round - 1));
+        None
+    }
+
+    /// Announces that it waits, and looks again. Whether it shall wait.
+    fn wait(&self) -> bool {
+        // Relaxed: the barrier orders it before the look.
+        self.idle.store(true, Ordering::Relaxed);
+        // Pairs with the barrier in `notify`.
+        barrier::full();
+        // What another worker has in hand it will tell of when it puts it down.
+        let none_is_ripe = !self.guests.any()
+            && !(0..self.range.slots).any(|offset| self.at(offset).is_some_and(Mailbox::is_ripe));
+        if none_is_ripe && !self.executor.is_stopping() {
+            return true;
+        }
+        // Relaxed: a waker that was faster has only woken it once more.
+        self.idle.store(false, Ordering::Relaxed);
+        false
+    }
+
+    /// The executor stops: drops what is in hand. Its last turn.
+    fn end(&self) -> Step {
+        let _here = PreemptGuard::new();
+        self.executor.one_ended();
+        Step::Done
+    }
+}

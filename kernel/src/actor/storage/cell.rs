@@ -1,0 +1,299 @@
+//! Cells: where actors live.
+//!
+//! A cell is a word and the actor's state. Cells of one type of actor share *chunks*, aligned to their size,
+//! so that the chunk's header, found by masking, says how to drop what is in a cell. Chunks are never given
+//! back: the memory of a cell stays a cell of that type for ever, and so an old address may always read the
+//! word. States that are too large for a chunk are boxed.
+
+use alloc::alloc::{Layout, alloc};
+use alloc::boxed::Box;
+use core::cell::UnsafeCell;
+use core::mem::{MaybeUninit, align_of, needs_drop, size_of};
+use core::ptr::{self, NonNull};
+
+use super::word::Word;
+use super::word_cell::WordCell;
+use crate::arch::atomic::{AtomicPtr, Ordering};
+use crate::mem::{self, OutOfMemory, orphans};
+
+/// Bytes of a chunk, and its alignment.
+const CHUNK_BYTES: usize = 4096;
+/// A free cell has room for a link behind its word.
+const LEAST_CELL_BYTES: usize = size_of::<CellHeader>() + size_of::<usize>();
+/// States up to this size live in the cell itself.
+const LARGEST_INLINE_BYTES: usize = 1000;
+
+/// The part of a cell that does not depend on the actor's type.
+#[repr(C)]
+pub(crate) struct CellHeader {
+    word: WordCell,
+}
+
+impl CellHeader {
+    /// The word. Who sees an actor attached sees its state as it was left.
+    #[inline(always)]
+    pub(crate) fn word(&self) -> Word {
+        Word::from_bits(self.word.get())
+    }
+
+    /// The word, for who only wants to know whether the actor lives.
+    #[inline(always)]
+    pub(crate) fn word_relaxed(&self) -> Word {
+        Word::from_bits(self.word.peek())
+    }
+
+    /// Exchanges the word, if it is `from`.
+    pub(crate) fn claim(&self, from: Word, to: Word) -> bool {
+        self.word.claim(from.bits(), to.bits())
+    }
+
+    /// Changes the word.
+    #[inline(always)]
+    pub(crate) fn set_word(&self, word: Word) {
+        self.word.set(word.bits());
+    }
+
+    /// The word itself, for the protocol of detaching.
+    pub(crate) fn word_cell(&self) -> &WordCell {
+        &self.word
+    }
+}
+
+#[repr(C)]
+pub(super) struct Cell<A> {
+    header: CellHeader,
+    state: A,
+}
+
+impl<A> Cell<UnsafeCell<MaybeUninit<A>>> {
+    /// A cell of the user's own, as if so many actors had ended in it.
+    pub(super) const fn free_static(generation: u32) -> Self {
+        let word = WordCell::new(Word::free_static(generation).bits());
+        Self { header: CellHeader { word }, state: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+}
+
+/// How actors of one type are kept; one static for each type, compared by address.
+pub(crate) struct Kind {
+    /// The type's name.
+    pub name: fn() -> &'static str,
+    /// Drops the state in a cell; `None` if there is nothing to do for that.
+    pub drop_state: Option<unsafe fn(NonNull<CellHeader>)>,
+    /// Gives back the memory of a state that is not to be dropped, or not again. Returns how many bytes that were, beside
+    /// the cell.
+    pub abandon_state: unsafe fn(NonNull<CellHeader>, Remains) -> usize,
+    cell_bytes: usize,
+    align: usize,
+}
+
+impl Kind {
+    /// Bytes of a cell of this kind.
+    pub(crate) fn cell_bytes(&self) -> usize {
+        self.cell_bytes.max(LEAST_CELL_BYTES).next_multiple_of(self.align.max(8))
+    }
+}
+
+/// The kind of `A`.
+pub(crate) const fn kind_of<A: 'static>() -> &'static Kind {
+    struct Of<A>(core::marker::PhantomData<A>);
+    impl<A: 'static> Of<A> {
+        const KIND: Kind = Kind {
+            name: core::any::type_name::<A>,
+            drop_state: if needs_drop::<A>() || is_boxed::<A>() { Some(drop_state::<A>) } else { None },
+            abandon_state: abandon_state::<A>,
+            cell_bytes: if is_boxed::<A>() { size_of::<Cell<Box<A>>>() } else { size_of::<Cell<A>>() },
+            align: if is_boxed::<A>() { align_of::<Cell<Box<A>>>() } else { align_of::<Cell<A>>() },
+        };
+    }
+    &Of::<A>::KIND
+}
+
+/// The kind of what is in a cell. `word` is any word that the cell has had.
+pub(crate) fn kind(cell: NonNull<CellHeader>, word: Word) -> &'static Kind {
+    if word.is_static() {
+        // SAFETY: a static cell stands behind its kind, see `StaticActor`.
+        unsafe { cell.cast::<&'static Kind>().sub(1).read() }
+    } else {
+        // SAFETY: other cells lie in chunks, whose headers never change.
+        unsafe { Chunk::of(cell).as_ref() }.kind
+    }
+}
+
+/// Moves the state out of a cell.
+///
+/// # Safety
+/// The cell is of kind `A`, holds a state, and is the caller's; the state is not used again.
+pub(crate) unsafe fn take_state<A>(cell: NonNull<CellHeader>) -> A {
+    // SAFETY: by contract.
+    unsafe {
+        if is_boxed::<A>() {
+            *(&raw const (*cell.cast::<Cell<Box<A>>>().as_ptr()).state).read()
+        } else {
+            (&raw const (*cell.cast::<Cell<A>>().as_ptr()).state).read()
+        }
+    }
+}
+
+pub(super) const fn is_boxed<A>() -> bool {
+    size_of::<A>() > LARGEST_INLINE_BYTES || align_of::<A>() > 64
+}
+
+/// # Safety
+/// The cell is of kind `A` and holds a state, which nobody else uses and which is not used again.
+unsafe fn drop_state<A: 'static>(cell: NonNull<CellHeader>) {
+    // SAFETY: by contract.
+    unsafe {
+        if is_boxed::<A>() {
+            ptr::drop_in_place(&raw mut (*cell.cast::<Cell<Box<A>>>().as_ptr()).state);
+        } else {
+            ptr::drop_in_place(&raw mut (*cell.cast::<Cell<A>>().as_ptr()).state);
+        }
+    }
+}
+
+/// What a crash left of a state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Remains {
+    /// All of it: a behaviour had it.
+    Whole,
+    /// Nobody knows how much: it was being dropped.
+    HalfDropped,
+}
+
+/// The state is that of an actor that has crashed: it is noted, and memory that it had for itself is given back. A box that
+/// was being dropped may have gone already, so that is only noted.
+///
+/// # Safety
+/// The cell is of kind `A` and holds a state, which nobody else uses and which is not used again.
+unsafe fn abandon_state<A: 'static>(cell: NonNull<CellHeader>, remains: Remains) -> usize {
+    // SAFETY: by contract, here and below.
+    unsafe {
+        if !is_boxed::<A>() {
+            orphans::note_and_clear(state::<A>(cell).cast(), size_of::<A>());
+            return 0;
+        }
+        let place = &raw mut (*cell.cast::<Cell<Box<MaybeUninit<A>>>>().as_ptr()).state;
+        if remains == Remains::HalfDropped {
+            orphans::note_and_clear(place.cast(), size_of::<Box<A>>());
+            return 0;
+        }
+        orphans::note_and_clear(state::<A>(cell).cast(), size_of::<A>());
+        // The box is the cell's, and a box of the same layout frees it without dropping the state.
+        drop(place.read());
+    }
+    size_of::<A>()
+}
+
+/// The state in a cell.
+///
+/// # Safety
+/// The cell is of kind `A` and holds a state.
+#[inline(always)]
+pub(crate) unsafe fn state<A>(cell: NonNull<CellHeader>) -> *mut A {
+    // SAFETY: by contract.
+    unsafe {
+        if is_boxed::<A>() {
+            &raw mut *(*cell.cast::<Cell<Box<A>>>().as_ptr()).state
+        } else {
+            &raw mut (*cell.cast::<Cell<A>>().as_ptr()).state
+        }
+    }
+}
+
+/// Puts a state into a free cell. Gives it back if it must be boxed and there is no memory.
+///
+/// # Safety
+/// The cell is free, of kind `A`, and the caller's.
+#[inline(always)]
+pub(crate) unsafe fn fill<A>(cell: NonNull<CellHeader>, value: A) -> Result<(), (OutOfMemory, A)> {
+    // SAFETY: by contract.
+    unsafe {
+        if is_boxed::<A>() {
+            let boxed = mem::try_box(value)?;
+            (&raw mut (*cell.cast::<Cell<Box<A>>>().as_ptr()).state).write(boxed);
+        } else {
+            (&raw mut (*cell.cast::<Cell<A>>().as_ptr()).state).write(value);
+        }
+    }
+    Ok(())
+}
+
+/// The beginning of a chunk.
+#[repr(C)]
+pub(crate) struct Chunk {
+    pub kind: &'static Kind,
+    next: *mut Chunk,
+    cells: u32,
+    first: u32,
+}
+
+/// Every chunk there is, newest first; chunks are only added.
+static CHUNKS: AtomicPtr<Chunk> = AtomicPtr::new(ptr::null_mut());
+
+impl Chunk {
+    /// A new chunk of free cells.
+    pub(crate) fn new(kind: &'static Kind) -> Option<NonNull<Self>> {
+        let bytes = kind.cell_bytes();
+        let first = size_of::<Self>().next_multiple_of(kind.align.max(16));
+        let layout = Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).ok()?;
+        // SAFETY: the size is not zero.
+        let chunk = NonNull::new(unsafe { alloc(layout) })?.cast::<Self>();
+        let cells = (CHUNK_BYTES - first) / bytes;
+        // SAFETY: fresh memory of a chunk's size and alignment.
+        unsafe {
+            chunk.write(Self { kind, next: ptr::null_mut(), cells: cells as u32, first: first as u32 });
+            for index in 0..cells {
+                let header = chunk.byte_add(first + index * bytes).cast::<CellHeader>();
+                header.write(CellHeader { word: WordCell::new(Word::UNUSED.bits()) });
+            }
+        }
+        publish(chunk);
+        Some(chunk)
+    }
+
+    /// The chunk that a cell is in.
+    pub(super) fn of(cell: NonNull<CellHeader>) -> NonNull<Self> {
+        let offset = cell.addr().get() & (CHUNK_BYTES - 1);
+        // SAFETY: cells lie in chunks that are aligned to their size.
+        unsafe { cell.byte_sub(offset).cast() }
+    }
+
+    /// The cells of a chunk. Not a method of a reference, which would reach no further than the header.
+    pub(crate) fn cells(this: NonNull<Self>) -> impl Iterator<Item = NonNull<CellHeader>> {
+        // SAFETY: chunks are initialised when they are handed out, and never freed.
+        let (kind, first, cells) = unsafe { (this.as_ref().kind, this.as_ref().first, this.as_ref().cells) };
+        let bytes = kind.cell_bytes();
+        // SAFETY: the offsets are those of `new`, inside the chunk.
+        (0..cells as usize).map(move |i| unsafe { this.byte_add(first as usize + i * bytes).cast() })
+    }
+}
+
+fn publish(chunk: NonNull<Chunk>) {
+    let mut first = CHUNKS.load(Ordering::Relaxed);
+    loop {
+        // SAFETY: the chunk is the caller's until it is published.
+        unsafe { (*chunk.as_ptr()).next = first };
+        // Release: pairs with the acquire in `all_chunks`. Chunks are never removed, so there is no ABA.
+        match CHUNKS.compare_exchange(first, chunk.as_ptr(), Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(other) => first = other,
+        }
+    }
+}
+
+/// Bytes of all chunks. They stay allocated: a core keeps free cells, and what it frees another may have made.
+pub(crate) fn chunk_bytes() -> usize {
+    all_chunks().count() * CHUNK_BYTES
+}
+
+/// Every chunk there is.
+pub(crate) fn all_chunks() -> impl Iterator<Item = NonNull<Chunk>> {
+    // Acquire: pairs with the release in `publish`.
+    let mut next = CHUNKS.load(Ordering::Acquire);
+    core::iter::from_fn(move || {
+        let chunk = NonNull::new(next)?;
+        // SAFETY: published chunks are initialised, never freed, and their headers never change.
+        next = unsafe { chunk.as_ref() }.next;
+        Some(chunk)
+    })
+}

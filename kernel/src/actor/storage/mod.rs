@@ -1,0 +1,16 @@
+//! Where actors live: a cell for each, the word that says what is in it, and the pool of those that are free.
+//!
+//! Nothing here knows of messages, or of who runs an actor. The word carries a mailbox's number and does not look at it.
+
+pub(crate) mod cell;
+mod mailbox_index;
+mod outcome;
+pub(crate) mod pool;
+pub(crate) mod static_cell;
+mod word;
+pub(crate) mod word_cell;
+
+pub(crate) use cell::CellHeader;
+pub(crate) use mailbox_index::MailboxIndex;
+pub use outcome::Outcome;
+pub(crate) use word::{Life, Word};

@@ -1,0 +1,43 @@
+//! Targets made from types: the behaviour of an actor for a message, as the function that an envelope carries.
+//!
+//! This is where the types of actor and message meet; from here on down nobody knows them. What an envelope looks like, and
+//! what is done with one whose types are not known, is in `mail/envelope.rs`.
+
+use core::ptr::NonNull;
+
+use super::behaviour::{Context, Receive};
+use super::mail::Envelope;
+use super::mail::envelope::{self, Operation, SizeAndOutcome, Target};
+use super::storage::{CellHeader, Word, cell};
+use crate::message::Message;
+
+/// The behaviour of the actor in `cell`, which is of kind `A`, for messages of type `M`.
+#[inline(always)]
+pub(super) fn target<A: Receive<M>, M: Message>(cell: NonNull<CellHeader>, word: Word) -> Target<M> {
+    // SAFETY: the function is made for messages of type `M`, and for actors of the cell's kind.
+    unsafe { Target::from_parts(cell, word, trampoline::<A, M>) }
+}
+
+/// # Safety
+/// The contract of [`Deliver`](envelope::Deliver): the envelope was written for a target of the same `A` and `M`.
+unsafe fn trampoline<A: Receive<M>, M: Message>(
+    envelope: NonNull<Envelope>,
+    operation: Operation,
+) -> SizeAndOutcome {
+    let size = envelope::size_of_envelope::<M>();
+    if operation == Operation::Measure {
+        return size;
+    }
+    // SAFETY: by contract; the message is moved out here, once.
+    let message: M = unsafe { envelope::take_message(envelope) };
+    if operation == Operation::Drop {
+        drop(message);
+        return size;
+    }
+    // SAFETY: by contract.
+    let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
+    let mut context = Context::new(cell, word);
+    // SAFETY: the cell is of kind `A` and alive, and this core alone runs the actor.
+    let actor = unsafe { &mut *cell::state::<A>(cell) };
+    size | actor.receive(message, &mut context) as usize
+}

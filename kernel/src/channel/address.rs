@@ -1,0 +1,78 @@
+//! Addresses of process mailboxes.
+
+use core::fmt;
+use core::mem::ManuallyDrop;
+
+use super::block::{Block, Urgency};
+use crate::message::{Message, SendError, Shared};
+
+/// Where messages to a process go. May be cloned, and used from any core; a mailbox without addresses says so
+/// to its receiver.
+pub struct ProcessAddr<M>(Shared<Block<M>>);
+
+impl<M: Message> ProcessAddr<M> {
+    pub(super) fn new(block: Shared<Block<M>>) -> Self {
+        block.count_address();
+        Self(block)
+    }
+
+    /// Sends a message. Returns the address, so that sends can be chained with `?`.
+    ///
+    /// # Errors
+    /// The message comes back when the mailbox was dropped or its process has crashed, when as many messages
+    /// wait as it is bound to, or when memory is exhausted.
+    pub fn send(&self, message: M) -> Result<&Self, SendError<M>> {
+        self.0.send(message, Urgency::Ordinary)?;
+        Ok(self)
+    }
+
+    /// Sends a message that overtakes all ordinary ones, and no other urgent one.
+    ///
+    /// # Errors
+    /// As [`ProcessAddr::send`].
+    pub fn send_urgent(&self, message: M) -> Result<&Self, SendError<M>> {
+        self.0.send(message, Urgency::Urgent)?;
+        Ok(self)
+    }
+
+    /// As [`Self::send`], for a core's loop: drops nothing of the application's.
+    pub(super) fn send_dropping_nothing(&self, message: M) -> Result<(), SendError<M>> {
+        self.0.send_dropping_nothing(message)
+    }
+
+    /// Drops it, unless it is the last: that may close the mailbox of who has crashed, and drop what is in it.
+    pub(super) fn drop_unless_last(self) -> Result<(), Self> {
+        if !self.0.uncount_unless_last() {
+            return Err(self);
+        }
+        let this = ManuallyDrop::new(self);
+        // SAFETY: read once, and `this`, which was uncounted above, is not dropped. What is freed with the block, if it is
+        // the last reference, is empty: its mailbox was dropped, because whoever crashes keeps its reference.
+        drop(unsafe { core::ptr::read(&raw const this.0) });
+        Ok(())
+    }
+
+    /// How many messages wait.
+    pub fn waiting(&self) -> usize {
+        self.0.waiting().0
+    }
+}
+
+impl<M> Clone for ProcessAddr<M> {
+    fn clone(&self) -> Self {
+        self.0.count_address();
+        Self(self.0.clone())
+    }
+}
+
+impl<M> Drop for ProcessAddr<M> {
+    fn drop(&mut self) {
+        Block::uncount_address(&self.0);
+    }
+}
+
+impl<M> fmt::Debug for ProcessAddr<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ProcessAddr({:p})", &raw const *self.0)
+    }
+}

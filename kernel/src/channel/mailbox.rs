@@ -1,0 +1,146 @@
+//! The receiver's end.
+
+use super::address::ProcessAddr;
+use super::block::{Block, Lists};
+use super::by_owner;
+use super::owner::{Owner, identity_here};
+use super::receive::{Receive, ReceiveMatching};
+use crate::mem::OutOfMemory;
+use crate::message::{Message, Shared};
+use crate::sync::Identity;
+use crate::time::{self, Timeout};
+use core::fmt;
+use core::time::Duration;
+
+/// A mailbox that belongs to one process, or to one actor: whoever owns this receives.
+///
+/// Dropped, it drops what was not received, and senders are told. A process or an actor that crashes drops nothing; so the
+/// one that has received from it last is known, and its crash counts as the end of the mailbox.
+///
+/// One process receives, and what it receives can change cores:
+///
+/// ```
+/// use magpie::channel::ProcessMailbox;
+/// fn start(mut mailbox: ProcessMailbox<u32>) {
+///     let _ = magpie::sched::spawn(async move { mailbox.receive().await });
+/// }
+/// ```
+///
+/// ```compile_fail,E0599
+/// use magpie::channel::ProcessMailbox;
+/// let mailbox = ProcessMailbox::<std::rc::Rc<u32>>::new(10);
+/// ```
+///
+/// ```compile_fail,E0499
+/// use magpie::channel::ProcessMailbox;
+/// async fn both(mut mailbox: ProcessMailbox<u32>) {
+///     let (first, second) = (mailbox.receive(), mailbox.receive());
+///     drop((first.await, second.await));
+/// }
+/// ```
+pub struct ProcessMailbox<M> {
+    pub(super) block: Shared<Block<M>>,
+    /// What was taken over from the block, and not received yet.
+    pub(super) kept: Lists<M>,
+    /// Whom the block knows as the owner.
+    owner: Option<Identity>,
+}
+
+impl<M: Message> ProcessMailbox<M> {
+    /// An empty mailbox in which at most `most` messages may wait.
+    ///
+    /// # Errors
+    /// When there is no memory for it. Memory for messages is allocated as they come.
+    pub fn new(most: usize) -> Result<Self, OutOfMemory> {
+        let block = Shared::new(Block::new(most)).map_err(|(error, _)| error)?;
+        Ok(Self { block, kept: Lists::new(), owner: None })
+    }
+
+    /// Another address of this mailbox.
+    pub fn address(&self) -> ProcessAddr<M> {
+        let is_first = !self.block.has_addresses();
+        let address = ProcessAddr::new(self.block.clone());
+        if is_first && self.owner.is_some() && self.owner == identity_here() {
+            // Forgotten with the last address that there was before.
+            self.set_owner();
+        }
+        address
+    }
+
+    /// Waits for a message: the oldest urgent one, or else the oldest. `None` when no message is left, and no
+    /// address to send one to.
+    ///
+    /// A future that is dropped early has received nothing.
+    pub fn receive(&mut self) -> Receive<'_, M> {
+        Receive::new(self)
+    }
+
+    /// Waits for the first message that `matches`; looks at urgent ones first, and at each message once. The
+    /// others stay, in order. `None` when none that waits matches, and there is no address to send one to.
+    pub fn receive_matching<P: FnMut(&M) -> bool>(&mut self, matches: P) -> ReceiveMatching<'_, M, P> {
+        ReceiveMatching::new(self, matches)
+    }
+
+    /// As [`Self::receive`], for no longer than `limit`.
+    pub fn receive_within(&mut self, limit: Duration) -> Timeout<Receive<'_, M>> {
+        time::timeout(limit, self.receive())
+    }
+
+    /// The message that [`Self::receive`] would find waiting.
+    pub fn try_receive(&mut self) -> Option<M> {
+        self.note_owner();
+        let mut inside = self.block.lock();
+        self.kept.append(&mut inside.come);
+        let mut node = self.kept.pop()?;
+        let message = node.message.take();
+        inside.give_back(node);
+        message
+    }
+
+    /// How many messages wait.
+    pub fn waiting(&self) -> usize {
+        self.block.waiting().0
+    }
+
+    /// The most messages that ever waited; as many have room for ever.
+    pub fn high_water(&self) -> usize {
+        self.block.waiting().1
+    }
+
+    /// Who runs this receives: the block is told if that is news.
+    pub(super) fn note_owner(&mut self) {
+        let running = identity_here();
+        if running != self.owner {
+            self.owner = running;
+            self.set_owner();
+        }
+    }
+
+    fn set_owner(&self) {
+        let (owner, known) = (Owner::here(), self.owner);
+        let previous = by_owner::change(|by_owner| {
+            // SAFETY: the block stays where it is, and lives until this is dropped, which takes it out.
+            unsafe { by_owner.put(Block::link(&self.block), known) };
+            self.block.lock().set_owner(owner)
+        });
+        drop(previous);
+    }
+}
+
+impl<M> Drop for ProcessMailbox<M> {
+    fn drop(&mut self) {
+        let left = by_owner::change(|by_owner| {
+            by_owner.take_out(Block::link(&self.block));
+            self.block.lock().close()
+        });
+        // After the lock: messages may be anything.
+        drop(left);
+    }
+}
+
+impl<M> fmt::Debug for ProcessMailbox<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (waiting, high_water) = self.block.waiting();
+        write!(f, "ProcessMailbox({waiting} waiting, {high_water} at most)")
+    }
+}

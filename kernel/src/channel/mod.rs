@@ -1,0 +1,27 @@
+//! Processes with a mailbox of their own: messages for code that waits, in the style of Erlang.
+//!
+//! An actor shares its mailbox with others and handles what comes, in the order in which it comes. A process
+//! owns its [`ProcessMailbox`] and decides what it receives next: it awaits the first message, or the first
+//! that matches, and leaves the others where they are. Urgent messages overtake ordinary ones. Anyone with a
+//! [`ProcessAddr`] sends: processes and behaviours, on any core.
+//!
+//! The way of a message: [`address`] → [`block`], under its lock → [`receive`], which takes over whatever
+//! has come and looks through it without a lock.
+
+mod address;
+mod block;
+mod by_owner;
+#[cfg(feature = "checks")]
+pub mod checks;
+mod later;
+mod mailbox;
+mod node;
+mod owner;
+mod receive;
+
+pub use address::ProcessAddr;
+pub use later::SendAfter;
+pub use mailbox::ProcessMailbox;
+pub use receive::{Receive, ReceiveMatching};
+
+pub use crate::message::{Message, SendError};

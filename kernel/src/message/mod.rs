@@ -1,0 +1,47 @@
+//! Messages, whoever receives them: what may be one, how one is shared, and why one was not sent.
+//!
+//! Nothing here knows who receives. How a message reaches an actor is in `actor`, how it reaches a process in `channel`.
+
+mod send_error;
+mod shared;
+
+pub use send_error::SendError;
+pub use shared::Shared;
+
+/// A message: anything that may be moved to another core.
+///
+/// What must stay where it is, such as a reference count without atomics, is no message; neither is what
+/// borrows:
+///
+/// ```
+/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
+/// use std::sync::Arc;
+/// struct Reader;
+/// impl Actor for Reader {}
+/// impl Receive<Arc<u32>> for Reader {
+///     fn receive(&mut self, _: Arc<u32>, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+/// }
+/// fn tell(reader: Addr<Reader>) { let _ = reader.send(Arc::new(1)); }
+/// ```
+///
+/// ```compile_fail,E0277
+/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
+/// use std::rc::Rc;
+/// struct Reader;
+/// impl Actor for Reader {}
+/// impl Receive<Rc<u32>> for Reader {
+///     fn receive(&mut self, _: Rc<u32>, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+/// }
+/// ```
+///
+/// ```compile_fail,E0478
+/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
+/// struct Reader;
+/// impl Actor for Reader {}
+/// impl<'a> Receive<&'a u32> for Reader {
+///     fn receive(&mut self, _: &'a u32, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+/// }
+/// ```
+pub trait Message: Send + 'static {}
+
+impl<M: Send + 'static> Message for M {}

@@ -1,0 +1,86 @@
+//! One message for many receivers, without copying it.
+//!
+//! Each receiver gets a counted reference; the last one drops the message. Making one may fail for lack of
+//! memory, which the library's `Arc` cannot say on stable Rust.
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+use crate::arch::atomic::{AtomicUsize, Ordering};
+use crate::mem::{self, OutOfMemory};
+
+struct Counted<M> {
+    references: AtomicUsize,
+    message: M,
+}
+
+/// A reference to a message that several actors receive. A behaviour for it is `Receive<Shared<M>>`.
+pub struct Shared<M> {
+    counted: NonNull<Counted<M>>,
+}
+
+// SAFETY: receivers on several cores read the message, and the last one drops it.
+unsafe impl<M: Send + Sync> Send for Shared<M> {}
+// SAFETY: as above.
+unsafe impl<M: Send + Sync> Sync for Shared<M> {}
+
+impl<M> Shared<M> {
+    /// Puts a message where it can be shared.
+    ///
+    /// # Errors
+    /// The message comes back when there is no memory.
+    pub fn new(message: M) -> Result<Self, (OutOfMemory, M)> {
+        let counted = Counted { references: AtomicUsize::new(1), message };
+        match mem::try_box(counted) {
+            Ok(counted) => Ok(Self { counted: NonNull::from(Box::leak(counted)) }),
+            Err((error, counted)) => Err((error, counted.message)),
+        }
+    }
+
+    /// Where the message lies; for all of it, because it is not made from a reference.
+    pub(crate) fn pointer(&self) -> NonNull<M> {
+        // SAFETY: alive as long as a reference exists.
+        unsafe { NonNull::new_unchecked(&raw mut (*self.counted.as_ptr()).message) }
+    }
+
+    fn counted(&self) -> &Counted<M> {
+        // SAFETY: alive as long as a reference exists.
+        unsafe { self.counted.as_ref() }
+    }
+}
+
+impl<M> Deref for Shared<M> {
+    type Target = M;
+
+    fn deref(&self) -> &M {
+        &self.counted().message
+    }
+}
+
+impl<M> Clone for Shared<M> {
+    fn clone(&self) -> Self {
+        // Relaxed: made from a reference that exists.
+        let before = self.counted().references.fetch_add(1, Ordering::Relaxed);
+        assert!(before < usize::MAX / 2, "a shared message has too many references: some were forgotten");
+        Self { counted: self.counted }
+    }
+}
+
+impl<M> Drop for Shared<M> {
+    fn drop(&mut self) {
+        // AcqRel: this receiver's reads happen before the message is dropped by whoever sees the last, which
+        // acquires what the others released. Not a fence in the branch: ThreadSanitizer does not know those.
+        if self.counted().references.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: the last reference is gone; the memory came from a box.
+            drop(unsafe { Box::from_raw(self.counted.as_ptr()) });
+        }
+    }
+}
+
+impl<M: fmt::Debug> fmt::Debug for Shared<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,58 @@
+//! Who is told of a crash: rooms that keep something in somebody's name, which ends with that somebody.
+//!
+//! The scheduler and the actors know that somebody has crashed, and must not know those rooms, which are above them. So
+//! such a room registers here before it keeps anything in anybody's name, and is told of every crash from then on. It is
+//! told before anybody else is, while the name is nobody else's yet. What it does then it does in the middle of a crash,
+//! with preemption disabled: it runs nothing of the application's.
+
+use spin::Once;
+
+/// Who may crash: a process, or an actor. No two have one identity at the same time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Identity {
+    /// A process, by the address of its header.
+    Process(usize),
+    /// An actor, by where it lives and by which one it is of those that have lived there, as the scheduler says of who is
+    /// at work.
+    Actor {
+        /// Where it lives.
+        place: usize,
+        /// Which one.
+        life: u64,
+    },
+}
+
+impl Identity {
+    /// A number that those who are there at the same time do not share.
+    pub fn place(self) -> usize {
+        match self {
+            Self::Process(header) => header,
+            Self::Actor { place, .. } => place,
+        }
+    }
+}
+
+/// There is one room so far.
+static WATCHERS: [Once<fn(Identity)>; 2] = [const { Once::new() }; 2];
+
+/// From now on `watcher` is told of crashes. Once for each room.
+pub fn watch_crashes(watcher: fn(Identity)) {
+    let mut is_listed = false;
+    for place in &WATCHERS {
+        if !is_listed {
+            place.call_once(|| {
+                is_listed = true;
+                watcher
+            });
+        }
+    }
+    assert!(is_listed, "more rooms watch crashes than there are places: make room for another");
+}
+
+/// Tells of a crash, before anybody else is told. Whoever kept something in that name did so before, and what ran under the
+/// name has passed from core to core since: so this finds the watcher that was registered first.
+pub fn tell_of_crash(crashed: Identity) {
+    for watcher in WATCHERS.iter().filter_map(Once::get) {
+        watcher(crashed);
+    }
+}
