@@ -8,7 +8,6 @@ use core::ops::{Deref, DerefMut};
 use super::PreemptGuard;
 use crate::arch::atomic::{AtomicU32, Ordering, const_fn};
 use crate::arch::cpu;
-use crate::mutant;
 
 #[cfg(not(loom))]
 use core::cell::UnsafeCell;
@@ -53,20 +52,14 @@ impl<T> SpinLock<T> {
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
         let preempt = PreemptGuard::new();
         // Made only on success: dropping a guard frees the lock, whoever holds it.
-        (self.take() || mutant::is("spin-try-frees")).then(|| SpinGuard { lock: self, preempt })
+        self.take().then(|| SpinGuard { lock: self, preempt })
     }
 
     #[inline(always)]
     fn take(&self) -> bool {
         // Acquire: pairs with the release in the guard's drop, so the holder sees what the last one
         // wrote. Relaxed on failure: nothing was learned.
-        let acquire = mutant::choose("spin-take-relaxed", Ordering::Acquire, Ordering::Relaxed);
-        if mutant::is("spin-take-in-two") {
-            let free = self.state.load(Ordering::Acquire) == FREE;
-            self.state.store(HELD, Ordering::Relaxed);
-            return free;
-        }
-        self.state.compare_exchange(FREE, HELD, acquire, Ordering::Relaxed).is_ok()
+        self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     #[cold]
@@ -141,7 +134,6 @@ impl<T> Drop for SpinGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release: pairs with the acquire in `take`.
-        let release = mutant::choose("spin-free-relaxed", Ordering::Release, Ordering::Relaxed);
-        self.lock.state.store(FREE, release);
+        self.lock.state.store(FREE, Ordering::Release);
     }
 }
