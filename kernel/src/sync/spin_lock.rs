@@ -6,13 +6,8 @@
 use core::ops::{Deref, DerefMut};
 
 use super::PreemptGuard;
-use crate::arch::atomic::{AtomicU32, Ordering, const_fn};
+use crate::arch::atomic::{AtomicU32, Ordering, UnsafeCell, const_fn};
 use crate::arch::cpu;
-
-#[cfg(not(loom))]
-use core::cell::UnsafeCell;
-#[cfg(loom)]
-use loom::cell::UnsafeCell;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -92,38 +87,18 @@ impl<T> SpinGuard<'_, T> {
     }
 }
 
-#[cfg(not(loom))]
 impl<T> Deref for SpinGuard<'_, T> {
     type Target = T;
 
     #[inline(always)]
     fn deref(&self) -> &T {
         // SAFETY: the guard exists, so this core holds the lock and nobody else has a reference.
-        unsafe { &*self.lock.data.get() }
-    }
-}
-
-#[cfg(not(loom))]
-impl<T> DerefMut for SpinGuard<'_, T> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as for `deref`, and the guard is borrowed exclusively.
-        unsafe { &mut *self.lock.data.get() }
-    }
-}
-
-#[cfg(loom)]
-impl<T> Deref for SpinGuard<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        // SAFETY: the guard exists, so this thread holds the lock; loom checks that claim.
         self.lock.data.with(|data| unsafe { &*data })
     }
 }
 
-#[cfg(loom)]
 impl<T> DerefMut for SpinGuard<'_, T> {
+    #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as for `deref`, and the guard is borrowed exclusively.
         self.lock.data.with_mut(|data| unsafe { &mut *data })
