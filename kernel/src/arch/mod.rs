@@ -41,6 +41,9 @@ pub(crate) use portable::{deque_ops, swap};
 #[path = "aarch64/deque_ops.rs"]
 pub(crate) mod deque_ops;
 #[cfg(not(any(not(target_arch = "aarch64"), feature = "portable", loom, shuttle, miri)))]
+#[path = "aarch64/exclusive_asm.rs"]
+mod exclusive_asm;
+#[cfg(not(any(not(target_arch = "aarch64"), feature = "portable", loom, shuttle, miri)))]
 #[path = "aarch64/swap.rs"]
 pub(crate) mod swap;
 
