@@ -21,7 +21,6 @@ mod queue;
 #[cfg(any(all(test, not(any(loom, shuttle))), feature = "checks"))]
 pub mod checks;
 mod in_place;
-mod mutant;
 
 #[doc(hidden)]
 pub mod internals;

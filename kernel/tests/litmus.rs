@@ -1,6 +1,6 @@
 //! The assembly's instruction sequences against the Arm memory model.
 //!
-//!     cargo test -p magpie --features mutants --test litmus
+//!     cargo test -p magpie --test litmus
 //!
 //! runs `herd7` (7.58 or newer; the variable HERD7 may name the command) on every file of `kernel/litmus`.
 //! Each file holds the sequences of `arch/aarch64/` with the bad outcome as its condition, which the model

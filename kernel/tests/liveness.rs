@@ -1,6 +1,6 @@
 //! Liveness: that what waits is reached, and that all come to rest, as models in Promela.
 //!
-//!     cargo test -p magpie --features mutants --test liveness
+//!     cargo test -p magpie --test liveness
 //!
 //! runs `spin` and `cc` on the models of `kernel/liveness`. Each has claims, which must hold in the configurations of
 //! the table below, under weak fairness: whatever could always go on does so at some time. Each mutant breaks one step,

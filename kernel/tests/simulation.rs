@@ -1,6 +1,6 @@
 //! Deterministic simulation: the real scheduler and executor on shuttle's threads, every choice decided by a seed.
 //!
-//!     RUSTFLAGS="--cfg shuttle" cargo test -p magpie --release --features mutants,checks --test simulation --target-dir target/shuttle
+//!     RUSTFLAGS="--cfg shuttle" cargo test -p magpie --release --features checks --test simulation --target-dir target/shuttle
 //!
 //! Arguments: `--seeds N` (200 unless told), `--seed FIRST` (1). Each seed is a process of its own, for the scheduler keeps
 //! its state in statics. A seed that fails is printed with what it said; the same seed fails again, in the same way:

@@ -10,6 +10,7 @@ mod figures;
 mod machine;
 #[cfg(test)]
 mod memory_count;
+mod mutants;
 mod progress;
 // The one that boot's fuzzers draw from.
 #[path = "../../boot/src/random.rs"]

@@ -1,4 +1,5 @@
-//! The atomics every portable structure uses: the real ones, or those of loom or shuttle when a model checks them.
+//! The atomics every portable structure uses: the real ones, or those of loom or shuttle when a model checks them. The
+//! cell of a lock's data is here as well, for loom watches over it.
 
 #[cfg(not(any(loom, shuttle)))]
 pub use core::sync::atomic::{
@@ -14,6 +15,45 @@ pub use loom::sync::atomic::{
 pub use shuttle::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
+
+#[cfg(loom)]
+pub(crate) use loom::cell::UnsafeCell;
+
+/// Data that one core at a time may touch.
+#[cfg(not(loom))]
+pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    /// Around `data`.
+    pub const fn new(data: T) -> Self {
+        Self(core::cell::UnsafeCell::new(data))
+    }
+
+    /// Hands the data over to be read; loom's objects when somebody writes at the same time.
+    #[inline(always)]
+    pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get())
+    }
+
+    /// Hands the data over to be written; loom's objects when somebody touches it at the same time.
+    #[inline(always)]
+    pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
+    }
+}
+
+/// Null pointers, in a constant where that can be.
+#[cfg(not(loom))]
+pub(crate) const fn null_pointers<T, const N: usize>() -> [AtomicPtr<T>; N] {
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; N]
+}
+
+/// Null pointers.
+#[cfg(loom)]
+pub(crate) fn null_pointers<T, const N: usize>() -> [AtomicPtr<T>; N] {
+    core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut()))
+}
 
 /// A constructor that is a constant function, but for loom, whose atomics are made at run time only.
 macro_rules! const_fn {

@@ -16,7 +16,6 @@
 //! A poisoned word is never free again: a holder that has crashed may have left a reference to the data anywhere.
 
 use crate::arch::atomic::{AtomicU64, Ordering, const_fn};
-use crate::mutant;
 
 const FREE: u64 = 0;
 const POISONED: u64 = 1;
@@ -65,11 +64,11 @@ impl LockWord {
 
     /// Takes it for `holder`, if it is free. `is_gone` says whether a holder will never give it back.
     pub fn take(&self, holder: Holder, is_gone: impl Fn(Holder) -> bool) -> Taken {
-        // Acquire: pairs with the release in `give`, so the holder sees what the last one wrote. Relaxed on failure:
-        // nothing was learned of the data.
-        let acquire = mutant::choose("mutex-take-relaxed", Ordering::Acquire, Ordering::Relaxed);
+        let held = holder.0 << HOLDER_SHIFT;
         loop {
-            match self.0.compare_exchange(FREE, holder.0 << HOLDER_SHIFT, acquire, Ordering::Relaxed) {
+            // Acquire: pairs with the release in `give`, so the holder sees what the last one wrote. Relaxed on
+            // failure: nothing was learned of the data.
+            match self.0.compare_exchange(FREE, held, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Taken::Yes,
                 Err(word) => match self.judge(word, &is_gone) {
                     Some(taken) => return taken,
@@ -89,9 +88,6 @@ impl LockWord {
         }
         // Relaxed: nobody touches the data any more. By the exchange the one who is gone holds it still: it may have given it
         // back before it crashed.
-        if mutant::is("mutex-poison-unverified") {
-            return Some(Taken::Poisoned);
-        }
         let poisoned = self.0.compare_exchange(word, POISONED, Ordering::Relaxed, Ordering::Relaxed);
         poisoned.is_ok().then_some(Taken::Poisoned)
     }
@@ -104,9 +100,6 @@ impl LockWord {
         loop {
             if word == FREE || self.judge(word, &is_gone) != Some(Taken::Held) {
                 return false;
-            }
-            if mutant::is("mutex-wait-unsaid") {
-                return true;
             }
             match self.0.compare_exchange(word, word | WAITED, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return true,
@@ -125,9 +118,8 @@ impl LockWord {
                 return false;
             }
             // Release: pairs with the acquire in `take`.
-            let release = mutant::choose("mutex-give-relaxed", Ordering::Release, Ordering::Relaxed);
-            match self.0.compare_exchange(word, FREE, release, Ordering::Relaxed) {
-                Ok(_) => return word & WAITED != 0 && !mutant::is("mutex-give-forgets"),
+            match self.0.compare_exchange(word, FREE, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return word & WAITED != 0,
                 // Somebody has begun to wait.
                 Err(other) => word = other,
             }

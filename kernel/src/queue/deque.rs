@@ -8,7 +8,7 @@
 use core::fmt;
 use core::ptr::NonNull;
 
-use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering, const_fn};
+use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering, const_fn, null_pointers};
 use crate::arch::{Full, Steal, deque_ops};
 use crate::in_place::write_fields;
 
@@ -77,18 +77,8 @@ impl<T, const N: usize> Deque<T, N> {
         /// An empty deque whose indices start at `start`: tests start near 2^64, where they wrap.
         pub fn starting_at(start: u64) -> Self {
             let () = Self::CAPACITY_IS_A_POWER_OF_TWO;
-            Self { top: Index(AtomicU64::new(start)), bottom: Index(AtomicU64::new(start)), slots: Self::no_items() }
+            Self { top: Index(AtomicU64::new(start)), bottom: Index(AtomicU64::new(start)), slots: null_pointers() }
         }
-    }
-
-    #[cfg(not(loom))]
-    const fn no_items() -> [AtomicPtr<T>; N] {
-        [const { AtomicPtr::new(core::ptr::null_mut()) }; N]
-    }
-
-    #[cfg(loom)]
-    fn no_items() -> [AtomicPtr<T>; N] {
-        core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut()))
     }
 
     /// Makes an empty deque at a place, for one that is too large to be moved about on a stack.

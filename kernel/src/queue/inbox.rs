@@ -18,7 +18,6 @@ use core::ptr::{self, NonNull};
 
 use super::linked::{Chain, Linked, set_next};
 use crate::arch::atomic::{AtomicPtr, Ordering, const_fn};
-use crate::mutant;
 
 /// A list of items in order of arrival. Pushing needs no memory and cannot fail.
 pub struct Inbox<T: Linked> {
@@ -41,14 +40,10 @@ impl<T: Linked> Inbox<T> {
         // Relaxed: the exchange checks it, and nothing behind it is read.
         let mut newest = self.newest.load(Ordering::Relaxed);
         // Release: pairs with the acquire in `take_all`.
-        let release = mutant::choose("inbox-push-relaxed", Ordering::Release, Ordering::Relaxed);
+        let release = Ordering::Release;
         loop {
             // SAFETY: the item is the caller's until the exchange succeeds.
             unsafe { set_next(item, newest) };
-            if mutant::is("inbox-push-unasked") {
-                self.newest.store(item.as_ptr(), Ordering::Release);
-                return newest.is_null();
-            }
             // Relaxed on failure: as for the load above.
             match self.newest.compare_exchange_weak(newest, item.as_ptr(), release, Ordering::Relaxed) {
                 Ok(_) => return newest.is_null(),
@@ -65,14 +60,7 @@ impl<T: Linked> Inbox<T> {
             return Chain::new();
         }
         // Acquire: pairs with the release in `push`.
-        let acquire = mutant::choose("inbox-take-relaxed", Ordering::Acquire, Ordering::Relaxed);
-        let newest = if mutant::is("inbox-take-in-two") {
-            let newest = self.newest.load(Ordering::Acquire);
-            self.newest.store(ptr::null_mut(), Ordering::Relaxed);
-            newest
-        } else {
-            self.newest.swap(ptr::null_mut(), acquire)
-        };
+        let newest = self.newest.swap(ptr::null_mut(), Ordering::Acquire);
         // SAFETY: the swap took the list out of everybody's reach, and its items are valid until popped.
         unsafe { Chain::reversed(newest) }
     }

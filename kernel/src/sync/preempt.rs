@@ -10,7 +10,7 @@
 
 use core::marker::PhantomData;
 
-use crate::arch::atomic::{AtomicU32, Ordering};
+use crate::arch::atomic::{AtomicU32, Ordering, const_fn};
 use crate::arch::percpu;
 
 /// Set in the word while a preemption is due.
@@ -21,10 +21,11 @@ const PENDING: u32 = 1 << 31;
 pub struct PreemptWord(AtomicU32);
 
 impl PreemptWord {
-    /// A word that disables preemption `count` times.
-    pub const fn new(count: u32) -> Self {
-        // loom's atomics have no const constructor; no stack block exists under loom.
-        Self(make(count))
+    const_fn! {
+        /// A word that disables preemption `count` times.
+        pub fn new(count: u32) -> Self {
+            Self(AtomicU32::new(count))
+        }
     }
 
     /// Whether a preemption may happen now.
@@ -77,16 +78,6 @@ impl PreemptWord {
         // stacks by anyone, as it is private to this file.
         unsafe { &*percpu::stack_block().cast::<Self>() }
     }
-}
-
-#[cfg(not(loom))]
-const fn make(count: u32) -> AtomicU32 {
-    AtomicU32::new(count)
-}
-
-#[cfg(loom)]
-const fn make(_count: u32) -> AtomicU32 {
-    panic!("no stack block exists under loom")
 }
 
 /// Proof that preemption is disabled: as long as one lives, the running code stays on its core.

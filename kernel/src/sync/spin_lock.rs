@@ -6,14 +6,8 @@
 use core::ops::{Deref, DerefMut};
 
 use super::PreemptGuard;
-use crate::arch::atomic::{AtomicU32, Ordering, const_fn};
+use crate::arch::atomic::{AtomicU32, Ordering, UnsafeCell, const_fn};
 use crate::arch::cpu;
-use crate::mutant;
-
-#[cfg(not(loom))]
-use core::cell::UnsafeCell;
-#[cfg(loom)]
-use loom::cell::UnsafeCell;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -53,20 +47,14 @@ impl<T> SpinLock<T> {
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
         let preempt = PreemptGuard::new();
         // Made only on success: dropping a guard frees the lock, whoever holds it.
-        (self.take() || mutant::is("spin-try-frees")).then(|| SpinGuard { lock: self, preempt })
+        self.take().then(|| SpinGuard { lock: self, preempt })
     }
 
     #[inline(always)]
     fn take(&self) -> bool {
         // Acquire: pairs with the release in the guard's drop, so the holder sees what the last one
         // wrote. Relaxed on failure: nothing was learned.
-        let acquire = mutant::choose("spin-take-relaxed", Ordering::Acquire, Ordering::Relaxed);
-        if mutant::is("spin-take-in-two") {
-            let free = self.state.load(Ordering::Acquire) == FREE;
-            self.state.store(HELD, Ordering::Relaxed);
-            return free;
-        }
-        self.state.compare_exchange(FREE, HELD, acquire, Ordering::Relaxed).is_ok()
+        self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     #[cold]
@@ -99,38 +87,18 @@ impl<T> SpinGuard<'_, T> {
     }
 }
 
-#[cfg(not(loom))]
 impl<T> Deref for SpinGuard<'_, T> {
     type Target = T;
 
     #[inline(always)]
     fn deref(&self) -> &T {
         // SAFETY: the guard exists, so this core holds the lock and nobody else has a reference.
-        unsafe { &*self.lock.data.get() }
-    }
-}
-
-#[cfg(not(loom))]
-impl<T> DerefMut for SpinGuard<'_, T> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as for `deref`, and the guard is borrowed exclusively.
-        unsafe { &mut *self.lock.data.get() }
-    }
-}
-
-#[cfg(loom)]
-impl<T> Deref for SpinGuard<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        // SAFETY: the guard exists, so this thread holds the lock; loom checks that claim.
         self.lock.data.with(|data| unsafe { &*data })
     }
 }
 
-#[cfg(loom)]
 impl<T> DerefMut for SpinGuard<'_, T> {
+    #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as for `deref`, and the guard is borrowed exclusively.
         self.lock.data.with_mut(|data| unsafe { &mut *data })
@@ -141,7 +109,6 @@ impl<T> Drop for SpinGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release: pairs with the acquire in `take`.
-        let release = mutant::choose("spin-free-relaxed", Ordering::Release, Ordering::Relaxed);
-        self.lock.state.store(FREE, release);
+        self.lock.state.store(FREE, Ordering::Release);
     }
 }

@@ -55,9 +55,8 @@ pub fn main(models: &[Model]) -> ExitCode {
     {
         return child(models, name);
     }
-    // `--sound` leaves the mutants out: a short run in which only the models themselves are checked.
     let (flags, names): (Vec<_>, Vec<_>) = arguments.iter().partition(|argument| argument.starts_with("--"));
-    let sound_only = flags.iter().any(|flag| *flag == "--sound");
+    let with_mutants = flags.iter().any(|flag| *flag == "--mutants");
     let filter = names.first().map_or("", |name| name.as_str());
     let (mut expected, mut unexpected) = (0_u32, 0_u32);
     let mut line = |name: &str, mutant: &str, verdict: &Verdict, wanted: bool| {
@@ -81,7 +80,7 @@ pub fn main(models: &[Model]) -> ExitCode {
         if model.name.contains(filter) {
             line(model.name, "", &run(model.name, ""), true);
         }
-        let mutants = if sound_only { &[] } else { model.mutants };
+        let mutants = if with_mutants { model.mutants } else { &[] };
         for mutant in mutants {
             if model.name.contains(filter) || mutant.name.contains(filter) {
                 let blind = !mutant.rejected_by.contains(&tool::NAME);

@@ -1,13 +1,15 @@
 //! Model checking of the lock-free structures: the real code under loom or shuttle, and its mutants.
 //!
-//!     RUSTFLAGS="--cfg loom"    cargo test -p magpie --release --features mutants --test models
-//!     RUSTFLAGS="--cfg shuttle" cargo test -p magpie --release --features mutants --test models
+//!     RUSTFLAGS="--cfg loom"    cargo test -p magpie --release --test models
+//!     RUSTFLAGS="--cfg shuttle" cargo test -p magpie --release --test models
 //!
-//! (with a `--target-dir` of its own for each, or everything is built anew.) An argument keeps the models
-//! and mutants whose names contain it. Each model runs as it is and must pass; then once with each of its
-//! mutants, in which one ordering or one step is broken, and the tool must then object, or the table says
-//! that the tool is blind to it. Every run is a process of its own, because a failing model may abort. The
-//! table goes to the standard output, the exit status is 0 if every verdict is the expected one.
+//! (with a `--target-dir` of its own for each, or everything is built anew.) Each model runs as it is and must
+//! pass. With `-- --mutants` it runs once more with each of its mutants, in which one ordering or one step is
+//! broken, and the tool must then object, or the table says that the tool is blind to it. The kernel that can
+//! be broken is a copy, which `cargo xtask verify --weave` makes: it stands in place of `-p magpie`, as
+//! `--manifest-path "$(cargo xtask verify --weave)"`. Another argument keeps the models and mutants whose names
+//! contain it. Every run is a process of its own, because a failing model may abort. The table goes to the
+//! standard output, the exit status is 0 if every verdict is the expected one.
 //!
 //! loom explores interleavings and the orderings that a load may see, up to a number of preemptions. shuttle
 //! explores random interleavings of sequentially consistent code. `docs/verification.md` has the results.

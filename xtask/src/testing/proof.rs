@@ -9,6 +9,7 @@ use super::Tally;
 use super::host::parse_libtest;
 use super::host_suites::{HOST_SUITES, run_host_suite};
 use crate::build::{Workspace, build_host_suites, cargo, root};
+use crate::mutants::write_copy;
 use crate::progress::{self, say};
 use anyhow::{Context, Result};
 use std::process::{Command, Stdio};
@@ -39,32 +40,33 @@ const PROFILE: &str = "proof";
 /// How much of the models is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// The sound models alone, with at most two preemptions where the table has a bound.
+    /// The kernel itself alone; its models with at most two preemptions where the table has a bound.
     Bounded,
     /// The table's bounds, and every mutant.
     Full,
 }
 
-/// Runs the models under a checker.
-pub fn run_models(checker: Checker, depth: Depth) -> Result<Tally> {
+/// Begins a test of the kernel under a checker: of the kernel itself, or of the copy that holds every mutant.
+fn kernel_test(checker: Checker, depth: Depth, name: &str) -> Result<Command> {
     let mut command = cargo();
-    command.args([
-        "test",
-        "--profile",
-        PROFILE,
-        "--package",
-        "magpie-kernel",
-        "--features",
-        "mutants",
-        "--test",
-        "models",
-    ]);
+    command.args(["test", "--profile", PROFILE, "--test", name]);
+    match depth {
+        Depth::Bounded => command.args(["--package", "magpie-kernel"]),
+        Depth::Full => command.arg("--manifest-path").arg(write_copy()?),
+    };
     // A folder of its own, or the atomics' change would build everything anew each time.
     command.arg("--target-dir").arg(Workspace::load()?.target().join(checker.name()));
     command.env("RUSTFLAGS", format!("--cfg {}", checker.name()));
-    if depth == Depth::Bounded {
-        command.env("MAGPIE_PREEMPTIONS", "2").args(["--", "--sound"]);
-    }
+    Ok(command)
+}
+
+/// Runs the models under a checker.
+pub fn run_models(checker: Checker, depth: Depth) -> Result<Tally> {
+    let mut command = kernel_test(checker, depth, "models")?;
+    match depth {
+        Depth::Bounded => command.env("MAGPIE_PREEMPTIONS", "2"),
+        Depth::Full => command.args(["--", "--mutants"]),
+    };
     run(checker.name(), command, parse_count)
 }
 
@@ -75,20 +77,9 @@ const MUTANT_SEEDS: u64 = 600;
 
 /// Simulates the real scheduler and executor with so many seeds from `first` on; in full also the broken copies.
 pub fn run_simulation(first: u64, seeds: u64, depth: Depth) -> Result<Tally> {
-    let target = Workspace::load()?.target().join(Checker::Shuttle.name());
     let simulate = |mutant: &str, first: u64, seeds: u64| {
-        let mut command = cargo();
-        command.args([
-            "test",
-            "--profile",
-            PROFILE,
-            "--package",
-            "magpie-kernel",
-            "--features",
-            "mutants,checks",
-        ]);
-        command.args(["--test", "simulation", "--target-dir"]).arg(&target);
-        command.env("RUSTFLAGS", "--cfg shuttle").env("MAGPIE_MUTANT", mutant);
+        let mut command = kernel_test(Checker::Shuttle, depth, "simulation")?;
+        command.args(["--features", "checks"]).env("MAGPIE_MUTANT", mutant);
         command.args(["--", "--seed", &first.to_string(), "--seeds", &seeds.to_string()]);
         let name = if mutant.is_empty() { "simulation".into() } else { format!("simulation, {mutant}") };
         run(&name, command, parse_count)
@@ -117,7 +108,7 @@ pub fn run_litmus() -> Result<Tally> {
         ));
     }
     let mut command = cargo();
-    command.args(["test", "--package", "magpie-kernel", "--features", "mutants", "--test", "litmus"]);
+    command.args(["test", "--package", "magpie-kernel", "--test", "litmus"]);
     run("litmus", command, parse_count)
 }
 
@@ -133,7 +124,7 @@ pub fn run_liveness() -> Result<Tally> {
         }
     }
     let mut command = cargo();
-    command.args(["test", "--package", "magpie-kernel", "--features", "mutants", "--test", "liveness"]);
+    command.args(["test", "--package", "magpie-kernel", "--test", "liveness"]);
     run("liveness", command, parse_count)
 }
 

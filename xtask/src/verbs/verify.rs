@@ -4,9 +4,11 @@
 //! scheduler and executor, the assembly's litmus tests under herd7, the models of liveness under spin, the
 //! structures' tests under miri with several seeds and under ThreadSanitizer. `docs/verification.md` has
 //! the table of which tool must reject which mutant; the models carry it in code. A tool that is not here
-//! is skipped with the reason, and the last line printed is `N passed, N failed, N skipped`.
+//! is skipped with the reason, and the last line printed is `N passed, N failed, N skipped`. The mutants are in a copy
+//! of the kernel; with `--weave` it is made, for runs by hand.
 
 use crate::failure::{FAILURE, SUCCESS};
+use crate::mutants::write_copy;
 use crate::testing::{
     Checker, Depth, Tally, run_litmus, run_liveness, run_miri, run_models, run_simulation,
     run_thread_sanitizer,
@@ -29,6 +31,9 @@ pub struct Options {
     /// How many seeds miri runs each test with
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     miri_seeds: u32,
+    /// Only make the copy of the kernel that holds every mutant, and print where its manifest is
+    #[arg(long, conflicts_with_all = ["only", "seeds", "seed", "miri_seeds"])]
+    weave: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -44,6 +49,10 @@ enum Proof {
 
 /// Runs the verb.
 pub fn execute(options: &Options) -> Result<u8> {
+    if options.weave {
+        println!("{}", write_copy()?.display());
+        return Ok(SUCCESS);
+    }
     let mut total = Tally::default();
     for &proof in Proof::value_variants() {
         if !options.only.is_empty() && !options.only.contains(&proof) {

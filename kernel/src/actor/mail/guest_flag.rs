@@ -18,7 +18,6 @@
 
 use crate::arch::atomic::{AtomicBool, Ordering, const_fn};
 use crate::arch::barrier;
-use crate::mutant;
 
 /// The flag.
 #[derive(Debug)]
@@ -36,27 +35,18 @@ impl GuestFlag {
     /// not, it is in somebody's, who will look.
     #[inline(always)]
     pub fn claim(&self) -> bool {
-        if mutant::is("guest-claim-by-load") {
-            let was = self.0.load(Ordering::Relaxed);
-            self.0.store(true, Ordering::Relaxed);
-            return !was;
-        }
         // Relaxed first: while it stays set nothing need be written. AcqRel: the acquire pairs with the release in
         // `clear`, so that the thing's link, which the last host has read, is the caller's from now on.
-        let order = mutant::choose("guest-claim-relaxed", Ordering::AcqRel, Ordering::Relaxed);
-        !self.0.load(Ordering::Relaxed) && !self.0.swap(true, order)
+        !self.0.load(Ordering::Relaxed) && !self.0.swap(true, Ordering::AcqRel)
     }
 
     /// The host has taken the thing out of its list, and will look for work after this.
     #[inline(always)]
     pub fn clear(&self) {
         // Release: pairs with the acquire in `claim`.
-        let order = mutant::choose("guest-clear-relaxed", Ordering::Release, Ordering::Relaxed);
-        self.0.store(false, order);
+        self.0.store(false, Ordering::Release);
         // Pairs with the barrier that who makes work passes before `claim`.
-        if !mutant::is("guest-clear-no-fence") {
-            barrier::full();
-        }
+        barrier::full();
     }
 
     /// The thing is in no list, for nobody uses it.

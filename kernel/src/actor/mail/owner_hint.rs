@@ -30,7 +30,6 @@
 
 use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::arch::barrier;
-use crate::mutant;
 
 /// The number.
 #[derive(Debug)]
@@ -70,17 +69,11 @@ impl OwnerHint {
             // Release: not before the swap that moved the thing, whose last store could be seen later.
             // An exchange with acquire: who overwrites another thief's number sees that thief's move below. In
             // the language's model a plain store does not, and the wrong number could be left for ever.
-            if mutant::is("owner-publish-store") {
-                self.0.store(owner as u32, Ordering::Release);
-            } else {
-                self.0.swap(owner as u32, Ordering::AcqRel);
-            }
+            self.0.swap(owner as u32, Ordering::AcqRel);
             // Pairs with the barrier in `after_work`, with that of whoever looks before it sleeps, and with
             // that of other thieves.
-            if !mutant::is("owner-publish-no-fence") {
-                barrier::full();
-            }
-            if is_in(slot) || mutant::is("owner-unverified") {
+            barrier::full();
+            if is_in(slot) {
                 return Some(owner);
             }
             slot = find()?;
@@ -91,9 +84,7 @@ impl OwnerHint {
     #[inline(always)]
     pub fn after_work(&self) -> usize {
         // Pairs with the barrier in `publish`, and with the one that an owner passes before it sleeps.
-        if !mutant::is("owner-send-no-fence") {
-            barrier::full();
-        }
+        barrier::full();
         self.get()
     }
 }

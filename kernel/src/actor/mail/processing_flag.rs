@@ -8,7 +8,6 @@
 
 use crate::arch::atomic::{AtomicBool, Ordering, const_fn};
 use crate::arch::barrier;
-use crate::mutant;
 
 /// The flag.
 #[derive(Debug)]
@@ -26,8 +25,7 @@ impl ProcessingFlag {
     #[inline(always)]
     pub fn is_free(&self) -> bool {
         // Acquire: pairs with the release in `put_down`.
-        let order = mutant::choose("gulp-flag-relaxed", Ordering::Acquire, Ordering::Relaxed);
-        !self.0.load(order) || mutant::is("gulp-unasked")
+        !self.0.load(Ordering::Acquire)
     }
 
     /// Takes it. The caller holds the lock, and has found it free under it.
@@ -42,13 +40,10 @@ impl ProcessingFlag {
     #[inline(always)]
     pub fn put_down(&self) {
         // Release: hands over what was done; pairs with the acquire in `is_free`.
-        let order = mutant::choose("done-relaxed", Ordering::Release, Ordering::Relaxed);
-        self.0.store(false, order);
+        self.0.store(false, Ordering::Release);
         // Pairs with the barrier that whoever makes work passes before `is_left_to_holder`, and with that of whoever
         // looks before it sleeps.
-        if !mutant::is("put-down-no-fence") {
-            barrier::full();
-        }
+        barrier::full();
     }
 
     /// For who has made work and passed a full barrier since: whether somebody has the thing in hand, who will look

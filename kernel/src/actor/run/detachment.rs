@@ -8,7 +8,6 @@
 //! - it is re-attached only when the queue is found empty under that same lock ([`reattach`]).
 
 use crate::actor::storage::word_cell::WordCell;
-use crate::mutant;
 
 /// What was found under the lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +23,7 @@ pub enum Found {
 /// Looks again. The caller holds the side queue's lock, and `is_same` says of a word whether it is still that thing's.
 pub fn look(cell: &WordCell, attached: u64, is_same: impl Fn(u64) -> bool) -> Found {
     let word = cell.get();
-    if word == attached && !mutant::is("detached-unasked") {
+    if word == attached {
         Found::Attached
     } else if is_same(word) {
         Found::Detached
@@ -35,10 +34,9 @@ pub fn look(cell: &WordCell, attached: u64, is_same: impl Fn(u64) -> bool) -> Fo
 
 /// Attaches it again if nothing waits. The caller holds the side queue's lock, and has the thing aside.
 pub fn reattach(cell: &WordCell, attached: u64, is_empty: bool) -> bool {
-    let may = is_empty || mutant::is("reattach-unasked");
-    if may {
+    if is_empty {
         // The release in it hands the thing over.
         cell.set(attached);
     }
-    may
+    is_empty
 }

@@ -11,7 +11,6 @@
 
 use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::arch::barrier;
-use crate::mutant;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -30,8 +29,7 @@ pub struct LiveCount {
 fn add(counter: &AtomicU64, number: u64) {
     // Relaxed: this core is the only one that writes. Release: pairs with the acquire in `sum`: whoever sees
     // an end sees the beginnings that were counted before it.
-    let release = mutant::choose("census-add-relaxed", Ordering::Release, Ordering::Relaxed);
-    counter.store(counter.load(Ordering::Relaxed) + number, release);
+    counter.store(counter.load(Ordering::Relaxed) + number, Ordering::Release);
 }
 
 impl LiveCount {
@@ -54,9 +52,7 @@ impl LiveCount {
     pub fn end(&self, core: usize, number: u64) -> bool {
         add(&self.cores[core % self.cores.len()].ended, number);
         // Pairs with the barrier in `wait`: either the waiter sees the end, or this sees the waiter.
-        if !mutant::is("census-end-no-fence") {
-            barrier::full();
-        }
+        barrier::full();
         self.somebody_waits.load(Ordering::Relaxed) && self.is_none()
     }
 
@@ -64,9 +60,7 @@ impl LiveCount {
     pub fn wait(&self) -> bool {
         self.somebody_waits.store(true, Ordering::Relaxed);
         // Pairs with the barrier in `end`.
-        if !mutant::is("census-wait-no-fence") {
-            barrier::full();
-        }
+        barrier::full();
         self.is_none()
     }
 
@@ -77,16 +71,11 @@ impl LiveCount {
 
     fn sum(&self, counter: impl Fn(&OneCore) -> &AtomicU64) -> u64 {
         // Acquire: the next counter is read after this one; pairs with `add`.
-        let acquire = mutant::choose("census-sum-relaxed", Ordering::Acquire, Ordering::Relaxed);
-        self.cores.iter().map(|core| counter(core).load(acquire)).sum()
+        self.cores.iter().map(|core| counter(core).load(Ordering::Acquire)).sum()
     }
 
     /// How many live; exact while none begins or ends.
     pub fn count(&self) -> u64 {
-        if mutant::is("census-beginnings-first") {
-            let begun = self.sum(|core| &core.begun);
-            return begun.saturating_sub(self.sum(|core| &core.ended));
-        }
         let ended = self.sum(|core| &core.ended);
         self.sum(|core| &core.begun).saturating_sub(ended)
     }

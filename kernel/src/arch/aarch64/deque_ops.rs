@@ -14,31 +14,14 @@
 //!
 //! An exclusive pair holds nothing but the comparison and the addition: no memory access stands between
 //! LDXR and STXR. A pair that is left without a store leaves the monitor armed, which is harmless: the next
-//! LDXR re-arms it, and taking an exception clears it.
+//! LDXR re-arms it, and taking an exception clears it. `may_fail!` stands for nothing but in tests.
 
 use core::arch::asm;
 use core::ptr::NonNull;
 
+use super::exclusive_asm::{exclusive_asm, may_fail};
 use crate::arch::atomic::{AtomicPtr, AtomicU64};
 use crate::arch::{Full, Steal};
-
-/// What stands between LDXR and STXR: nothing, or in a test build a CLREX when a failure is due.
-#[cfg(not(feature = "forced-failure"))]
-macro_rules! force {
-    () => {
-        ""
-    };
-}
-#[cfg(feature = "forced-failure")]
-macro_rules! force {
-    () => {
-        "cbz {force:w}, 77f\n clrex\n 77:"
-    };
-}
-
-/// Whether the next exclusive store is to fail; in ordinary builds the operand is not used at all.
-#[cfg(feature = "forced-failure")]
-use crate::arch::forced_failure::due;
 
 const EMPTY: u64 = 0;
 const TAKEN: u64 = 1;
@@ -100,12 +83,10 @@ pub unsafe fn pop_bottom<T, const N: usize>(
     bottom: &AtomicU64,
     slots: &[AtomicPtr<T>; N],
 ) -> Option<NonNull<T>> {
-    #[cfg(feature = "forced-failure")]
-    let mut force = u64::from(due());
     let item: *mut T;
     // SAFETY: as for `push_bottom`.
     unsafe {
-        asm!(
+        exclusive_asm!(fails(force);
             "mov {item}, xzr",
             "ldr {b}, [{bottom}]",
             // An old top makes the deque look fuller than it is: if this says empty, it is.
@@ -135,10 +116,8 @@ pub unsafe fn pop_bottom<T, const N: usize>(
             "cmp {x}, {t}",
             "b.ne 7f",
             "add {x}, {x}, #1",
-            force!(),
+            may_fail!("force"),
             "stxr {w:w}, {x}, [{top}]",
-            #[cfg(feature = "forced-failure")]
-            "mov {force}, xzr",
             "cbnz {w:w}, 3b",
             "b 8f",
             "7:",
@@ -157,13 +136,9 @@ pub unsafe fn pop_bottom<T, const N: usize>(
             x = out(reg) _,
             w = out(reg) _,
             item = out(reg) item,
-            #[cfg(feature = "forced-failure")]
-            force = inout(reg) force,
             options(nostack),
         );
     }
-    #[cfg(feature = "forced-failure")]
-    let _ = force;
     NonNull::new(item)
 }
 
@@ -178,7 +153,7 @@ pub fn pop_top<T, const N: usize>(
     let outcome: u64;
     // SAFETY: as for `push_bottom`, but this function writes `top` alone, by an exclusive store.
     unsafe {
-        asm!(
+        exclusive_asm!(fails(force);
             "mov {item}, xzr",
             "ldr {t}, [{top}]",
             // Pairs with the DMB in pop_bottom (2).
@@ -196,7 +171,7 @@ pub fn pop_top<T, const N: usize>(
             "cmp {b}, {t}",
             "b.ne 8f",
             "add {b}, {b}, #1",
-            force!(),
+            may_fail!("force"),
             // Release: the slot was read before this; pairs with LDAR of top in push_bottom (3).
             "stlxr {w:w}, {b}, [{top}]",
             // One attempt: a store that fails for no reason is a lost race.
@@ -213,8 +188,6 @@ pub fn pop_top<T, const N: usize>(
             w = out(reg) _,
             item = out(reg) item,
             outcome = out(reg) outcome,
-            #[cfg(feature = "forced-failure")]
-            force = in(reg) u64::from(due()),
             options(nostack),
         );
     }
@@ -239,12 +212,10 @@ pub unsafe fn pop_oldest<T, const N: usize>(
     bottom: &AtomicU64,
     slots: &[AtomicPtr<T>; N],
 ) -> Option<NonNull<T>> {
-    #[cfg(feature = "forced-failure")]
-    let mut force = u64::from(due());
     let item: *mut T;
     // SAFETY: as for `push_bottom`.
     unsafe {
-        asm!(
+        exclusive_asm!(fails(force);
             // Only this core writes bottom.
             "ldr {b}, [{bottom}]",
             "2:",
@@ -261,11 +232,9 @@ pub unsafe fn pop_oldest<T, const N: usize>(
             // A thief was faster: top has grown, look again.
             "b.ne 2b",
             "add {x}, {x}, #1",
-            force!(),
+            may_fail!("force"),
             // Plain: it publishes nothing, and LDXR/STXR carries on what the thieves' STLXR released.
             "stxr {w:w}, {x}, [{top}]",
-            #[cfg(feature = "forced-failure")]
-            "mov {force}, xzr",
             "cbnz {w:w}, 3b",
             "b 9f",
             "8:",
@@ -280,12 +249,8 @@ pub unsafe fn pop_oldest<T, const N: usize>(
             x = out(reg) _,
             w = out(reg) _,
             item = out(reg) item,
-            #[cfg(feature = "forced-failure")]
-            force = inout(reg) force,
             options(nostack),
         );
     }
-    #[cfg(feature = "forced-failure")]
-    let _ = force;
     NonNull::new(item)
 }

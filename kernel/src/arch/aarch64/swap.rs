@@ -9,30 +9,13 @@
 //! - step 4 and the restore store with STLR: a plain STR after a successful STLXR can be seen before it,
 //!   and then one pointer would be seen in two slots.
 //!
-//! Step 2's store of null is a plain STXR: a null tells nobody anything.
+//! Step 2's store of null is a plain STXR: a null tells nobody anything. `may_fail!` stands for nothing but in tests.
 
-use core::arch::asm;
 use core::ptr::NonNull;
 
+use super::exclusive_asm::{exclusive_asm, may_fail};
 use crate::arch::SwapOutcome;
 use crate::arch::atomic::AtomicPtr;
-
-#[cfg(feature = "forced-failure")]
-use crate::arch::forced_failure::due;
-
-/// What stands between LDAXR and STXR: nothing, or in a test build a CLREX when a failure is due.
-#[cfg(not(feature = "forced-failure"))]
-macro_rules! force {
-    ($operand:literal) => {
-        ""
-    };
-}
-#[cfg(feature = "forced-failure")]
-macro_rules! force {
-    ($operand:literal) => {
-        concat!("cbz {", $operand, ":w}, 77f\n clrex\n 77:")
-    };
-}
 
 const SWAPPED: u64 = 0;
 const LOST_MINE: u64 = 1;
@@ -58,13 +41,13 @@ pub fn double_swap<T>(mine: &AtomicPtr<T>, his: &AtomicPtr<T>) -> SwapOutcome<T>
     // writes `mine` between step 2 and the last store follows from the protocol: others exchange it only
     // from a pointer, and it is null.
     unsafe {
-        asm!(
+        exclusive_asm!(fails(force_mine, force_his);
             "mov {outcome:w}, {lost_mine}",
             // Step 2. Acquire: pairs with STLXR and STLR below, in an earlier swap.
             "ldaxr {x}, [{mine}]",
             "cmp {x}, {mp}",
             "b.ne 9f",
-            force!("force_mine"),
+            may_fail!("force_mine"),
             "stxr {w:w}, xzr, [{mine}]",
             "cbnz {w:w}, 9f",
             // Step 3. Acquire as above; release: pairs with whoever loads `his` next, and keeps step 2
@@ -72,7 +55,7 @@ pub fn double_swap<T>(mine: &AtomicPtr<T>, his: &AtomicPtr<T>) -> SwapOutcome<T>
             "ldaxr {x}, [{his}]",
             "cmp {x}, {hp}",
             "b.ne 7f",
-            force!("force_his"),
+            may_fail!("force_his"),
             "stlxr {w:w}, {mp}, [{his}]",
             "cbnz {w:w}, 7f",
             // Step 4. Release: pairs with whoever loads `mine` next, and keeps step 3 before it.
@@ -94,10 +77,6 @@ pub fn double_swap<T>(mine: &AtomicPtr<T>, his: &AtomicPtr<T>) -> SwapOutcome<T>
             swapped = const SWAPPED,
             lost_mine = const LOST_MINE,
             lost_his = const LOST_HIS,
-            #[cfg(feature = "forced-failure")]
-            force_mine = in(reg) u64::from(due()),
-            #[cfg(feature = "forced-failure")]
-            force_his = in(reg) u64::from(due()),
             options(nostack),
         );
     }

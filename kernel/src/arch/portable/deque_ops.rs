@@ -25,7 +25,6 @@ use core::ptr::NonNull;
 use super::exclusive::{decided_u64, once_u64};
 use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 use crate::arch::{Full, Steal};
-use crate::mutant;
 
 /// Items between the indices; negative while the owner has lowered `bottom` below `top`.
 #[inline(always)]
@@ -56,14 +55,13 @@ pub unsafe fn push_bottom<T, const N: usize>(
     // Acquire: pairs with the release swap in `pop_top` (3): the thief is done with the slot. An old value
     // only makes the deque look fuller than it is.
     let t = top.load(Ordering::Acquire);
-    if count(t, b) >= N as i64 && !mutant::is("push-ignores-full") {
+    if count(t, b) >= N as i64 {
         return Err(Full);
     }
     // Relaxed: published by the next store.
     slot(slots, b).store(item.as_ptr(), Ordering::Relaxed);
     // Release: pairs with the acquire load of `bottom` in `pop_top` (1).
-    let publish = mutant::choose("push-relaxed", Ordering::Release, Ordering::Relaxed);
-    bottom.store(b.wrapping_add(1), publish);
+    bottom.store(b.wrapping_add(1), Ordering::Release);
     Ok(())
 }
 
@@ -87,11 +85,9 @@ pub unsafe fn pop_bottom<T, const N: usize>(
     let b = old.wrapping_sub(1);
     // Release: a thief may read this very store, and must then still see the items below it (1): a plain
     // store would end what the release in `push_bottom` began.
-    bottom.store(b, mutant::choose("pop-lowers-relaxed", Ordering::Release, Ordering::Relaxed));
+    bottom.store(b, Ordering::Release);
     // Pairs with the fence in `pop_top` (2).
-    if !mutant::is("pop-no-fence") {
-        fence(Ordering::SeqCst);
-    }
+    fence(Ordering::SeqCst);
     // Relaxed: the fence orders.
     let t = top.load(Ordering::Relaxed);
     let left = count(t, b);
@@ -102,8 +98,7 @@ pub unsafe fn pop_bottom<T, const N: usize>(
     }
     // At most the last item is left, and a thief may be at it: who moves `top` has it. Relaxed: the slot
     // is this thread's own writing, so nothing needs to be ordered before or after the swap.
-    let won = left == 0
-        && (mutant::is("pop-last-unasked") || decided_u64(top, b, b.wrapping_add(1), Ordering::Relaxed));
+    let won = left == 0 && decided_u64(top, b, b.wrapping_add(1), Ordering::Relaxed);
     // Relaxed: `top` equals this value now, so a thief that reads it finds nothing; one that read the
     // older `top` fails its swap, and does not use what it read from the slot.
     bottom.store(old, Ordering::Relaxed);
@@ -121,23 +116,17 @@ pub fn pop_top<T, const N: usize>(
     let t = top.load(Ordering::Relaxed);
     // Pairs with the fence in `pop_bottom` (2). It also lets a thief that reads a `top` which the owner's
     // relaxed swap wrote see every lowering of `bottom` before that swap.
-    if !mutant::is("steal-no-fence") {
-        fence(Ordering::SeqCst);
-    }
+    fence(Ordering::SeqCst);
     // Acquire: pairs with the release stores of `bottom` (1).
-    let b = bottom.load(mutant::choose("steal-bottom-relaxed", Ordering::Acquire, Ordering::Relaxed));
+    let b = bottom.load(Ordering::Acquire);
     if count(t, b) <= 0 {
         return Steal::Empty;
     }
     // Relaxed: ordered after `bottom` by its acquire, before the swap by its release.
-    let mut item = slot(slots, t).load(Ordering::Relaxed);
+    let item = slot(slots, t).load(Ordering::Relaxed);
     // Release: pairs with the acquire load of `top` in `push_bottom` (3).
-    let release = mutant::choose("steal-swap-relaxed", Ordering::Release, Ordering::Relaxed);
-    if !once_u64(top, t, t.wrapping_add(1), release) {
+    if !once_u64(top, t, t.wrapping_add(1), Ordering::Release) {
         return Steal::Lost;
-    }
-    if mutant::is("steal-reads-late") {
-        item = slot(slots, t).load(Ordering::Relaxed);
     }
     // A slot below `bottom` is never null: only `push_bottom` writes slots.
     NonNull::new(item).map_or(Steal::Lost, Steal::Taken)

@@ -30,7 +30,6 @@ use core::ptr::NonNull;
 use super::exclusive::once_ptr;
 use crate::arch::SwapOutcome;
 use crate::arch::atomic::{AtomicPtr, Ordering};
-use crate::mutant;
 
 /// Exchanges the pointers in `mine` and `his`, once. `mine` belongs to the caller: nobody else makes it
 /// null, so the caller finds a pointer in it. The two slots differ.
@@ -47,22 +46,16 @@ pub fn double_swap<T>(mine: &AtomicPtr<T>, his: &AtomicPtr<T>) -> SwapOutcome<T>
         return SwapOutcome::VictimSlotNull;
     };
     // Acquire: pairs with the releases below, in the swap that put this pointer here.
-    let acquire = mutant::choose("swap-mine-relaxed", Ordering::Acquire, Ordering::Relaxed);
-    if !mutant::is("swap-keeps-mine") && !once_ptr(mine, my_pointer, core::ptr::null_mut(), acquire) {
+    if !once_ptr(mine, my_pointer, core::ptr::null_mut(), Ordering::Acquire) {
         return SwapOutcome::LostMine;
     }
     // Acquire and release: see above.
-    let exchange = mutant::choose("swap-his-relaxed", Ordering::AcqRel, Ordering::Relaxed);
-    if mutant::is("swap-his-unasked") {
-        his.store(my_pointer, Ordering::Release);
-    } else if !once_ptr(his, his_pointer, my_pointer, exchange) {
-        if !mutant::is("swap-no-restore") {
-            // Release: publishes again what the first exchange acquired.
-            mine.store(my_pointer, Ordering::Release);
-        }
+    if !once_ptr(his, his_pointer, my_pointer, Ordering::AcqRel) {
+        // Release: publishes again what the first exchange acquired.
+        mine.store(my_pointer, Ordering::Release);
         return SwapOutcome::LostHis;
     }
     // Release: pairs with the acquire of the next thief, and of the owner, that reads this slot.
-    mine.store(his_pointer, mutant::choose("swap-final-relaxed", Ordering::Release, Ordering::Relaxed));
+    mine.store(his_pointer, Ordering::Release);
     SwapOutcome::Swapped { gained, given }
 }

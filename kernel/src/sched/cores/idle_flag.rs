@@ -19,7 +19,6 @@
 //! on by itself, so a waiting core must take a wake-up without work in its stride.
 
 use crate::arch::atomic::{AtomicU32, Ordering, const_fn, fence};
-use crate::mutant;
 
 /// How a core waits, and so how it must be woken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,10 +58,8 @@ impl IdleFlag {
         };
         // Relaxed: the fence orders it before the look.
         self.state.store(state, Ordering::Relaxed);
-        if !mutant::is("idle-announce-no-fence") {
-            // Pairs with the fence in `claim`.
-            fence(Ordering::SeqCst);
-        }
+        // Pairs with the fence in `claim`.
+        fence(Ordering::SeqCst);
     }
 
     /// The core goes on. Says whether a waker has claimed it, so that a signal has come or is to come.
@@ -75,10 +72,8 @@ impl IdleFlag {
     /// For a waker, after it has made work visible: if the core is idle, wakes it in name, and says how it
     /// waits. The caller then sends the signal. Of several wakers one gets an answer.
     pub fn claim(&self) -> Option<Depth> {
-        if !mutant::is("idle-claim-no-fence") {
-            // Pairs with the fence in `announce`.
-            fence(Ordering::SeqCst);
-        }
+        // Pairs with the fence in `announce`.
+        fence(Ordering::SeqCst);
         self.claim_after_fence()
     }
 

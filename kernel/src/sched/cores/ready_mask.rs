@@ -5,7 +5,6 @@
 //! is seen by that look, and who flags after it sets the bit again.
 
 use crate::arch::atomic::{AtomicU32, Ordering};
-use crate::mutant;
 
 /// The mask; written by the owner and by senders.
 pub struct ReadyMask(AtomicU32);
@@ -27,17 +26,15 @@ impl ReadyMask {
     #[inline(always)]
     pub fn flag(&self, bit: u32) {
         // AcqRel: the release publishes what was put there to the owner's acquire in `unflag` and `bits`.
-        let order = mutant::choose("flag-relaxed", Ordering::AcqRel, Ordering::Relaxed);
-        self.0.fetch_or(bit, order);
+        self.0.fetch_or(bit, Ordering::AcqRel);
     }
 
     /// The owner has found the queue of this bit empty.
     pub fn unflag(&self, bit: u32, is_empty: impl FnOnce() -> bool) {
         // AcqRel: if a sender's `flag` came before, this acquires what it has put there, and the look below sees
         // that; if it comes after, its bit stays.
-        let order = mutant::choose("unflag-relaxed", Ordering::AcqRel, Ordering::Relaxed);
-        self.0.fetch_and(!bit, order);
-        if !mutant::is("unflag-unasked") && !is_empty() {
+        self.0.fetch_and(!bit, Ordering::AcqRel);
+        if !is_empty() {
             self.flag(bit);
         }
     }

@@ -9,7 +9,6 @@
 
 use crate::arch::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, const_fn};
 use crate::arch::barrier;
-use crate::mutant;
 
 /// The calls, and who stands still.
 pub struct Standstill {
@@ -42,24 +41,19 @@ impl Standstill {
     /// Takes the call back. Whether it was raised.
     pub fn lower(&self, call: u32) -> bool {
         // Release: what the leader did is visible to who goes on. Acquire: what was written before the call is seen.
-        let ordering = mutant::choose("standstill-lower-relaxed", Ordering::AcqRel, Ordering::Relaxed);
-        self.calls.fetch_and(!call, ordering) & call != 0
+        self.calls.fetch_and(!call, Ordering::AcqRel) & call != 0
     }
 
     /// Stands still as the core of this mask until the call is taken back. The caller holds nothing.
     pub fn stand(&self, mask: u64, call: u32, mut pause: impl FnMut()) {
         while self.calls() & call != 0 {
             // Release: pairs with the acquire in `standing`: the leader sees what this core has written.
-            let ordering = mutant::choose("standstill-stand-relaxed", Ordering::Release, Ordering::Relaxed);
-            self.standing.fetch_or(mask, ordering);
+            self.standing.fetch_or(mask, Ordering::Release);
             while self.calls() & call != 0 {
                 pause();
             }
             // Release: pairs with the acquire in `standing`.
             self.standing.fetch_and(!mask, Ordering::Release);
-            if mutant::is("standstill-go-unasked") {
-                return;
-            }
             // Between taking the bit back and looking again: the call may be the next leader's by now.
             barrier::full();
         }

@@ -16,7 +16,6 @@
 //! clears it: that turn sees what the waker wrote.
 
 use crate::arch::atomic::{AtomicU32, Ordering};
-use crate::mutant;
 
 /// In a run queue, or on the way into one.
 const QUEUED: u32 = 1;
@@ -43,41 +42,25 @@ impl RunState {
         // AcqRel: the release publishes what the waker wrote to the next turn's acquire (in `begin`),
         // also when the process is already queued; the acquire orders our enqueue after the `Pending`
         // transition that made it idle.
-        let order = mutant::choose("notify-relaxed", Ordering::AcqRel, Ordering::Relaxed);
-        let before = if mutant::is("notify-in-two") {
-            let before = self.0.load(Ordering::Acquire);
-            self.0.store(before | NOTIFIED, Ordering::Release);
-            before
-        } else {
-            self.0.fetch_or(NOTIFIED, order)
-        };
+        let before = self.0.fetch_or(NOTIFIED, Ordering::AcqRel);
         if before & (QUEUED | RUNNING | NOTIFIED | DONE) != 0 {
             return false;
         }
         // Relaxed: exactly one waker gets here, and the enqueue publishes it. A read-modify-write, for a
         // plain store would end the release sequence of another waker's `fetch_or` in between, and
         // `begin` would miss what that waker wrote.
-        if mutant::is("notify-queues-by-store") {
-            self.0.store(NOTIFIED | QUEUED, Ordering::Relaxed);
-        } else {
-            self.0.fetch_or(QUEUED, Ordering::Relaxed);
-        }
+        self.0.fetch_or(QUEUED, Ordering::Relaxed);
         true
     }
 
     /// A turn begins: forgets notifications, and sees what the wakers wrote.
     pub fn begin(&self) {
         // AcqRel: pairs with `notify`.
-        let order = mutant::choose("begin-relaxed", Ordering::AcqRel, Ordering::Relaxed);
-        self.0.swap(RUNNING, order);
+        self.0.swap(RUNNING, Ordering::AcqRel);
     }
 
     /// A turn ended with nothing to do. Whether the process was notified meanwhile and must be queued again.
     pub fn end_pending(&self) -> bool {
-        if mutant::is("end-unasked") {
-            self.0.store(0, Ordering::Release);
-            return false;
-        }
         // Release: pairs with the acquire in `notify`, so that the core that runs the next turn sees
         // this one's writes. Acquire on failure: pairs with the notifier's release.
         match self.0.compare_exchange(RUNNING, 0, Ordering::Release, Ordering::Acquire) {

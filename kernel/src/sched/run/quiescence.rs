@@ -18,7 +18,6 @@
 
 use crate::arch::atomic::{AtomicU64, Ordering, const_fn};
 use crate::arch::barrier;
-use crate::mutant;
 
 /// The epoch.
 pub struct Quiescence(AtomicU64);
@@ -50,14 +49,8 @@ impl Quiescence {
 
     /// The caller takes part from now on, and has not taken any work yet. `count_me` makes it one of everyone.
     pub fn enter(&self, count_me: impl FnOnce()) {
-        if mutant::is("entry-noted-early") {
-            self.note_activity();
-            return count_me();
-        }
         count_me();
-        if !mutant::is("entry-unnoted") {
-            self.note_activity();
-        }
+        self.note_activity();
     }
 
     /// Looks. The caller is idle; `leave` takes that back and notes it, as everyone does.
@@ -68,18 +61,15 @@ impl Quiescence {
         leave: impl FnOnce(),
     ) -> Looked {
         // Acquire: everything below is read after the epoch.
-        let mut epoch = self.0.load(Ordering::Acquire);
+        let epoch = self.0.load(Ordering::Acquire);
         if !everyone_is_idle() || any_work() {
             return Looked::Busy;
-        }
-        if mutant::is("epoch-late") {
-            epoch = self.0.load(Ordering::Acquire);
         }
         // Its own leaving moves the epoch on once: another who finds the same at the same time must not speak too.
         leave();
         // AcqRel: the release pairs with the acquire in `note_activity`, and keeps the looks above before it.
         let verdict = self.0.compare_exchange(epoch + 1, epoch + 2, Ordering::AcqRel, Ordering::Acquire);
-        Looked::Left(verdict.is_ok() || mutant::is("verdict-unasked"))
+        Looked::Left(verdict.is_ok())
     }
 }
 
