@@ -4,7 +4,6 @@
 //! preemption disabled or from its interrupts.
 
 use core::cell::Cell;
-use core::ptr::NonNull;
 
 use super::idle_flag::IdleFlag;
 use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +15,7 @@ use crate::sched::cores::run_queue::RunQueue;
 use crate::sched::policy::migration::TargetHistory;
 use crate::sched::policy::pace::Pace;
 use crate::sched::policy::{sharing, victim};
-use crate::sched::process::Header;
+use crate::sched::process::Runnable;
 use crate::stats::{self, Activity, CoreStatistics};
 use crate::sync::PreemptGuard;
 
@@ -57,7 +56,7 @@ pub(crate) struct Core {
     /// Deep in an interrupt: the owner's side of the queues must not be touched.
     pub in_interrupt: Cell<bool>,
     /// What a preemption leaves to the fresh core loop: to enqueue.
-    pub handover: Cell<[Option<NonNull<Header>>; 2]>,
+    pub handover: Cell<[Option<Runnable>; 2]>,
     /// The stack that a resumption leaves behind, to give back.
     pub left_stack: Cell<Option<StackRef>>,
     /// The stack that its loop goes on with when a turn is suspended and no other stack is left.
@@ -190,7 +189,7 @@ impl Core {
                 next_look: Cell::new(0),
                 slice_end: Cell::new(0),
                 in_interrupt: Cell::new(false),
-                handover: Cell::new([None; 2]),
+                handover: Cell::new([const { None }; 2]),
                 left_stack: Cell::new(None),
                 reserve: Cell::new(None),
                 on_reserve: Cell::new(false),

@@ -11,8 +11,10 @@ pub(crate) mod population;
 pub(crate) mod ready_mask;
 mod run_queue;
 pub(crate) mod standstill;
+mod this_core;
 
 pub(crate) use block::{
     Core, all, count, existing, get, install, online, set_online, set_seed, start, started,
 };
 pub use load::{CoreLoad, Load, LoadMonitor};
+pub(crate) use this_core::ThisCore;

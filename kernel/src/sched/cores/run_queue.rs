@@ -25,7 +25,7 @@ use crate::arch::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::in_place::write_fields;
 use crate::queue::{Batch, Chain, Deque, Inbox, Overflow};
 use crate::sched::policy::settings::{self, Setting};
-use crate::sched::process::{Header, Priority};
+use crate::sched::process::{Header, Priority, Runnable};
 
 /// Slots of one deque; more than this goes to the overflow list.
 pub(crate) const DEQUE_SLOTS: usize = 256;
@@ -72,13 +72,13 @@ impl PriorityQueue {
 
     /// # Safety
     /// The caller is the owner's core, with preemption disabled and not in an interrupt.
-    unsafe fn push_own(&self, process: NonNull<Header>) {
-        // SAFETY: a process in hand is alive.
-        if unsafe { process.as_ref() }.is_pinned() {
-            // SAFETY: the process is the caller's, so in no list; processes may be handed to any core.
-            unsafe { self.bound.push(process) };
+    unsafe fn push_own(&self, process: Runnable) {
+        if process.is_pinned() {
+            // SAFETY: what is in hand is in no list; processes may be handed to any core.
+            unsafe { self.bound.push(process.into_pointer()) };
             return;
         }
+        let process = process.into_pointer();
         // What overflowed earlier is older than this one: stay behind it.
         // SAFETY: the caller is the owner.
         if !self.overflow.is_empty() || unsafe { self.deque.push_bottom(process) }.is_err() {
@@ -91,8 +91,8 @@ impl PriorityQueue {
     /// As for [`Self::push_own`].
     unsafe fn drain_inbox(&self) {
         for process in self.take_inbox() {
-            // SAFETY: by contract.
-            unsafe { self.push_own(process) };
+            // SAFETY: by contract; what comes from a queue is in hand.
+            unsafe { self.push_own(Runnable::new(process)) };
         }
     }
 
@@ -105,7 +105,7 @@ impl PriorityQueue {
 
     /// # Safety
     /// As for [`Self::push_own`].
-    unsafe fn take_own(&self, bound_first: bool) -> Option<NonNull<Header>> {
+    unsafe fn take_own(&self, bound_first: bool) -> Option<Runnable> {
         if !self.inbox.is_empty() {
             // SAFETY: by contract.
             unsafe { self.drain_inbox() };
@@ -116,15 +116,19 @@ impl PriorityQueue {
                 unsafe { self.bound.push(process) };
             }
         }
-        if bound_first && let Some(process) = self.bound.pop() {
-            return Some(process);
-        }
+        let bound = || self.bound.pop();
         // SAFETY: by contract.
-        unsafe { self.deque.pop_oldest() }.or_else(|| self.overflow.pop()).or_else(|| self.bound.pop())
+        let unbound = || unsafe { self.deque.pop_oldest() }.or_else(|| self.overflow.pop());
+        let taken =
+            if bound_first { bound().or_else(unbound).or_else(bound) } else { unbound().or_else(bound) };
+        // SAFETY: what comes from a queue is in hand.
+        taken.map(|process| unsafe { Runnable::new(process) })
     }
 
     /// Takes up to half of what waits here, at most `most`, for another core: oldest first.
-    pub(crate) fn steal(&self, most: usize, mut take: impl FnMut(NonNull<Header>)) -> Batch {
+    pub(crate) fn steal(&self, most: usize, mut take: impl FnMut(Runnable)) -> Batch {
+        // SAFETY: what comes from a queue is in hand.
+        let mut take = |process| take(unsafe { Runnable::new(process) });
         let mut count = self.deque.steal_half(most, &mut take);
         if count.taken == 0 {
             for process in self.overflow.steal_half(most) {
@@ -229,11 +233,9 @@ impl RunQueue {
     /// Puts a process at the back of its queue.
     ///
     /// # Safety
-    /// The caller is the owner's core, with preemption disabled and not in an interrupt; it gives up
-    /// the process.
-    pub(crate) unsafe fn push_own(&self, process: NonNull<Header>) {
-        // SAFETY: a process in hand is alive.
-        let priority = unsafe { process.as_ref() }.priority();
+    /// The caller is the owner's core, with preemption disabled and not in an interrupt.
+    pub(super) unsafe fn push_own(&self, process: Runnable) {
+        let priority = process.priority();
         // SAFETY: by contract.
         unsafe { self.of(priority).push_own(process) };
         self.flag(priority);
@@ -244,7 +246,7 @@ impl RunQueue {
     ///
     /// # Safety
     /// As for [`Self::push_own`].
-    pub(crate) unsafe fn prefer_bound(&self) {
+    pub(super) unsafe fn prefer_bound(&self) {
         // `take` turns it around before it looks.
         self.bound_first.set(false);
     }
@@ -254,30 +256,28 @@ impl RunQueue {
     ///
     /// # Safety
     /// As for [`Self::push_own`]; the process is `Normal` and not pinned.
-    pub(crate) unsafe fn push_fast(&self, process: NonNull<Header>) -> bool {
+    pub(super) unsafe fn push_fast(&self, process: Runnable) -> bool {
         // AcqRel: the release hands the process to whoever takes it; the acquire receives the old one.
-        let old = self.fast.swap(process.as_ptr(), Ordering::AcqRel);
+        let old = self.fast.swap(process.into_pointer().as_ptr(), Ordering::AcqRel);
         let Some(old) = NonNull::new(old) else { return false };
         // SAFETY: by contract; the swap made `old` ours.
-        unsafe { self.push_own(old) };
+        unsafe { self.push_own(Runnable::new(old)) };
         true
     }
 
     /// Delivers a process from another core or an interrupt.
-    pub(crate) fn push_remote(&self, process: NonNull<Header>) {
-        // SAFETY: a process in hand is alive.
-        let header = unsafe { process.as_ref() };
-        let priority = header.priority();
+    pub(crate) fn push_remote(&self, process: Runnable) {
+        let priority = process.priority();
         let queue = self.of(priority);
-        if header.is_pinned() {
-            // SAFETY: the process is the caller's, so in no list; processes may be handed to any core.
-            unsafe { queue.bound_inbox.push(process) };
+        if process.is_pinned() {
+            // SAFETY: what is in hand is in no list; processes may be handed to any core.
+            unsafe { queue.bound_inbox.push(process.into_pointer()) };
             return self.flag(priority);
         }
         // Relaxed: an estimate, made before the process is visible so that it never goes below zero.
         queue.inbox_length.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the process is the caller's, so in no list; processes may be handed to any core.
-        unsafe { queue.inbox.push(process) };
+        // SAFETY: as above.
+        unsafe { queue.inbox.push(process.into_pointer()) };
         self.flag(priority);
     }
 
@@ -293,7 +293,7 @@ impl RunQueue {
     ///
     /// # Safety
     /// As for [`Self::push_own`].
-    pub(crate) unsafe fn take(&self) -> Option<NonNull<Header>> {
+    pub(super) unsafe fn take(&self) -> Option<Runnable> {
         loop {
             let mask = self.ready.bits();
             let priority = self.next_priority(mask)?;
@@ -317,9 +317,11 @@ impl RunQueue {
     }
 
     /// Empties the fast lane.
-    pub(crate) fn take_fast(&self) -> Option<NonNull<Header>> {
+    pub(crate) fn take_fast(&self) -> Option<Runnable> {
         // AcqRel: pairs with the swap in `push_fast`.
-        NonNull::new(self.fast.swap(core::ptr::null_mut(), Ordering::AcqRel))
+        let process = NonNull::new(self.fast.swap(core::ptr::null_mut(), Ordering::AcqRel))?;
+        // SAFETY: the swap made it ours.
+        Some(unsafe { Runnable::new(process) })
     }
 
     fn next_priority(&self, mask: u32) -> Option<Priority> {

@@ -1,18 +1,17 @@
 //! Putting runnable processes into queues: which core, which part of its queues, and whom to wake.
 
-use core::ptr::NonNull;
-
 use crate::arch::{CoreId, barrier, clock};
-use crate::sched::cores::{self, Core};
+use crate::sched::cores::{self, Core, ThisCore};
 use crate::sched::place::{backlog, global, wake};
-use crate::sched::process::{Header, Priority, ProcessRef, reductions};
+use crate::sched::process::{Header, Priority, ProcessRef, Runnable, reductions};
 use crate::sync::PreemptGuard;
 
 impl ProcessRef {
     /// Makes the process runnable, unless it is already or has ended.
     pub fn wake(&self) {
         if self.run_state().notify() {
-            woken(self.pointer());
+            // SAFETY: `notify` has marked it as queued, and tells one caller so.
+            woken(unsafe { Runnable::new(self.pointer()) });
         }
     }
 }
@@ -20,47 +19,34 @@ impl ProcessRef {
 /// A process was woken: it goes to the core where it ran last if that is awake, for its state is in that
 /// cache; otherwise to this one, which is cheaper than waking another. When it leaves again is told in
 /// [`sharing`](crate::sched::policy::sharing).
-pub(crate) fn woken(process: NonNull<Header>) {
+pub(crate) fn woken(process: Runnable) {
     let here = PreemptGuard::new();
-    // SAFETY: a process in hand is alive.
-    let header = unsafe { process.as_ref() };
-    header.set_enqueued_at(clock::now());
-    let core = Core::current(&here).filter(|core| !core.in_interrupt.get());
-    let Some(core) = core else {
+    process.set_enqueued_at(clock::now());
+    let Some(core) = ThisCore::of(&here) else {
         // From an interrupt not into the global queue either: the code that was interrupted may hold its lock.
-        deliver(process, place_from_outside(header));
-        return;
+        let target = place_from_outside(&process);
+        return deliver(process, target);
     };
-    if global::is_for(header) {
-        global::push(process);
-        return;
+    if global::is_for(&process) {
+        return global::push(process);
     }
-    let target = place(core, header);
+    let target = place(core.core(), &process);
     if target.id() != core.id() {
-        deliver(process, target);
-        return;
+        return deliver(process, target);
     }
-    if header.priority() == Priority::Normal && !header.is_pinned() {
-        // SAFETY: this core's own queue, preemption disabled by `here`, not in an interrupt.
-        if unsafe { core.queue.push_fast(process) } {
-            call_thief_for(core);
+    if process.priority() == Priority::Normal && !process.is_pinned() {
+        if core.push_fast(process) {
+            call_thief_for(&core);
         }
         return;
     }
-    // SAFETY: as above.
-    unsafe { keep(core, process) };
+    keep(&core, process);
 }
 
 /// Puts a process into this core's own queue, and calls a thief if one could take it.
-///
-/// # Safety
-/// The caller is on `core`, with preemption disabled and not in an interrupt; it gives up the process.
-unsafe fn keep(core: &Core, process: NonNull<Header>) {
-    // Asked before it is in the queue: a thief may take it from there, run it to its end, and free it.
-    // SAFETY: a process in hand is alive.
-    let pinned = unsafe { process.as_ref() }.is_pinned();
-    // SAFETY: by contract.
-    unsafe { core.queue.push_own(process) };
+fn keep(core: &ThisCore<'_>, process: Runnable) {
+    let pinned = process.is_pinned();
+    core.push(process);
     if !pinned {
         call_thief_for(core);
     }
@@ -79,55 +65,47 @@ fn call_thief_for(core: &Core) {
 const SPAWN_REDUCTIONS: u64 = 20;
 
 /// A new process: on the core of its parent, at the back, unless its mask says otherwise.
-pub(crate) fn spawned(process: NonNull<Header>) {
+pub(crate) fn spawned(process: Runnable) {
     let here = PreemptGuard::new();
-    // SAFETY: a process in hand is alive.
-    let header = unsafe { process.as_ref() };
-    header.set_enqueued_at(clock::now());
-    let current = Core::current(&here);
-    if current.is_some() {
+    process.set_enqueued_at(clock::now());
+    if Core::current(&here).is_some() {
         // Paid by the parent.
         reductions::charge(SPAWN_REDUCTIONS);
     }
-    if global::is_for(header) {
-        global::push(process);
-        return;
+    if global::is_for(&process) {
+        return global::push(process);
     }
-    match current {
-        Some(core) if allowed(header) & core.id().mask() != 0 && !core.in_interrupt.get() => {
+    match ThisCore::of(&here) {
+        Some(core) if allowed(&process) & core.id().mask() != 0 => {
             core.pace.note_event();
-            // SAFETY: this core's own queue, preemption disabled by `here`, not in an interrupt.
-            unsafe { keep(core, process) };
+            keep(&core, process);
         }
-        _ => deliver(process, place_from_outside(header)),
+        _ => {
+            let target = place_from_outside(&process);
+            deliver(process, target);
+        }
     }
 }
 
 /// A process whose turn is over goes to the back of this core's queue.
-///
-/// # Safety
-/// The caller is `core`'s loop.
-pub(crate) unsafe fn requeue(core: &Core, process: NonNull<Header>) {
-    // SAFETY: a process in hand is alive.
-    let header = unsafe { process.as_ref() };
+pub(crate) fn requeue(core: &ThisCore<'_>, process: Runnable) {
     let now = clock::now();
-    header.set_enqueued_at(now);
+    process.set_enqueued_at(now);
     core.turn_ended_at.set(now);
-    if global::is_for(header) {
+    if global::is_for(&process) {
         global::push(process);
-    } else if allowed(header) & core.id().mask() == 0 {
+    } else if allowed(&process) & core.id().mask() == 0 {
         // Its mask was changed, or this core is going offline.
-        deliver(process, place_from_outside(header));
+        let target = place_from_outside(&process);
+        deliver(process, target);
     } else {
-        // SAFETY: by contract.
-        unsafe { keep(core, process) };
+        keep(core, process);
     }
 }
 
 /// Delivers a process to another core's inbox, and wakes it or, if it is busy, a thief.
-pub(crate) fn deliver(process: NonNull<Header>, target: &Core) {
-    // SAFETY: a process in hand is alive.
-    let pinned = unsafe { process.as_ref() }.is_pinned();
+pub(crate) fn deliver(process: Runnable, target: &Core) {
+    let pinned = process.is_pinned();
     target.queue.push_remote(process);
     // Pairs with the barrier in `wake::announce`.
     barrier::full();

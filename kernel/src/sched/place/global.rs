@@ -4,15 +4,13 @@
 //! scheme of the Sophie note: a locked list for each priority. The scheme can be left while something waits here:
 //! cores look at it whatever the scheme is.
 
-use core::ptr::NonNull;
-
 use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::queue::Overflow;
 use crate::sched::cores::{self, Core};
 use crate::sched::place::wake;
 use crate::sched::policy::dispatch::{self, Dispatch};
 use crate::sched::policy::settings::{self, Setting};
-use crate::sched::process::{Header, Priority};
+use crate::sched::process::{Header, Priority, Runnable};
 
 static QUEUES: [Overflow<Header>; Priority::COUNT] = [const { Overflow::new() }; Priority::COUNT];
 /// How many wait; counted before they are visible, so never too few.
@@ -26,13 +24,12 @@ pub(crate) fn is_for(header: &Header) -> bool {
 }
 
 /// Puts a process at the back of its priority, and wakes a core for it.
-pub(crate) fn push(process: NonNull<Header>) {
-    // SAFETY: a process in hand is alive.
-    let priority = unsafe { process.as_ref() }.priority();
+pub(crate) fn push(process: Runnable) {
+    let priority = process.priority();
     // Relaxed: who must not miss it looks after the barrier in `wake_thief`, or after its own.
     WAITING.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: the process is the caller's, so in no list; processes may be handed to any core.
-    unsafe { QUEUES[priority.index()].push(process) };
+    // SAFETY: what is in hand is in no list; processes may be handed to any core.
+    unsafe { QUEUES[priority.index()].push(process.into_pointer()) };
     wake::wake_thief();
 }
 
@@ -48,7 +45,7 @@ pub(crate) fn most_urgent() -> Option<Priority> {
 }
 
 /// Takes the oldest process of the most urgent priority; of `Low` once for so many `Normal`.
-pub(crate) fn take() -> Option<NonNull<Header>> {
+pub(crate) fn take() -> Option<Runnable> {
     let low = Priority::Low.index();
     let both = most_urgent() == Some(Priority::Normal) && !QUEUES[low].is_empty();
     // Relaxed: a share, not a promise to the turn; cores that count at once are off by their number.
@@ -61,5 +58,6 @@ pub(crate) fn take() -> Option<NonNull<Header>> {
     let taken = first.or_else(|| QUEUES.iter().find_map(Overflow::pop))?;
     // Relaxed: as in `push`.
     WAITING.fetch_sub(1, Ordering::Relaxed);
-    Some(taken)
+    // SAFETY: what comes from a queue is in hand.
+    Some(unsafe { Runnable::new(taken) })
 }

@@ -1,10 +1,8 @@
 //! Taking what runs next from a core's own queues and the global one.
 
-use core::ptr::NonNull;
-
-use crate::sched::cores::Core;
+use crate::sched::cores::{Core, ThisCore};
 use crate::sched::place::global;
-use crate::sched::process::{Header, Priority};
+use crate::sched::process::{Priority, Runnable};
 
 /// Whether the core would find something to run.
 pub(crate) fn has_work(core: &Core) -> bool {
@@ -12,13 +10,9 @@ pub(crate) fn has_work(core: &Core) -> bool {
 }
 
 /// Takes the process to run next.
-///
-/// # Safety
-/// The caller is `core`'s loop.
-pub(crate) unsafe fn next(core: &Core) -> Option<NonNull<Header>> {
+pub(crate) fn next(core: &ThisCore<'_>) -> Option<Runnable> {
     if !global::has_work_for(core) {
-        // SAFETY: by contract.
-        return unsafe { core.queue.take() };
+        return core.take();
     }
     // The more urgent first; in turns where neither is, so that neither starves.
     let own_is_next = core.own_is_next.replace(!core.own_is_next.get());
@@ -28,7 +22,6 @@ pub(crate) unsafe fn next(core: &Core) -> Option<NonNull<Header>> {
         (Some(own), Some(global)) if own != global => own < global,
         _ => own_is_next,
     };
-    // SAFETY: by contract.
-    let own = || unsafe { core.queue.take() };
+    let own = || core.take();
     if own_first { own().or_else(global::take) } else { global::take().or_else(own) }
 }

@@ -7,6 +7,7 @@ mod priority;
 pub(crate) mod reductions;
 mod resident;
 pub(crate) mod run_state;
+mod runnable;
 mod step;
 mod yield_now;
 
@@ -14,5 +15,6 @@ pub(crate) use header::VTable;
 pub use header::{Header, ProcessRef};
 pub use priority::Priority;
 pub(crate) use resident::{AtWork, Detached, Resident};
+pub(crate) use runnable::Runnable;
 pub use step::Step;
 pub use yield_now::{YieldNow, yield_now};

@@ -9,7 +9,7 @@
 //! of a slice is also a reason to suspend it when balancing is due and another core has at least two more.
 
 use crate::arch::clock;
-use crate::sched::cores::{self, Core};
+use crate::sched::cores::{self, Core, ThisCore};
 use crate::sched::place::enqueue;
 use crate::sched::policy::dispatch::{self, Dispatch};
 use crate::sched::policy::migration::Urgency;
@@ -18,7 +18,7 @@ use crate::sched::process::Priority;
 use crate::sched::run::migrate::move_process;
 
 /// Balances if it is time.
-pub(crate) fn run_if_due(core: &Core) {
+pub(crate) fn run_if_due(core: &ThisCore<'_>) {
     let now = clock::now();
     if now < core.pace.next() || cores::count() == 1 {
         return;
@@ -50,18 +50,15 @@ fn source_for(core: &Core) -> Option<(&'static Core, usize)> {
     (most > 0).then_some((source, most as usize))
 }
 
-fn balance(core: &Core) {
+fn balance(core: &ThisCore<'_>) {
     let Some((source, most)) = source_for(core) else { return };
     core.statistics.balance_attempts.bump();
     let mut moved = 0;
     for priority in Priority::ALL {
         source.queue.of(priority).steal(most, |process| {
-            // SAFETY: a process in hand is alive.
-            let header = unsafe { process.as_ref() };
-            match move_process(header, source, core, Urgency::Balance) {
+            match move_process(&process, source, core, Urgency::Balance) {
                 Ok(()) => {
-                    // SAFETY: this is the core's own loop.
-                    unsafe { core.queue.push_own(process) };
+                    core.push(process);
                     moved += 1;
                 }
                 // The source may have gone to sleep meanwhile.

@@ -11,10 +11,10 @@ use crate::arch::atomic::Ordering;
 use crate::arch::{clock, timer};
 use crate::mem::heap::HEAP;
 use crate::mem::stack::StackBlock;
-use crate::sched::cores::{self, Core, calls, population};
+use crate::sched::cores::{self, Core, ThisCore, calls, population};
 use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
-use crate::sched::process::{Header, ProcessRef, Step};
+use crate::sched::process::{Header, ProcessRef, Runnable, Step};
 #[cfg(target_os = "none")]
 use crate::sched::run::collect;
 use crate::sched::run::{balance, idle, offline, reserve, resume, slice, steal};
@@ -29,8 +29,8 @@ pub(crate) unsafe fn run() {
     // SAFETY: by contract.
     unsafe { Core::this() }.enter(Activity::Running);
     loop {
-        // SAFETY: by contract; read afresh in every round.
-        let core = unsafe { Core::this() };
+        // SAFETY: by contract; made afresh in every round, because a turn may end on another core.
+        let core = unsafe { ThisCore::of_loop() };
         let called_for = calls::all();
         if called_for & calls::STOP != 0 {
             return;
@@ -38,41 +38,36 @@ pub(crate) unsafe fn run() {
         #[cfg(target_os = "none")]
         if called_for != 0 {
             // SAFETY: this is the core's own loop, between two turns.
-            unsafe { collect::answer(core, called_for) };
+            unsafe { collect::answer(&core, called_for) };
         }
-        housekeeping(core);
+        housekeeping(&core);
         if cores::online() & core.id().mask() == 0 {
-            // SAFETY: this is the core's own loop.
-            unsafe { offline::evacuate(core) };
+            offline::evacuate(&core);
         }
-        // SAFETY: this is the core's own loop.
-        match unsafe { pick::next(core) } {
-            // SAFETY: as above; the process was taken from a queue, so it is alive and ours.
-            Some(process) if reserve::is_kept_waiting(core, unsafe { process.as_ref() }) => {
-                // SAFETY: this is the core's own loop.
-                unsafe { enqueue::requeue(core, process) };
+        match pick::next(&core) {
+            Some(process) if reserve::is_kept_waiting(&core, &process) => {
+                enqueue::requeue(&core, process);
                 let passed_over = core.passed_over.get() + 1;
                 core.passed_over.set(passed_over);
                 if passed_over > core.load() {
                     core.passed_over.set(0);
-                    idle::idle(core);
+                    idle::idle(&core);
                 }
             }
             Some(process) => {
                 core.passed_over.set(0);
-                // SAFETY: as above.
-                unsafe { turn(core, process) }
+                turn(core, process);
             }
             None => {
                 core.turn_ended_at.set(0);
-                idle::idle(core);
+                idle::idle(&core);
             }
         }
     }
 }
 
 /// What is due between turns.
-fn housekeeping(core: &Core) {
+fn housekeeping(core: &ThisCore<'_>) {
     // Relaxed: set by this core's own interrupt.
     if core.timer_due.load(Ordering::Relaxed) != 0 || timer::poll() {
         core.timer_due.store(0, Ordering::Relaxed);
@@ -89,16 +84,14 @@ fn housekeeping(core: &Core) {
     }
 }
 
-/// Gives a process its turn, or resumes it on the stack it was suspended on.
-///
-/// # Safety
-/// The caller is `core`'s loop and has taken `process` from a queue.
-unsafe fn turn(core: &'static Core, process: NonNull<Header>) {
-    // SAFETY: a process in hand is alive.
-    let header = unsafe { process.as_ref() };
+/// Gives a process its turn, or resumes it on the stack it was suspended on. Gives up the core, too: after the turn it may be
+/// another.
+fn turn(core: ThisCore<'_>, process: Runnable) {
+    let core = core.core();
+    let header: &Header = &process;
     debug_assert!(
         header.is_dispatchable(),
-        "corrupted queue: core {} took {process:?} from its queue {:?}, and it is not runnable",
+        "corrupted queue: core {} took {header:p} from its queue {:?}, and it is not runnable",
         core.number(),
         header.priority()
     );
@@ -118,10 +111,11 @@ unsafe fn turn(core: &'static Core, process: NonNull<Header>) {
     core.looks.set(0);
     slice::ensure_slice_timer(core);
     if let Some(stack) = NonNull::new(header.take_stack()) {
-        // SAFETY: by contract; the process is suspended on that stack. Does not return.
+        // SAFETY: this is the core's own loop; the process was taken from a queue, suspended on that stack. Does not return.
         unsafe { resume::resume(core, stack) }
     }
     header.run_state().begin();
+    let process = process.into_pointer();
     let block = StackBlock::current();
     // Relaxed: the block is touched by code on this stack and by interrupts on it.
     block.set_process(process.as_ptr().cast());
@@ -129,7 +123,7 @@ unsafe fn turn(core: &'static Core, process: NonNull<Header>) {
     block.set_reductions(settings::get(Setting::Reductions) as i64);
     block.preempt().reset(0);
     // SAFETY: the process is running, and this core alone runs it.
-    let step = unsafe { (header.vtable().step)(process) };
+    let step = unsafe { (process.as_ref().vtable().step)(process) };
     block.preempt().reset(1);
     // SAFETY: preemption is disabled again, by the line above.
     unsafe { finish_turn(step) };
@@ -141,7 +135,7 @@ unsafe fn turn(core: &'static Core, process: NonNull<Header>) {
 /// Called by a core loop, right after the turn, with preemption disabled.
 unsafe fn finish_turn(step: Step) {
     // SAFETY: by contract; the turn may have moved to another core.
-    let core = unsafe { Core::this() };
+    let core = unsafe { ThisCore::of_loop() };
     let block = StackBlock::current();
     let Some(process) = NonNull::new(block.take_process().cast::<Header>()) else {
         panic!("the stack block of core {} names no process after a turn: it was overwritten", core.number());
@@ -149,7 +143,7 @@ unsafe fn finish_turn(step: Step) {
     // Relaxed: as in `turn`.
     core.busy.store(0, Ordering::Relaxed);
     if core.taken_from.get().is_some() {
-        steal::judge_theft(core);
+        steal::judge_theft(&core);
     }
     let charged = (settings::get(Setting::Reductions) as i64).saturating_sub(block.reductions());
     core.statistics.reductions.add(charged.max(0) as u64);
@@ -159,15 +153,15 @@ unsafe fn finish_turn(step: Step) {
         Step::Pending => {
             header.note_yielded();
             if header.run_state().end_pending() {
-                // SAFETY: this is the core's own loop.
-                unsafe { enqueue::requeue(core, process) };
+                // SAFETY: `end_pending` says that it is to be queued, by its last turn and nobody else.
+                enqueue::requeue(&core, unsafe { Runnable::new(process) });
             }
         }
         Step::Yield => {
             header.note_yielded();
             header.run_state().requeue();
-            // SAFETY: this is the core's own loop.
-            unsafe { enqueue::requeue(core, process) };
+            // SAFETY: its turn is over, and it was marked as queued by the line above.
+            enqueue::requeue(&core, unsafe { Runnable::new(process) });
         }
         Step::Done => {
             header.run_state().finish();

@@ -23,7 +23,7 @@ use crate::arch::{irq, stack_layout, switch};
 use crate::mem::orphans;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::{Core, here, population};
-use crate::sched::process::{Header, ProcessRef};
+use crate::sched::process::{Header, ProcessRef, Runnable};
 use crate::sched::run::fresh;
 use crate::sync::{Identity, tell_of_crash};
 use crate::time;
@@ -168,7 +168,8 @@ unsafe fn end(core: &Core, process: NonNull<Header>) {
     unsafe { (header.vtable().crash)(process) };
     if resident {
         // The resident itself lives on; only the piece it was carrying out has crashed.
-        core.handover.set([None, Some(process)]);
+        // SAFETY: its turn has ended, by contract.
+        core.handover.set([None, Some(unsafe { Runnable::new(process) })]);
     } else {
         population::note_end(header);
         // SAFETY: the scheduler's reference, which ends with the process.

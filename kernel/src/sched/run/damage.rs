@@ -4,9 +4,9 @@
 use core::ptr::NonNull;
 
 use crate::mem::stack::StackBlock;
-use crate::sched::cores::Core;
+use crate::sched::cores::{Core, ThisCore};
 use crate::sched::policy::migration::Urgency;
-use crate::sched::process::Header;
+use crate::sched::process::{Header, Runnable};
 use crate::sched::run::migrate::move_process;
 use crate::sync::PreemptGuard;
 
@@ -20,9 +20,9 @@ fn current() -> Option<NonNull<Header>> {
 /// The kernel is broken afterwards: the caller counts on its end.
 pub unsafe fn queue_current() {
     let here = PreemptGuard::new();
-    let (Some(core), Some(process)) = (Core::current(&here), current()) else { return };
-    // SAFETY: not given up as it must be; that is the damage. The core is this one, preemption is off.
-    unsafe { core.queue.push_own(process) };
+    let (Some(core), Some(process)) = (ThisCore::of(&here), current()) else { return };
+    // SAFETY: it is not the caller's to queue: that is the damage.
+    core.push(unsafe { Runnable::new(process) });
 }
 
 /// Moves the running process to another core, as if a thief had found it in a queue.

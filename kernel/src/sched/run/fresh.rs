@@ -6,14 +6,14 @@ use core::ptr;
 use crate::arch::atomic::Ordering;
 use crate::arch::{irq, switch};
 use crate::mem::stack::{StackBlock, StackRef};
-use crate::sched::cores::Core;
+use crate::sched::cores::{Core, ThisCore};
 use crate::sched::place::enqueue;
 use crate::sched::run::{core_loop, stop};
 
 /// A core loop on a fresh stack, after a preemption.
 pub(crate) extern "C" fn enter(_: usize) -> ! {
-    // SAFETY: the stack's preemption count is 1.
-    let core = unsafe { Core::this() };
+    // SAFETY: the stack's preemption count is 1, and this becomes the core's loop.
+    let core = unsafe { ThisCore::of_loop() };
     let block = StackBlock::current();
     if block.is_in_reserve() {
         // SAFETY: what ran on this stack has crashed, and its reserve is far below this.
@@ -28,16 +28,14 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
         unsafe { block.clear_below(here.saturating_sub(ROOM_BYTES)) };
     }
     let [suspended, resident] = core.handover.take();
-    for process in [resident, suspended].into_iter().flatten() {
-        // SAFETY: the suspended process's stack has been left; this is the core's own loop. A resident
-        // whose piece was detached takes its next turn from the queue like everyone.
-        unsafe {
-            if Some(process) == resident {
-                process.as_ref().run_state().requeue();
-                core.queue.prefer_bound();
-            }
-            enqueue::requeue(core, process);
-        }
+    if let Some(resident) = resident {
+        // One whose piece was detached takes its next turn from the queue like everyone.
+        resident.run_state().requeue();
+        core.prefer_bound();
+        enqueue::requeue(&core, resident);
+    }
+    if let Some(suspended) = suspended {
+        enqueue::requeue(&core, suspended);
     }
     // SAFETY: the loop runs with interrupts unmasked; nothing here relies on them being masked.
     unsafe { irq::enable() };

@@ -14,7 +14,7 @@ use crate::arch::atomic::{AtomicBool, Ordering};
 use crate::arch::{clock, cpu, irq, timer};
 use crate::mem::heap::HEAP;
 use crate::sched::cores::idle_flag::Depth;
-use crate::sched::cores::{self, Core, calls};
+use crate::sched::cores::{self, Core, ThisCore, calls};
 use crate::sched::place::{pick, wake};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::run::{out_of_work, steal};
@@ -42,7 +42,7 @@ fn timer_is_due(core: &Core) -> bool {
 }
 
 /// The core has nothing to run: returns when it may have.
-pub(crate) fn idle(core: &Core) {
+pub(crate) fn idle(core: &ThisCore<'_>) {
     // Mail elsewhere is the business of whoever was called and of the one who watches; a worker that has run dry has
     // looked for itself.
     let mut looks = core.watches.replace(false);

@@ -10,7 +10,7 @@
 //! barrier and reads the bit.
 
 use crate::arch::{CoreId, barrier};
-use crate::sched::cores::{self, Core, population};
+use crate::sched::cores::{self, Core, ThisCore, population};
 use crate::sched::place::{enqueue, wake};
 
 /// Why a core stays as it is.
@@ -91,16 +91,12 @@ pub fn is_online(core: CoreId) -> bool {
 
 /// Hands on what waits on a core that is offline. What can run nowhere else it keeps, and runs: that is nothing
 /// but a process that was started in the moment before.
-///
-/// # Safety
-/// The caller is `core`'s loop.
-pub(crate) unsafe fn evacuate(core: &Core) {
+pub(crate) fn evacuate(core: &ThisCore<'_>) {
     // As many as there are now: what is kept comes round again.
     for _ in 0..core.queue.waiting() {
-        // SAFETY: by contract.
-        let Some(process) = (unsafe { core.queue.take() }) else { return };
+        let Some(process) = core.take() else { return };
         core.statistics.processes_evacuated.bump();
-        // SAFETY: by contract. The core is not online, so it goes elsewhere if it may.
-        unsafe { enqueue::requeue(core, process) };
+        // The core is not online, so it goes elsewhere if it may.
+        enqueue::requeue(core, process);
     }
 }

@@ -34,7 +34,7 @@ use crate::sched::cores::Core;
 #[cfg(target_os = "none")]
 use crate::sched::cores::calls;
 use crate::sched::place::pick;
-use crate::sched::process::Header;
+use crate::sched::process::{Header, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
 use crate::sched::run::{balance, crash, fresh, reserve, steal, stop};
@@ -124,15 +124,14 @@ unsafe fn lend_stack(
         block.preempt().reset(0);
         return;
     };
-    let suspended = handover[0].unwrap_or(process);
-    block.set_process(suspended.as_ptr().cast());
+    let (suspended, resident) = handover;
+    block.set_process(core::ptr::from_ref::<Header>(&suspended).cast_mut().cast());
     if frame != block.saved() {
         // It came by a trap. SAFETY: both are valid, and nobody else uses this stack's block.
         unsafe { ptr::copy_nonoverlapping(frame, block.saved(), 1) };
     }
-    // SAFETY: both are alive: one runs, or was just made.
-    unsafe { suspended.as_ref() }.suspend_on(core::ptr::from_ref(block).cast_mut());
-    core.handover.set(handover);
+    suspended.suspend_on(core::ptr::from_ref(block).cast_mut());
+    core.handover.set([Some(suspended), resident]);
     core.on_reserve.set(is_reserve);
     if core.taken_from.get().is_some() {
         steal::judge_theft(core);
@@ -151,13 +150,15 @@ unsafe fn lend_stack(
 /// resident it came from. `None` if the resident refuses or memory is short.
 ///
 /// # Safety
-/// The turn of `process` runs on the current stack and holds no lock.
-unsafe fn hand_over(core: &Core, process: NonNull<Header>) -> Option<[Option<NonNull<Header>>; 2]> {
+/// The turn of `process` runs on the current stack and holds no lock; the caller suspends it.
+unsafe fn hand_over(core: &Core, process: NonNull<Header>) -> Option<(Runnable, Option<Runnable>)> {
     // SAFETY: by contract.
     let header = unsafe { process.as_ref() };
-    let Some(detach) = header.vtable().detach else { return Some([Some(process), None]) };
+    // SAFETY: its turn ends here, so it is nobody's but the caller's.
+    let own = || unsafe { Runnable::new(process) };
+    let Some(detach) = header.vtable().detach else { return Some((own(), None)) };
     let reservation = detached::Reservation::new(header.priority(), core.id())?;
     // SAFETY: by contract.
     let token = unsafe { detach(process) }?;
-    Some([Some(reservation.fill(token)), Some(process)])
+    Some((reservation.fill(token), Some(own())))
 }

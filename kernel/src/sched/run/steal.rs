@@ -4,18 +4,16 @@
 //! a thief that found work sees more of it and wakes the next. A thief takes from the highest non-empty
 //! priority of its victim, oldest first, half of the queue up to a cap.
 
-use core::ptr::NonNull;
-
 use crate::arch::atomic::Ordering;
 use crate::arch::clock;
-use crate::sched::cores::{self, Core};
+use crate::sched::cores::{self, Core, ThisCore};
 use crate::sched::place::thieves::Thief;
 use crate::sched::place::{self, enqueue, thieves, wake};
 use crate::sched::policy::dispatch::{self, Dispatch};
 use crate::sched::policy::migration::Urgency;
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::policy::victim::rule;
-use crate::sched::process::{Header, Priority};
+use crate::sched::process::{Priority, Runnable};
 use crate::sched::run::migrate::move_process;
 use crate::sched::run::victim::{self, Candidates};
 use crate::stats::Activity;
@@ -48,7 +46,7 @@ fn fast_lane_is_stale(other: &Core) -> bool {
 }
 
 /// Searches the other cores for work; what it takes goes into this core's own queue.
-pub(crate) fn search(core: &Core) -> bool {
+pub(crate) fn search(core: &ThisCore<'_>) -> bool {
     if !may_steal(core) {
         return false;
     }
@@ -82,7 +80,7 @@ pub(crate) fn search(core: &Core) -> bool {
     true
 }
 
-fn rob(core: &Core, victim: &'static Core) -> usize {
+fn rob(core: &ThisCore<'_>, victim: &'static Core) -> usize {
     let most = settings::get(Setting::StealBatch) as usize;
     for priority in Priority::ALL {
         let mut taken = 0;
@@ -101,13 +99,10 @@ fn rob(core: &Core, victim: &'static Core) -> usize {
 }
 
 /// Takes a stolen process over, or gives it on where it must not run. Returns how many were taken.
-fn receive(core: &Core, victim: &'static Core, process: NonNull<Header>) -> usize {
-    // SAFETY: a process in hand is alive.
-    let header = unsafe { process.as_ref() };
-    match move_process(header, victim, core, Urgency::Idle) {
+fn receive(core: &ThisCore<'_>, victim: &'static Core, process: Runnable) -> usize {
+    match move_process(&process, victim, core, Urgency::Idle) {
         Ok(()) => {
-            // SAFETY: this is the thief's own core loop.
-            unsafe { core.queue.push_own(process) };
+            core.push(process);
             1
         }
         Err(_) => {
@@ -119,12 +114,10 @@ fn receive(core: &Core, victim: &'static Core, process: NonNull<Header>) -> usiz
 
 /// A thief has a process that its mask keeps from this core: takes it to a core of the mask that has nothing to do, or
 /// back. Not back alone, because whoever called this core called the first idle one, and would call it again and again.
-fn give_on(process: NonNull<Header>, victim: &'static Core) {
-    // SAFETY: a process in hand is alive.
-    let header = unsafe { process.as_ref() };
-    let mask = header.affinity_mask() & cores::online();
+fn give_on(process: Runnable, victim: &'static Core) {
+    let mask = process.affinity_mask() & cores::online();
     let free = cores::all().find(|core| core.id().mask() & mask != 0 && core.load() == 0);
-    let target = free.filter(|free| move_process(header, victim, free, Urgency::Idle).is_ok());
+    let target = free.filter(|free| move_process(&process, victim, free, Urgency::Idle).is_ok());
     // The victim may have looked meanwhile, found nothing, and gone to sleep: so it is told, too.
     enqueue::deliver(process, target.unwrap_or(victim));
 }

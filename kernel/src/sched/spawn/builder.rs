@@ -2,12 +2,11 @@
 
 use core::fmt;
 use core::future::Future;
-use core::ptr::NonNull;
 
 use crate::arch::{CoreId, CoreSet};
 use crate::sched::cores::{self, Core, population};
 use crate::sched::place::enqueue;
-use crate::sched::process::{Header, Priority};
+use crate::sched::process::{Priority, Runnable};
 use crate::sched::spawn::task::{self, JoinHandle};
 use crate::sync::PreemptGuard;
 
@@ -120,7 +119,8 @@ impl Spawn {
                 return Err(SpawnError::OutOfMemory);
             }
         };
-        start(process);
+        // SAFETY: just made, with the scheduler's reference.
+        start(unsafe { Runnable::new(process) });
         Ok(handle)
     }
 }
@@ -131,9 +131,8 @@ impl Default for Spawn {
     }
 }
 
-fn start(process: NonNull<Header>) {
-    // SAFETY: just made, so alive.
-    unsafe { process.as_ref() }.run_state().mark_queued();
+fn start(process: Runnable) {
+    process.run_state().mark_queued();
     enqueue::spawned(process);
 }
 

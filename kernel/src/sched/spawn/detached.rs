@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use crate::arch::CoreId;
 use crate::sched::cores::population;
-use crate::sched::process::{AtWork, Detached, Header, Priority, Step, VTable};
+use crate::sched::process::{AtWork, Detached, Header, Priority, Runnable, Step, VTable};
 
 #[repr(C)]
 struct DetachedProcess {
@@ -61,11 +61,12 @@ impl Reservation {
     }
 
     /// The process of the piece that `token` stands for.
-    pub(crate) fn fill(mut self, token: Box<dyn Detached>) -> NonNull<Header> {
+    pub(crate) fn fill(mut self, token: Box<dyn Detached>) -> Runnable {
         let affinity = token.affinity();
         self.0.header.set_affinity(affinity);
         self.0.token = Some(token);
         population::count_detached(affinity);
-        NonNull::from(Box::leak(self.0)).cast()
+        // SAFETY: just made, with the scheduler's reference.
+        unsafe { Runnable::new(NonNull::from(Box::leak(self.0)).cast()) }
     }
 }

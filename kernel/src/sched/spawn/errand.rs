@@ -9,7 +9,7 @@ use crate::arch::CoreId;
 use crate::sched::Priority;
 use crate::sched::cores::{here, population};
 use crate::sched::place::enqueue;
-use crate::sched::process::{Header, Step, VTable};
+use crate::sched::process::{Header, Runnable, Step, VTable};
 
 /// The first part of what such a process is about.
 #[repr(C)]
@@ -70,7 +70,8 @@ impl Errand {
         population::count_detached(header.affinity_mask());
         header.set_home(here::current_core().unwrap_or(CoreId::BOOT));
         if header.run_state().notify() {
-            enqueue::woken(Self::header(this));
+            // SAFETY: `notify` has marked it as queued, and this is the only call.
+            enqueue::woken(unsafe { Runnable::new(Self::header(this)) });
         }
     }
 }

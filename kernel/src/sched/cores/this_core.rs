@@ -1,0 +1,77 @@
+//! The core that runs the caller, with the right to do what only that core may.
+
+use core::marker::PhantomData;
+use core::ops::Deref;
+
+use super::block::Core;
+use crate::sched::process::Runnable;
+use crate::sync::PreemptGuard;
+
+/// Proof that the caller runs on a core and stays there, and that the core is not in an interrupt: so the owner's side of
+/// its queues may be used.
+pub(crate) struct ThisCore<'a> {
+    core: &'static Core,
+    // Not `Send`: it means nothing on another core.
+    here: PhantomData<(&'a PreemptGuard, *mut ())>,
+}
+
+impl<'a> ThisCore<'a> {
+    /// `None` on a thread that is no core, and in an interrupt: there the code that was interrupted may be in the middle of
+    /// the queues.
+    #[inline(always)]
+    pub(crate) fn of(here: &'a PreemptGuard) -> Option<Self> {
+        let core = Core::current(here).filter(|core| !core.in_interrupt.get())?;
+        Some(Self { core, here: PhantomData })
+    }
+
+    /// # Safety
+    /// The caller is a core's loop: preemption is disabled, and stays so as long as this lives.
+    #[inline(always)]
+    pub(crate) unsafe fn of_loop() -> Self {
+        // SAFETY: by contract; a loop runs where the block was set.
+        Self { core: unsafe { Core::this() }, here: PhantomData }
+    }
+
+    /// The core, without the right.
+    #[inline(always)]
+    pub(crate) fn core(&self) -> &'static Core {
+        self.core
+    }
+
+    /// Puts a process at the back of its queue.
+    #[inline(always)]
+    pub(crate) fn push(&self, process: Runnable) {
+        // SAFETY: the caller is on this core, preemption is disabled, and no interrupt is being handled.
+        unsafe { self.core.queue.push_own(process) };
+    }
+
+    /// Puts a process, which is `Normal` and not pinned, into the fast lane, and the one that was there at the back of its
+    /// queue. Returns whether there was one.
+    #[inline(always)]
+    pub(crate) fn push_fast(&self, process: Runnable) -> bool {
+        // SAFETY: as in `push`.
+        unsafe { self.core.queue.push_fast(process) }
+    }
+
+    /// Takes the next process to run.
+    #[inline(always)]
+    pub(crate) fn take(&self) -> Option<Runnable> {
+        // SAFETY: as in `push`.
+        unsafe { self.core.queue.take() }
+    }
+
+    /// See [`RunQueue::prefer_bound`](super::run_queue::RunQueue::prefer_bound).
+    pub(crate) fn prefer_bound(&self) {
+        // SAFETY: as in `push`.
+        unsafe { self.core.queue.prefer_bound() };
+    }
+}
+
+impl Deref for ThisCore<'_> {
+    type Target = Core;
+
+    #[inline(always)]
+    fn deref(&self) -> &Core {
+        self.core
+    }
+}
