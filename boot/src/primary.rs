@@ -38,6 +38,8 @@ const TREE_BLOCK_BYTES: usize = 2 << 20;
 const LENDABLE_STACKS: usize = 64;
 /// The most memory for stacks, here and as a part of the whole: each 2 MiB of them need a table, for their guards.
 const MOST_STACKS_BYTES: usize = 64 << 20;
+/// Memory that stays unused is said from this part of the heap on.
+const UNUSED_SHARE: usize = 16;
 /// A piece of memory beside the largest is a part of the heap if it has so many bytes and does not lie so low.
 const LEAST_PART_BYTES: usize = 64 << 20;
 const LEAST_PART_START: usize = 16 << 20;
@@ -185,7 +187,9 @@ fn set_up(tables: &mut Tables<'_>, found: &Description<'static>, image: Range, t
     free.remove(Range { start: largest.start, end: heap_start });
     let (parts, count) = heap_parts(&free);
     let parts = &parts[..count];
-    let unused = free.bytes() - parts.iter().map(core::ops::Range::len).sum::<usize>();
+    let used = parts.iter().map(core::ops::Range::len).sum::<usize>();
+    // A little is not worth a line.
+    let unused = Some(free.bytes() - used).filter(|unused| *unused > used / UNUSED_SHARE);
     mapped.remove(Range { start: stacks_start, end: heap_start });
     let mut memory = mapped.iter();
     let result = memory
@@ -260,7 +264,7 @@ fn heap_parts(free: &Free) -> ([core::ops::Range<usize>; MOST_RANGES], usize) {
     (parts, count)
 }
 
-fn start(found: &Description<'static>, tables: &mut Tables, unused: usize) -> ! {
+fn start(found: &Description<'static>, tables: &mut Tables, unused: Option<usize>) -> ! {
     // SAFETY: set by the `entry!` macro of the application.
     let application = unsafe { MAGPIE_APPLICATION };
     cpu::start_event_stream();
@@ -296,7 +300,7 @@ fn start(found: &Description<'static>, tables: &mut Tables, unused: usize) -> ! 
         board::this().name
     ));
     report_what_was_left_out(found);
-    if unused >> 20 > 0 {
+    if let Some(unused) = unused {
         text!("{} MiB of memory stay unused: the heap is in the large pieces", unused >> 20);
     }
     arguments::apply_all();
