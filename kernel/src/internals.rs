@@ -129,6 +129,9 @@ pub mod queue {
     pub use crate::queue::*;
 }
 
+/// Numbers that look random.
+pub use crate::random::Random;
+
 /// The console.
 #[cfg(not(loom))]
 pub mod console {

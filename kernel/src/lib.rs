@@ -21,6 +21,7 @@ mod queue;
 #[cfg(any(all(test, not(any(loom, shuttle))), feature = "checks"))]
 pub mod checks;
 mod in_place;
+mod random;
 
 #[doc(hidden)]
 pub mod internals;

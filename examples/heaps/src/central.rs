@@ -4,11 +4,12 @@ use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
+use magpie::internals::Random;
 use magpie::log::text;
 
 use crate::cost::Cost;
 use crate::designs::Design;
-use crate::region::{MEBIBYTE, Random, Region};
+use crate::region::{MEBIBYTE, Region};
 
 const MEBIBYTES: usize = 32;
 /// How often memory is filled.
@@ -21,7 +22,7 @@ fn layout(bytes: usize) -> Option<Layout> {
 }
 
 /// A request of the trace: spans, large blocks, and now and then a very large one.
-fn request(random: &mut Random) -> usize {
+fn request(random: &Random) -> usize {
     match random.below(10) {
         0..6 => 32 << 10,
         6..9 => (2 << 10) + random.below(30 << 10),
@@ -36,13 +37,13 @@ pub fn trace<D: Design>() -> Option<()> {
     let region = Region::new(MEBIBYTES)?;
     let design = &mut D::new(&region);
     text!("  {}", D::NAME);
-    let mut random = Random(1);
+    let random = Random::new(1, 0);
     let (mut taking, mut giving) = (Cost::default(), Cost::default());
     let mut blocks: Blocks = Vec::with_capacity(16 << 10);
     let (mut filled_sum, mut filled_least) = (0, usize::MAX);
     for _ in 0..ROUNDS {
         loop {
-            let layout = layout(request(&mut random))?;
+            let layout = layout(request(&random))?;
             // What is refused is no part of the cost: it is stated apart.
             let mut step = Cost::default();
             let Some(block) = step.of(|| design.allocate(layout)) else { break };

@@ -5,6 +5,8 @@ use core::alloc::Layout;
 use core::ops::Range;
 use core::ptr::NonNull;
 
+use magpie::internals::Random;
+
 /// A mebibyte.
 pub const MEBIBYTE: usize = 1 << 20;
 
@@ -43,22 +45,9 @@ impl Drop for Region {
     }
 }
 
-/// Numbers that look like chance and are the same in every run (xorshift64*).
-pub struct Random(pub u64);
-
-impl Random {
-    /// Below the bound.
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        ((self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16) % bound as u64) as usize
-    }
-
-    /// Brings a slice into any order.
-    pub fn shuffle<T>(&mut self, slice: &mut [T]) {
-        for index in (1..slice.len()).rev() {
-            slice.swap(index, self.below(index + 1));
-        }
+/// Brings a slice into any order, the same in every run.
+pub fn shuffle<T>(random: &Random, slice: &mut [T]) {
+    for index in (1..slice.len()).rev() {
+        slice.swap(index, random.below(index + 1));
     }
 }

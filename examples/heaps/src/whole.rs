@@ -7,11 +7,12 @@ use core::alloc::Layout;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
+use magpie::internals::Random;
 use magpie::internals::mem::heap::Heap;
 use magpie::log::text;
 
 use crate::cost::Cost;
-use crate::region::{MEBIBYTE, Random, Region};
+use crate::region::{MEBIBYTE, Region, shuffle};
 
 /// The sizes of all classes.
 const CLASSES: [usize; 24] = [
@@ -60,7 +61,7 @@ pub fn one_size(index: usize, bytes: usize) -> Option<()> {
     {
         blocks.push(block);
     }
-    Random(1).shuffle(&mut blocks);
+    shuffle(&Random::new(1, 0), &mut blocks);
     for block in blocks {
         giving.of(|| give(heap, block, small));
     }

@@ -263,7 +263,7 @@ fn stress_with<const N: usize>(cores: &Cores) {
         let done = AtomicBool::new(false);
         let stolen = AtomicUsize::new(0);
         (cores.run)(&|core| {
-            let mut random = Random::new(cores.seed, core);
+            let random = Random::new(cores.seed, core);
             if core > 0 {
                 let mut waiting = cores.waiting();
                 while !done.load(Ordering::Relaxed) {
@@ -317,7 +317,7 @@ fn one_taker_for_each_of_many(cores: &Cores) {
         };
         if core == 0 {
             let _done = Done(&done);
-            let mut random = Random::new(cores.seed, core);
+            let random = Random::new(cores.seed, core);
             for turn in 0..cores.work {
                 while push(&deque, NonNull::from(&numbers[turn % numbers.len()])).is_err() {
                     if random.below(2) == 0 {

@@ -83,7 +83,7 @@ fn inbox_stress(cores: &Cores) {
         true
     };
     (cores.run)(&|core| {
-        let mut random = Random::new(cores.seed, core);
+        let random = Random::new(cores.seed, core);
         if core == producers {
             let mut waiting = cores.waiting();
             while finished.load(Ordering::Relaxed) < producers {
@@ -128,8 +128,8 @@ fn overflow_stress(cores: &Cores) {
     let (items, overflow) = (Items::new(cores.work), Overflow::new());
     let done = AtomicBool::new(false);
     (cores.run)(&|core| {
-        let mut random = Random::new(cores.seed, core);
-        let mut take = || {
+        let random = Random::new(cores.seed, core);
+        let take = || {
             if random.below(2) == 0 {
                 overflow.pop().map(|item| items.take(item)).is_some()
             } else {

@@ -85,28 +85,7 @@ pub fn all() -> Vec<&'static Check> {
     [deque::ALL, lists::ALL, swap::ALL, handshake::ALL].into_iter().flatten().collect()
 }
 
-/// A small pseudo-random generator (xorshift64*, Vigna 2016): checks must not depend on a library.
-pub(crate) struct Random(u64);
-
-impl Random {
-    /// A sequence of its own for each core.
-    pub(crate) fn new(seed: u64, core: usize) -> Self {
-        let mixed =
-            (seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_add((core as u64).wrapping_mul(0xd134_2543_de82_ef95));
-        Self(mixed | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-}
+pub(crate) use crate::random::Random;
 
 /// Ends the others' loops when it is dropped, also when this core's body panics.
 struct Done<'a>(&'a AtomicBool);

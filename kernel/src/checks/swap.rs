@@ -53,7 +53,7 @@ fn keeps_the_table(cores: &Cores) {
     let table: Vec<_> = mailboxes.iter().map(slot).collect();
     let swapped = AtomicUsize::new(0);
     (cores.run)(&|core| {
-        let mut random = Random::new(cores.seed, core);
+        let random = Random::new(cores.seed, core);
         for _ in 0..cores.work {
             let mine = &table[core * RANGE + random.below(RANGE)];
             let victim = (core + 1 + random.below(cores.count - 1)) % cores.count;

@@ -156,13 +156,13 @@ mod tests {
         let heap = TestHeap::new(6 << 20);
         let before = heap.usage();
         for seed in 0..3 {
-            let mut random = Random::new(seed, 3);
+            let random = Random::new(seed, 3);
             let mut model = BTreeMap::new();
             let mut alone = 0;
             for step in 0..3000 {
                 let grows = if step % 1000 < 700 { 7 } else { 2 };
                 if random.below(10) < grows {
-                    let layout = layout(&mut random);
+                    let layout = layout(&random);
                     // SAFETY: no size is zero.
                     let block = unsafe { heap.alloc(layout) };
                     if !block.is_null() {

@@ -300,7 +300,7 @@ mod tests {
         let here = PreemptGuard::new();
         let before = source.usage();
         for seed in 0..4 {
-            let mut random = Random::new(seed, 0);
+            let random = Random::new(seed, 0);
             let mut model: BTreeMap<usize, (SizeClass, _)> = BTreeMap::new();
             let mut in_use = Vec::new();
             for step in 0..20_000 {

@@ -75,7 +75,7 @@ impl Heap {
 }
 
 /// Any layout that a program may ask for.
-pub(in crate::mem) fn layout(random: &mut Random) -> Layout {
+pub(in crate::mem) fn layout(random: &Random) -> Layout {
     let size = match random.below(10) {
         0..7 => 1 + random.below(2048),
         7..9 => 1 + random.below(40_000),
@@ -119,7 +119,7 @@ fn agrees_with_a_map(heap: &TestHeap) {
     assert!(before.0 == 0 && before.1 > all / 100 * 97, "{before:?}");
     let (mut refused, mut moved) = (0, 0);
     for seed in 0..6 {
-        let mut random = Random::new(seed, 1);
+        let random = Random::new(seed, 1);
         let mut model: BTreeMap<usize, (*mut u8, Layout)> = BTreeMap::new();
         let mut starts: Vec<usize> = Vec::new();
         let check = |model: &BTreeMap<usize, (*mut u8, Layout)>, block: *mut u8, layout: Layout| {
@@ -134,7 +134,7 @@ fn agrees_with_a_map(heap: &TestHeap) {
             unsafe {
                 match random.below(20) {
                     0..9 => {
-                        let layout = layout(&mut random);
+                        let layout = layout(&random);
                         let block = heap.alloc(layout);
                         if block.is_null() {
                             refused += 1;

@@ -293,7 +293,7 @@ mod tests {
     }
 
     impl Model {
-        fn new(random: &mut Random, count: usize) -> Self {
+        fn new(random: &Random, count: usize) -> Self {
             let sizes: Vec<_> = (0..count).map(|_| 16 * (1 + random.below(12))).collect();
             let mut heap = alloc::vec![0u128; sizes.iter().sum::<usize>() / 16].into_boxed_slice();
             let roots = alloc::vec![0u64; 64].into_boxed_slice();
@@ -316,7 +316,7 @@ mod tests {
         }
 
         /// Writes a pointer into a block or, if that is 0, into the roots.
-        fn point(&mut self, random: &mut Random, from: usize, to: usize) {
+        fn point(&mut self, random: &Random, from: usize, to: usize) {
             let (place, room) = match from {
                 0 => (self.roots.as_mut_ptr().cast::<u8>(), self.roots.len() * 8),
                 from => {
@@ -400,15 +400,15 @@ mod tests {
         let (mut found, mut cut_short) = (0, 0);
         let mut collector = Box::new(Collector::new());
         for seed in 0..60 {
-            let mut random = Random::new(seed, 1);
+            let random = Random::new(seed, 1);
             // Now and then more than wait at a time.
             let count = if seed % 20 == 0 { 6000 } else { 20 + random.below(200) };
-            let mut model = Model::new(&mut random, count);
+            let mut model = Model::new(&random, count);
             let all: Vec<usize> = model.blocks.keys().copied().collect();
             for _ in 0..count * 3 / 2 {
                 let from = if random.below(12) == 0 { 0 } else { all[random.below(count)] };
                 let to = all[random.below(count)];
-                model.point(&mut random, from, to);
+                model.point(&random, from, to);
             }
             let orphans: Vec<usize> = (0..1 + count / 4).map(|_| all[random.below(count)] + 3).collect();
             let dead: BTreeSet<usize> = orphans.iter().map(|address| address - 3).collect();

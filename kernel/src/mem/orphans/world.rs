@@ -139,7 +139,7 @@ mod tests {
     use core::alloc::{GlobalAlloc, Layout};
     use core::ops::Range;
 
-    fn layout(random: &mut Random) -> Layout {
+    fn layout(random: &Random) -> Layout {
         let size = match random.below(8) {
             0..6 => 16 + random.below(700),
             6 => 16 + random.below(10_000),
@@ -160,11 +160,11 @@ mod tests {
         let mut collector = Box::new(Collector::new());
         let (mut freed, mut was_short) = (0, false);
         for seed in 0..12 {
-            let mut random = Random::new(seed, 3);
+            let random = Random::new(seed, 3);
             let mut model: BTreeMap<usize, (*mut u8, Layout)> = BTreeMap::new();
             for _ in 0..6000 {
                 if random.below(100) < 60 {
-                    let layout = layout(&mut random);
+                    let layout = layout(&random);
                     // SAFETY: the size is not zero, and what is written fits.
                     unsafe {
                         let block = heap.alloc(layout);

@@ -11,6 +11,7 @@ use crate::arch::{CoreId, MAX_CORES, clock, percpu};
 use crate::in_place::write_fields;
 use crate::mem::stack::StackRef;
 use crate::mem::try_box_in_place;
+use crate::random::Random;
 use crate::sched::cores::run_queue::RunQueue;
 use crate::sched::policy::migration::TargetHistory;
 use crate::sched::policy::pace::Pace;
@@ -75,7 +76,8 @@ pub(crate) struct Core {
     pub turn_began_at: Cell<u64>,
     /// Whether its own queue comes before the global one next time.
     pub own_is_next: Cell<bool>,
-    random: Cell<u64>,
+    /// What the core draws. Owner only.
+    pub random: Random,
     /// As a thief: what it has learnt of its victims.
     pub memory: victim::Memory,
     /// As the target of moves, for the policy.
@@ -199,7 +201,7 @@ impl Core {
                 turn_ended_at: Cell::new(0),
                 turn_began_at: Cell::new(0),
                 own_is_next: Cell::new(false),
-                random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ (self::seed() << 8) ^ (id.index() as u64 + 1)),
+                random: Random::new(self::seed(), id.index()),
                 memory: victim::Memory::new(),
                 history: TargetHistory::new(),
                 pace: Pace::new(),
@@ -275,16 +277,6 @@ impl Core {
     /// From now on time counts as `activity`. Owner only. Returns what it counted as until now.
     pub(crate) fn enter(&self, activity: Activity) -> Activity {
         self.statistics.time.enter(activity)
-    }
-
-    /// A random number below `bound` (which is not zero); xorshift64*. Owner only.
-    pub(crate) fn random_below(&self, bound: u64) -> u64 {
-        let mut x = self.random.get();
-        x ^= x >> 12;
-        x ^= x << 25;
-        x ^= x >> 27;
-        self.random.set(x);
-        x.wrapping_mul(0x2545_f491_4f6c_dd1d) % bound
     }
 }
 

@@ -54,7 +54,7 @@ impl Memory {
 }
 
 /// The rule for one search: the hybrid rule throws its dice here. `random_below` gives a number below its argument.
-pub(crate) fn rule(random_below: impl FnOnce(u64) -> u64) -> VictimRule {
+pub(crate) fn rule(random_below: impl FnOnce(usize) -> usize) -> VictimRule {
     let rule = VictimRule::ALL[settings::get(Setting::VictimRule) as usize % VictimRule::ALL.len()];
     if rule != VictimRule::Hybrid {
         rule
@@ -81,11 +81,11 @@ pub(crate) fn weight(
     rule: VictimRule,
     memory: &Memory,
     candidate: &Candidate,
-    random_below: impl FnOnce(u64) -> u64,
+    random_below: impl FnOnce(usize) -> usize,
 ) -> u64 {
     let load = (candidate.stealable as u64).min(1 << 20);
     let weight = match rule {
-        VictimRule::Random => 1 + random_below(1 << 30),
+        VictimRule::Random => 1 + random_below(1 << 30) as u64,
         VictimRule::Load | VictimRule::Hybrid => load << 10,
         VictimRule::Locality => ((64 - u64::from(candidate.distance).min(63)) << 40) + (load << 10),
         VictimRule::LongestVictim => u64::MAX - candidate.robbed_at,

@@ -56,7 +56,7 @@ pub(crate) fn search(core: &ThisCore<'_>) -> bool {
     };
     core.enter(Activity::Stealing);
     let mut candidates = Candidates::new(candidates(core).map(Core::id));
-    let rule = rule(|bound| core.random_below(bound));
+    let rule = rule(|bound| core.random.below(bound));
     let (mut taken, mut last_victim) = (0, None);
     while taken == 0 {
         let Some(victim) = victim::choose(core, rule, &mut candidates) else { break };

@@ -40,7 +40,7 @@ fn weight(thief: &Core, rule: VictimRule, victim: &Core) -> u64 {
         distance: distance.into(),
         robbed_at: victim.robbed_at(),
     };
-    victim::weight(rule, &thief.memory, &candidate, |bound| thief.random_below(bound))
+    victim::weight(rule, &thief.memory, &candidate, |bound| thief.random.below(bound))
 }
 
 /// Remembers how an attempt went.

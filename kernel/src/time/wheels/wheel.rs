@@ -212,18 +212,12 @@ pub(crate) enum Step {
 #[cfg(test)]
 mod tests {
     use super::{LAST_TICK, LEVELS, SLOT_BITS, State, Step, Timer, Wheel};
+    use crate::random::Random;
     use std::collections::BTreeMap;
     use std::ptr::NonNull;
 
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, bound: u64) -> u64 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            self.0 % bound
-        }
+    fn below(random: &Random, bound: u64) -> u64 {
+        random.bits() % bound
     }
 
     fn pointer(timer: &mut Timer) -> NonNull<Timer> {
@@ -232,18 +226,18 @@ mod tests {
 
     #[test]
     fn it_agrees_with_a_sorted_map() {
-        let mut random = Random(42);
+        let random = Random::new(42, 0);
         for range in [10, 70, 5_000, 1 << 20, 1 << 40] {
             let mut timers: Vec<_> = (0..500).map(|_| Box::new(Timer::new(false))).collect();
             let mut wheel = Wheel::new();
             let mut model: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
             let mut now = 0;
             for round in 0..500 {
-                let tick = now + random.below(range);
+                let tick = now + below(&random, range);
                 // SAFETY: the timers outlive the wheel and are put in once.
                 unsafe { wheel.insert(pointer(&mut timers[round]), tick) };
                 model.entry(tick).or_default().push(round);
-                if random.below(3) == 0
+                if below(&random, 3) == 0
                     && let Some((&tick, _)) = model.iter().next()
                 {
                     let cancelled = model.get_mut(&tick).and_then(Vec::pop).expect("not empty");
@@ -253,7 +247,7 @@ mod tests {
                     // SAFETY: the model says that it is in the wheel.
                     unsafe { wheel.remove(pointer(&mut timers[cancelled])) };
                 }
-                now += random.below(range / 10 + 1);
+                now += below(&random, range / 10 + 1);
                 while wheel.step(now).is_some() {}
                 let later = model.split_off(&(now + 1));
                 for index in std::mem::replace(&mut model, later).into_values().flatten() {
@@ -268,9 +262,9 @@ mod tests {
     }
 
     /// A moment at any distance, near ones as often as far ones.
-    fn any_distance(random: &mut Random) -> u64 {
-        let bits = 1 + random.below(64) as u32;
-        random.below(1 << (bits - 1)).saturating_mul(2) + random.below(2)
+    fn any_distance(random: &Random) -> u64 {
+        let bits = 1 + below(random, 64) as u32;
+        below(random, 1 << (bits - 1)).saturating_mul(2) + below(random, 2)
     }
 
     /// The promise: a timer fires in the first pass that reaches its tick, and in no pass before, however far the tick is
@@ -278,32 +272,32 @@ mod tests {
     #[test]
     fn every_distance_and_every_jump_agrees_with_a_sorted_list() {
         for seed in 1..=60 {
-            let mut random = Random(seed * 0x9e37_79b9);
+            let random = Random::new(seed, 0);
             let mut timers: Vec<_> = (0..300).map(|_| Box::new(Timer::new(false))).collect();
             let (mut wheel, mut now) = (Wheel::new(), 0);
             // Ticks and numbers of timers, in order.
             let mut model: Vec<(u64, usize)> = Vec::new();
             for number in 0..timers.len() {
-                let tick = match random.below(8) {
+                let tick = match below(&random, 8) {
                     0 => u64::MAX,
                     1 => LAST_TICK,
                     2 => now,
-                    _ => u64::saturating_add(now, any_distance(&mut random)),
+                    _ => u64::saturating_add(now, any_distance(&random)),
                 };
                 // SAFETY: the timers outlive the wheel and are put in once.
                 unsafe { wheel.insert(pointer(&mut timers[number]), tick) };
                 let entry = (tick.clamp(now, LAST_TICK), number);
                 model.insert(model.partition_point(|other| *other < entry), entry);
-                if random.below(5) == 0 {
-                    let (_, cancelled) = model.remove(random.below(model.len() as u64) as usize);
+                if below(&random, 5) == 0 {
+                    let (_, cancelled) = model.remove(below(&random, model.len() as u64) as usize);
                     // SAFETY: the model says that it is in the wheel.
                     unsafe { wheel.remove(pointer(&mut timers[cancelled])) };
                 }
-                now = match random.below(6) {
+                now = match below(&random, 6) {
                     // To the next timer, or just before it.
-                    0 => model.first().map_or(now, |first| now.max(first.0 - random.below(2).min(first.0))),
-                    1 => now.saturating_add(any_distance(&mut random) >> random.below(64)).min(LAST_TICK),
-                    _ => now.saturating_add(random.below(100)).min(LAST_TICK),
+                    0 => model.first().map_or(now, |first| now.max(first.0 - below(&random, 2).min(first.0))),
+                    1 => now.saturating_add(any_distance(&random) >> below(&random, 64)).min(LAST_TICK),
+                    _ => now.saturating_add(below(&random, 100)).min(LAST_TICK),
                 };
                 if let Some(next) = wheel.next_tick() {
                     assert!(next <= model[0].0, "seed {seed}: looks again at {next}, due at {}", model[0].0);
@@ -362,11 +356,11 @@ mod tests {
     fn a_million_timers_never_make_one_step_long() {
         const COUNT: usize = 1_000_000;
         let mut timers: Vec<_> = (0..COUNT).map(|_| Timer::new(false)).collect();
-        let mut random = Random(7);
+        let random = Random::new(7, 0);
         let mut wheel = Wheel::new();
         for timer in &mut timers {
             // SAFETY: the vector is not moved any more, and outlives the wheel.
-            unsafe { wheel.insert(NonNull::from(timer), random.below(1 << 30)) };
+            unsafe { wheel.insert(NonNull::from(timer), below(&random, 1 << 30)) };
         }
         let (mut fired, mut cascaded) = (0, 0);
         // Each step handles one timer, so the work is the number of steps.

@@ -38,6 +38,7 @@ use crate::actor::mail::table::Range;
 use crate::actor::mail::{Gulp, Mailbox, Segment};
 use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::random::Random;
 use crate::sched::{self, AtWork, ProcessRef};
 use crate::stats::{self, WorkerStatistics};
 use crate::sync::PreemptGuard;
@@ -54,8 +55,7 @@ struct Private {
     /// An empty segment to exchange at the next gulp.
     pub spare: Cell<Option<NonNull<Segment>>>,
     pub reclaim: reclaim::History,
-    /// State of its random numbers.
-    random: Cell<u64>,
+    random: Random,
     /// Whether a guest comes before what is left of the round.
     guest_is_next: Cell<bool>,
     pace: Pace,
@@ -129,7 +129,7 @@ impl Worker {
                 cursor: Cell::new(0),
                 spare: Cell::new(Some(spare)),
                 reclaim: reclaim::History::new(),
-                random: Cell::new(0x2545_f491_4f6c_dd1d ^ (index as u64 + 1) << 20),
+                random: Random::new(0, index),
                 guest_is_next: Cell::new(false),
                 pace: Pace::new(),
             }),
@@ -254,16 +254,10 @@ impl Worker {
         }
     }
 
-    /// Random, below `bound`; xorshift64*.
+    /// A random number below `bound`.
     pub(super) fn random_below(&self, bound: usize) -> usize {
         // SAFETY: this is the worker's turn.
-        let random = &unsafe { self.private() }.random;
-        let mut x = random.get();
-        x ^= x >> 12;
-        x ^= x << 25;
-        x ^= x >> 27;
-        random.set(x);
-        (x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound.max(1)
+        unsafe { self.private() }.random.below(bound.max(1))
     }
 
     /// At the end of the executor: what was never delivered from the batch in hand goes back to its mailbox.
