@@ -9,7 +9,7 @@ use magpie::log::text;
 
 use crate::cost::Cost;
 use crate::designs::Design;
-use crate::region::{MEBIBYTE, Region};
+use crate::region::{MEBIBYTE, Region, shuffle};
 
 const MEBIBYTES: usize = 32;
 /// How often memory is filled.
@@ -54,7 +54,7 @@ pub fn trace<D: Design>() -> Option<()> {
         let filled = filled * 1000 / (MEBIBYTES * MEBIBYTE);
         filled_sum += filled;
         filled_least = filled_least.min(filled);
-        random.shuffle(&mut blocks);
+        shuffle(&random, &mut blocks);
         give(design, &mut giving, blocks.drain(blocks.len() / 2..));
     }
     give(design, &mut giving, blocks.drain(..));
