@@ -23,7 +23,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of the slot that the boot core begins on. The linker script says the same.
+/// Bytes of the slot that the boot core begins on, for which the linker script makes room.
 pub const BOOT_SLOT_BYTES: usize = 64 * 1024;
 /// Bytes of every other slot are a multiple of this; they are aligned to their size.
 pub const SLOT_UNIT_BYTES: usize = 64 * 1024;
@@ -33,7 +33,7 @@ pub const MOST_SLOT_BYTES: usize = 1024 * 1024;
 pub const GUARD_BYTES: usize = 4 * 1024;
 /// Bytes above the guard that are mapped while a section of the kernel's needs them to end.
 pub const RESERVE_BYTES: usize = 8 * 1024;
-/// Bytes at the high end of a slot that are the block. The linker script says the same.
+/// Bytes at the high end of a slot that are the block.
 pub const BLOCK_BYTES: usize = 1024;
 /// Where in the block the registers of interrupted code are.
 pub const FRAME_IN_BLOCK: usize = 64;
@@ -43,6 +43,14 @@ pub const FAULT_STACK_BYTES: usize = 16 * 1024;
 pub const INTERRUPT_STACK_BYTES: usize = 16 * 1024;
 /// Bytes of both.
 pub const EXCEPTION_STACK_BYTES: usize = FAULT_STACK_BYTES + INTERRUPT_STACK_BYTES;
+
+const _: () = {
+    assert!(BOOT_SLOT_BYTES.is_power_of_two() && SLOT_UNIT_BYTES.is_power_of_two());
+    assert!(MOST_SLOT_BYTES.is_multiple_of(SLOT_UNIT_BYTES));
+    assert!(GUARD_BYTES.is_multiple_of(4096) && RESERVE_BYTES.is_multiple_of(4096), "whole pages");
+    assert!(GUARD_BYTES + RESERVE_BYTES + BLOCK_BYTES < BOOT_SLOT_BYTES / 2, "most of a slot is stack");
+    assert!(FRAME_IN_BLOCK < BLOCK_BYTES && FAULT_STACK_BYTES.is_multiple_of(16));
+};
 
 /// Bytes of a slot in the pool.
 static SLOT_BYTES: AtomicUsize = AtomicUsize::new(SLOT_UNIT_BYTES);

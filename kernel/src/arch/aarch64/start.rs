@@ -9,7 +9,7 @@ use core::arch::global_asm;
 use core::mem::offset_of;
 
 use crate::arch::atomic::{AtomicUsize, Ordering};
-use crate::arch::stack_layout::BLOCK_BYTES;
+use crate::arch::stack_layout::{BLOCK_BYTES, BOOT_SLOT_BYTES};
 use crate::arch::{cpu, mmu};
 
 /// What a core needs before it can run Rust; written by the boot core and cleaned to memory.
@@ -180,8 +180,15 @@ magpie_to_el1:
     msr     cpacr_el1, x0
     isb
     ret
+
+    // For the linker script.
+    .global __boot_slot_bytes
+    .set    __boot_slot_bytes, {slot_bytes}
+    .global __boot_block_bytes
+    .set    __boot_block_bytes, {block_bytes}
     "#,
     text_offset = const TEXT_OFFSET,
+    slot_bytes = const BOOT_SLOT_BYTES,
     block_bytes = const BLOCK_BYTES,
     stack_top = const offset_of!(SecondaryStart, stack_top),
     stack_block = const offset_of!(SecondaryStart, stack_block),
