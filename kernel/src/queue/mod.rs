@@ -3,15 +3,18 @@
 //! - [`Deque`]: what a core enqueues for itself and others may steal from; bounded.
 //! - [`Overflow`]: where the owner puts what the deque has no room for; unbounded, locked.
 //! - [`Inbox`]: what other cores enqueue for a core; unbounded, lock-free, drained whole by anybody.
+//! - [`AppendOnly`]: what is never removed, to be gone through by anybody.
 //!
 //! None of them owns what it carries, allocates, or drops anything: an item belongs to the queue from the
 //! push to the pop, and to whoever holds the pointer otherwise.
 
+mod append_only;
 mod deque;
 mod inbox;
 mod linked;
 mod overflow;
 
+pub use append_only::AppendOnly;
 pub use deque::{Batch, Corrupted, Deque};
 pub use inbox::Inbox;
 pub use linked::{Chain, Linked};

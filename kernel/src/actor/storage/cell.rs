@@ -13,8 +13,9 @@ use core::ptr::{self, NonNull};
 
 use super::word::Word;
 use super::word_cell::WordCell;
-use crate::arch::atomic::{AtomicPtr, Ordering};
+use crate::arch::atomic::AtomicPtr;
 use crate::mem::{self, OutOfMemory, orphans};
+use crate::queue::{AppendOnly, Linked};
 
 /// Bytes of a chunk, and its alignment.
 const CHUNK_BYTES: usize = 4096;
@@ -222,13 +223,20 @@ pub(crate) unsafe fn fill<A>(cell: NonNull<CellHeader>, value: A) -> Result<(), 
 #[repr(C)]
 pub(crate) struct Chunk {
     pub kind: &'static Kind,
-    next: *mut Chunk,
+    link: AtomicPtr<Chunk>,
     cells: u32,
     first: u32,
 }
 
 /// Every chunk there is, newest first; chunks are only added.
-static CHUNKS: AtomicPtr<Chunk> = AtomicPtr::new(ptr::null_mut());
+static CHUNKS: AppendOnly<Chunk> = AppendOnly::new();
+
+// SAFETY: `link` is one field for life, used by nothing but the list.
+unsafe impl Linked for Chunk {
+    unsafe fn link(&self) -> &AtomicPtr<Self> {
+        &self.link
+    }
+}
 
 impl Chunk {
     /// A new chunk of free cells.
@@ -241,13 +249,19 @@ impl Chunk {
         let cells = (CHUNK_BYTES - first) / bytes;
         // SAFETY: fresh memory of a chunk's size and alignment.
         unsafe {
-            chunk.write(Self { kind, next: ptr::null_mut(), cells: cells as u32, first: first as u32 });
+            chunk.write(Self {
+                kind,
+                link: AtomicPtr::new(ptr::null_mut()),
+                cells: cells as u32,
+                first: first as u32,
+            });
             for index in 0..cells {
                 let header = chunk.byte_add(first + index * bytes).cast::<CellHeader>();
                 header.write(CellHeader { word: WordCell::new(Word::UNUSED.bits()) });
             }
         }
-        publish(chunk);
+        // SAFETY: made just now, and never freed.
+        unsafe { CHUNKS.push(chunk) };
         Some(chunk)
     }
 
@@ -268,19 +282,6 @@ impl Chunk {
     }
 }
 
-fn publish(chunk: NonNull<Chunk>) {
-    let mut first = CHUNKS.load(Ordering::Relaxed);
-    loop {
-        // SAFETY: the chunk is the caller's until it is published.
-        unsafe { (*chunk.as_ptr()).next = first };
-        // Release: pairs with the acquire in `all_chunks`. Chunks are never removed, so there is no ABA.
-        match CHUNKS.compare_exchange(first, chunk.as_ptr(), Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => return,
-            Err(other) => first = other,
-        }
-    }
-}
-
 /// Bytes of all chunks. They stay allocated: a core keeps free cells, and what it frees another may have made.
 pub(crate) fn chunk_bytes() -> usize {
     all_chunks().count() * CHUNK_BYTES
@@ -288,12 +289,5 @@ pub(crate) fn chunk_bytes() -> usize {
 
 /// Every chunk there is.
 pub(crate) fn all_chunks() -> impl Iterator<Item = NonNull<Chunk>> {
-    // Acquire: pairs with the release in `publish`.
-    let mut next = CHUNKS.load(Ordering::Acquire);
-    core::iter::from_fn(move || {
-        let chunk = NonNull::new(next)?;
-        // SAFETY: published chunks are initialised, never freed, and their headers never change.
-        next = unsafe { chunk.as_ref() }.next;
-        Some(chunk)
-    })
+    CHUNKS.iter()
 }

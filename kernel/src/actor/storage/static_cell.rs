@@ -7,14 +7,14 @@ use core::mem::{MaybeUninit, align_of};
 use core::ptr::{self, NonNull};
 
 use super::cell::{self, Cell, CellHeader, Kind};
-use crate::arch::atomic::{AtomicPtr, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
+use crate::queue::{AppendOnly, Linked};
 
 /// What static cells of all types have in common.
 #[repr(C)]
 struct Link {
     next: AtomicPtr<Link>,
-    /// Points to itself until it is on the list.
-    listed: AtomicPtr<Link>,
+    is_listed: AtomicBool,
 }
 
 /// A static cell for an actor of type `A`.
@@ -31,7 +31,14 @@ pub(crate) struct StaticCell<A: 'static> {
 unsafe impl<A: Send> Sync for StaticCell<A> {}
 
 /// Every static cell that was ever used.
-static STARTED: AtomicPtr<Link> = AtomicPtr::new(ptr::null_mut());
+static STARTED: AppendOnly<Link> = AppendOnly::new();
+
+// SAFETY: `next` is one field for life, used by nothing but the list.
+unsafe impl Linked for Link {
+    unsafe fn link(&self) -> &AtomicPtr<Self> {
+        &self.next
+    }
+}
 
 /// Where the cell lies, behind the link and the kind.
 const CELL_OFFSET: usize = size_of::<Link>() + size_of::<&Kind>();
@@ -45,7 +52,7 @@ impl<A: 'static> StaticCell<A> {
     /// Without an actor, as if so many had ended here.
     pub(crate) const fn new(generation: u32) -> Self {
         let () = Self::FITS;
-        let link = Link { next: AtomicPtr::new(ptr::null_mut()), listed: AtomicPtr::new(ptr::null_mut()) };
+        let link = Link { next: AtomicPtr::new(ptr::null_mut()), is_listed: AtomicBool::new(false) };
         Self { link, kind: cell::kind_of::<A>(), cell: Cell::free_static(generation) }
     }
 
@@ -61,36 +68,19 @@ impl<A: 'static> StaticCell<A> {
     /// # Safety
     /// The caller has claimed the cell.
     pub(crate) unsafe fn list(&'static self) {
-        let link = ptr::from_ref(self).cast::<Link>().cast_mut();
-        // Relaxed: the caller has claimed the cell, so it is alone; what it does here is published below.
-        if !self.link.listed.load(Ordering::Relaxed).is_null() {
-            return;
-        }
-        self.link.listed.store(link, Ordering::Relaxed);
-        let mut first = STARTED.load(Ordering::Relaxed);
-        loop {
-            self.link.next.store(first, Ordering::Relaxed);
-            // Release: pairs with the acquire in `all`. Nothing is ever removed, so there is no ABA.
-            match STARTED.compare_exchange(first, link, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(other) => first = other,
-            }
+        // Relaxed: the caller has claimed the cell, so it is alone; the list publishes it.
+        if !self.link.is_listed.swap(true, Ordering::Relaxed) {
+            // With the provenance of the whole: the cell is found behind the link.
+            // SAFETY: a static is valid for ever, and this is done once.
+            unsafe { STARTED.push(NonNull::from(self).cast()) };
         }
     }
 }
 
 /// All static cells that were ever used.
 pub(crate) fn all() -> impl Iterator<Item = NonNull<CellHeader>> {
-    // Acquire: pairs with the release in `list`.
-    let mut next = STARTED.load(Ordering::Acquire);
-    core::iter::from_fn(move || {
-        let link = NonNull::new(next)?;
-        // SAFETY: what is listed is static; the cell lies at that offset.
-        unsafe {
-            next = link.as_ref().next.load(Ordering::Relaxed);
-            Some(link.cast::<u8>().add(CELL_OFFSET).cast())
-        }
-    })
+    // SAFETY: what is listed is a static; the cell lies at that offset.
+    STARTED.iter().map(|link| unsafe { link.cast::<u8>().add(CELL_OFFSET).cast() })
 }
 
 const _: () = assert!(core::mem::offset_of!(StaticCell<u64>, cell) == CELL_OFFSET);
