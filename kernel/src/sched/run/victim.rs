@@ -37,7 +37,7 @@ fn weight(thief: &Core, rule: VictimRule, victim: &Core) -> u64 {
     let candidate = Candidate {
         core: victim.id(),
         stealable: victim.queue.stealable(),
-        distance: distance.into(),
+        distance,
         robbed_at: victim.robbed_at(),
     };
     victim::weight(rule, &thief.memory, &candidate, |bound| thief.random.below(bound))
