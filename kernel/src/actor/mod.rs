@@ -1,13 +1,17 @@
 //! The actor system, in the style of C∀: message-centric, with mailboxes that many actors share.
 //!
-//! An [`Actor`] is state with a behaviour for each type of message ([`Receive`]). It belongs to one
-//! mailbox for life. A sender copies an envelope to the end of the mailbox's copy queue;
-//! a [worker] gulps a mailbox whole and delivers what is in it. A worker that runs dry [steals](steal) a
-//! mailbox from another by swapping two pointers. A behaviour that runs too long is [detached](detach),
-//! one that panics [ends its actor](crash).
+//! An [`Actor`] is state with a behaviour for each type of message ([`Receive`]). It belongs to one mailbox for life. A
+//! sender copies an envelope to the end of the mailbox's copy queue; a worker gulps a mailbox whole and delivers what is
+//! in it. A worker that runs dry steals a mailbox from another by swapping two pointers. A behaviour that runs too long is
+//! detached, one that panics ends its actor.
 //!
-//! The way of a message: [`address`] → [`mail`] → [`worker`] → [`batch`] →
-//! [`delivery`]. The way of an actor: [`executor`] → [`storage`].
+//! The files here are what applications see, and where the types of actors and messages are known. Below, each using only
+//! those that follow, are the rooms of those who run actors (`run/`), of envelopes and mailboxes (`mail/`), and of the
+//! cells that actors live in (`storage/`).
+//!
+//! The way of a message: `address.rs` → `target.rs` → `send.rs` → `mail/envelope.rs`, in `mail/copy_queue.rs` →
+//! `run/worker/gulping.rs` → `run/delivery.rs` → `target.rs` → a behaviour. The way of an actor: `spawn.rs` →
+//! `storage/pool.rs` → `storage/cell.rs`.
 
 mod address;
 mod ask;

@@ -1,4 +1,4 @@
-//! The census of those that live: zero is never early, and who waits for it is told.
+//! The count of those that live: zero is never early, and who waits for it is told.
 
 use magpie::internals::sync::LiveCount;
 
@@ -7,7 +7,7 @@ use crate::tool::{Arc, run, task};
 
 pub const MODELS: &[Model] = &[
     Model {
-        name: "census::never_early",
+        name: "live_count::never_early",
         preemptions: Some(3),
         body: never_early,
         mutants: &[
@@ -17,7 +17,7 @@ pub const MODELS: &[Model] = &[
         ],
     },
     Model {
-        name: "census::who_waits_is_told",
+        name: "live_count::who_waits_is_told",
         preemptions: None,
         body: who_waits_is_told,
         mutants: &[ordering("census-end-no-fence"), ordering("census-wait-no-fence")],
@@ -26,24 +26,24 @@ pub const MODELS: &[Model] = &[
 
 /// One lives. It begets another, on another core than where it began, and ends; somebody looks meanwhile.
 fn never_early() {
-    let census = Arc::new(LiveCount::new(2).expect("memory"));
-    census.begin(0);
-    let lives = task(|census: &LiveCount| {
-        census.begin(1);
-        census.end(1, 1);
+    let count = Arc::new(LiveCount::new(2).expect("memory"));
+    count.begin(0);
+    let lives = task(|count: &LiveCount| {
+        count.begin(1);
+        count.end(1, 1);
         true
     });
-    let looks = task(|census: &LiveCount| census.is_none());
-    let [_, none] = run(&census, [lives, looks]);
+    let looks = task(|count: &LiveCount| count.is_none());
+    let [_, none] = run(&count, [lives, looks]);
     assert!(!none, "one of the two lived all the time");
 }
 
 /// The last one ends while somebody begins to wait.
 fn who_waits_is_told() {
-    let census = Arc::new(LiveCount::new(1).expect("memory"));
-    census.begin(0);
-    let ends = task(|census: &LiveCount| census.end(0, 1));
-    let waits = task(|census: &LiveCount| census.wait());
-    let [tells, sees] = run(&census, [ends, waits]);
+    let count = Arc::new(LiveCount::new(1).expect("memory"));
+    count.begin(0);
+    let ends = task(|count: &LiveCount| count.end(0, 1));
+    let waits = task(|count: &LiveCount| count.wait());
+    let [tells, sees] = run(&count, [ends, waits]);
     assert!(tells || sees, "the waiter is never told");
 }

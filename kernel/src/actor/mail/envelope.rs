@@ -44,7 +44,7 @@ pub(super) const LARGEST_ENVELOPE_BYTES: usize = size_of::<Envelope>() + LARGEST
 /// Carries out an operation on an envelope. Made for a pair of actor and message, where both types are known.
 ///
 /// # Safety
-/// The envelope was written by [`write`] for a target with this function. To deliver or drop: it is done once; to
+/// The envelope was written by [`write()`] for a target with this function. To deliver or drop: it is done once; to
 /// deliver, the actor is alive and this core alone runs it.
 pub(crate) type Deliver = unsafe fn(NonNull<Envelope>, Operation) -> SizeAndOutcome;
 
@@ -150,7 +150,7 @@ pub(crate) unsafe fn write<M: Message>(place: NonNull<u8>, target: Target<M>, me
 /// Moves the message out of an envelope.
 ///
 /// # Safety
-/// The envelope was written by [`write`] for the same `M`, and the message was not moved out yet.
+/// The envelope was written by [`write()`] for the same `M`, and the message was not moved out yet.
 #[inline(always)]
 pub(crate) unsafe fn take_message<M: Message>(envelope: NonNull<Envelope>) -> M {
     // SAFETY: by contract.

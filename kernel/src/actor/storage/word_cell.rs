@@ -1,4 +1,4 @@
-//! A word that says what is in a place: who sees it say that something is there sees that thing as it was left.
+//! Words of cells: whoever sees one say that something is in a place sees that thing as it was left.
 
 use crate::arch::atomic::{AtomicU64, Ordering, const_fn};
 

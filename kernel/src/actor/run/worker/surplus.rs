@@ -1,7 +1,7 @@
 //! What a worker gives away, and when it tells that there is something.
 //!
 //! Mail stays on its core unless it waits: a mailbox may leave when its mail has waited for `share.wait_us`, or when it
-//! is a backlog of more than `share.backlog` messages ([`Mailbox::may_leave`]). A worker with other cores idle looks at
+//! is a backlog of more than `share.backlog` messages (`Mailbox::may_leave`). A worker with other cores idle looks at
 //! its mailboxes twice in that time, between batches, and
 //! - calls a thief if one of its own may leave;
 //! - wakes the owner of a guest that may leave, of the one that has longest to wait for its turn: that owner finds it in
