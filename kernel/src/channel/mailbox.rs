@@ -4,13 +4,10 @@ use super::address::ProcessAddr;
 use super::block::{Block, Lists};
 use super::by_owner;
 use super::owner::{Owner, identity_here};
-use super::receive::{Receive, ReceiveMatching};
 use crate::mem::OutOfMemory;
 use crate::message::{Message, Shared};
 use crate::sync::Identity;
-use crate::time::{self, Timeout};
 use core::fmt;
-use core::time::Duration;
 
 /// A mailbox that belongs to one process, or to one actor: whoever owns this receives.
 ///
@@ -65,25 +62,6 @@ impl<M: Message> ProcessMailbox<M> {
             self.set_owner();
         }
         address
-    }
-
-    /// Waits for a message: the oldest urgent one, or else the oldest. `None` when no message is left, and no
-    /// address to send one to.
-    ///
-    /// A future that is dropped early has received nothing.
-    pub fn receive(&mut self) -> Receive<'_, M> {
-        Receive::new(self)
-    }
-
-    /// Waits for the first message that `matches`; looks at urgent ones first, and at each message once. The
-    /// others stay, in order. `None` when none that waits matches, and there is no address to send one to.
-    pub fn receive_matching<P: FnMut(&M) -> bool>(&mut self, matches: P) -> ReceiveMatching<'_, M, P> {
-        ReceiveMatching::new(self, matches)
-    }
-
-    /// As [`Self::receive`], for no longer than `limit`.
-    pub fn receive_within(&mut self, limit: Duration) -> Timeout<Receive<'_, M>> {
-        time::timeout(limit, self.receive())
     }
 
     /// The message that [`Self::receive`] would find waiting.

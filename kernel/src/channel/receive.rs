@@ -1,4 +1,4 @@
-//! The futures of receiving.
+//! Receiving, and its futures.
 //!
 //! Nothing of theirs is linked: they leave a waker in the block, which has an allocation of its own (see `sched::spawn::task`).
 //! Each charges the process for what it does and, when its turn is used up, lets others run first.
@@ -6,23 +6,40 @@
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
+use core::time::Duration;
 
 use super::block::Outlook;
 use super::mailbox::ProcessMailbox;
 use super::node::Cursor;
 use crate::message::Message;
 use crate::sched;
+use crate::time::{self, Timeout};
+
+impl<M: Message> ProcessMailbox<M> {
+    /// Waits for a message: the oldest urgent one, or else the oldest. `None` when no message is left, and no
+    /// address to send one to.
+    ///
+    /// A future that is dropped early has received nothing.
+    pub fn receive(&mut self) -> Receive<'_, M> {
+        Receive { mailbox: self }
+    }
+
+    /// Waits for the first message that `matches`; looks at urgent ones first, and at each message once. The
+    /// others stay, in order. `None` when none that waits matches, and there is no address to send one to.
+    pub fn receive_matching<P: FnMut(&M) -> bool>(&mut self, matches: P) -> ReceiveMatching<'_, M, P> {
+        ReceiveMatching { mailbox: self, matches, urgent: Cursor::new(), ordinary: Cursor::new() }
+    }
+
+    /// As [`Self::receive`], for no longer than `limit`.
+    pub fn receive_within(&mut self, limit: Duration) -> Timeout<Receive<'_, M>> {
+        time::timeout(limit, self.receive())
+    }
+}
 
 /// The future of [`ProcessMailbox::receive`].
 #[must_use = "a message comes to who awaits it"]
 pub struct Receive<'a, M> {
     mailbox: &'a mut ProcessMailbox<M>,
-}
-
-impl<'a, M> Receive<'a, M> {
-    pub(super) fn new(mailbox: &'a mut ProcessMailbox<M>) -> Self {
-        Self { mailbox }
-    }
 }
 
 /// Whether the process has to let others run, which then is arranged.
@@ -69,12 +86,6 @@ pub struct ReceiveMatching<'a, M, P> {
 }
 
 impl<M, P> Unpin for ReceiveMatching<'_, M, P> {}
-
-impl<'a, M, P> ReceiveMatching<'a, M, P> {
-    pub(super) fn new(mailbox: &'a mut ProcessMailbox<M>, matches: P) -> Self {
-        Self { mailbox, matches, urgent: Cursor::new(), ordinary: Cursor::new() }
-    }
-}
 
 impl<M: Message, P: FnMut(&M) -> bool> ReceiveMatching<'_, M, P> {
     /// Takes the first message behind the cursors that matches.
