@@ -11,16 +11,16 @@ pub const MODELS: &[Model] = &[
         preemptions: Some(3),
         body: never_early,
         mutants: &[
-            ordering("census-add-relaxed"),
-            ordering("census-sum-relaxed"),
-            step("census-beginnings-first"),
+            ordering("live-count-add-relaxed"),
+            ordering("live-count-sum-relaxed"),
+            step("live-count-beginnings-first"),
         ],
     },
     Model {
         name: "live_count::who_waits_is_told",
         preemptions: None,
         body: who_waits_is_told,
-        mutants: &[ordering("census-end-no-fence"), ordering("census-wait-no-fence")],
+        mutants: &[ordering("live-count-end-no-fence"), ordering("live-count-wait-no-fence")],
     },
 ];
 
