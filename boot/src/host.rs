@@ -4,7 +4,7 @@ use std::future::Future;
 use std::process;
 use std::string::String;
 
-use magpie::machine::{self, Machine, Place};
+use magpie::machine::{self, Location, Machine};
 use magpie::{arch::MAX_CORES, sched};
 
 use crate::{ExitCode, Termination, arguments, statistics};
@@ -39,7 +39,7 @@ pub fn run(
         board: "host",
         application,
         cores,
-        places: [Place::default(); MAX_CORES],
+        places: [Location::default(); MAX_CORES],
         arguments: words.leak(),
         input,
     });

@@ -7,7 +7,7 @@ use core::fmt;
 use dtoolkit::fdt::{Fdt, FdtNode};
 use dtoolkit::{Node, Property};
 use magpie::arch::MAX_CORES;
-use magpie::machine::Place;
+use magpie::machine::Location;
 
 use crate::memory::Range;
 
@@ -92,7 +92,7 @@ pub struct Description<'a> {
     /// How many more there are.
     pub cores_beyond: usize,
     /// Where each sits.
-    pub places: [Place; MAX_CORES],
+    pub places: [Location; MAX_CORES],
     /// How each is started.
     pub start: [StartMethod; MAX_CORES],
     /// The interrupt controller.
@@ -122,7 +122,7 @@ pub fn read(blob: &[u8]) -> Result<Description<'_>, TreeError> {
         reserved: reserved(&tree),
         cores: 0,
         cores_beyond: 0,
-        places: [Place::default(); MAX_CORES],
+        places: [Location::default(); MAX_CORES],
         start: [StartMethod::default(); MAX_CORES],
         interrupts: interrupts(root).ok_or(TreeError::NoInterruptController)?,
         timer_interrupt: timer(root).ok_or(TreeError::NoTimer)?,
@@ -367,7 +367,7 @@ fn cores(root: FdtNode<'_>, found: &mut Description<'_>) {
     }
     if let Some(map) = cpus.child("cpu-map") {
         let count = found.cores;
-        map_level(map, Place::default(), &mut |handle, place| {
+        map_level(map, Location::default(), &mut |handle, place| {
             if let Some(core) = handles[..count].iter().position(|&known| known == handle) {
                 found.places[core].socket = place.socket;
                 found.places[core].cluster = place.cluster;
@@ -378,11 +378,11 @@ fn cores(root: FdtNode<'_>, found: &mut Description<'_>) {
 }
 
 /// Walks a `cpu-map`: sockets hold clusters, clusters hold clusters or cores.
-fn map_level(node: FdtNode<'_>, place: Place, see: &mut impl FnMut(u32, Place)) {
+fn map_level(node: FdtNode<'_>, place: Location, see: &mut impl FnMut(u32, Location)) {
     map_bounded(node, place, 0, see);
 }
 
-fn map_bounded(node: FdtNode<'_>, place: Place, depth: u32, see: &mut impl FnMut(u32, Place)) {
+fn map_bounded(node: FdtNode<'_>, place: Location, depth: u32, see: &mut impl FnMut(u32, Location)) {
     // Deeper than any real tree; a damaged one must not use up the stack.
     if depth > 6 {
         return;

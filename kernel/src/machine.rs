@@ -6,7 +6,7 @@ use crate::arch::{CoreId, MAX_CORES};
 
 /// Where a core sits. Cores that share more of these are nearer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Place {
+pub struct Location {
     /// The value that names the core to the firmware and the interrupt controller.
     pub affinity: u64,
     /// Memory node.
@@ -26,7 +26,7 @@ pub struct Machine {
     /// How many cores run.
     pub cores: usize,
     /// Where each sits.
-    pub places: [Place; MAX_CORES],
+    pub places: [Location; MAX_CORES],
     /// The boot arguments: words `key=value`.
     pub arguments: &'static str,
     /// What the host handed over: the initrd.
@@ -76,7 +76,7 @@ pub fn distance(a: CoreId, b: CoreId) -> u32 {
     distance_of(a == b, &machine.places[a.index()], &machine.places[b.index()])
 }
 
-fn distance_of(same: bool, a: &Place, b: &Place) -> u32 {
+fn distance_of(same: bool, a: &Location, b: &Location) -> u32 {
     if same {
         0
     } else if a.node != b.node {
@@ -92,15 +92,15 @@ fn distance_of(same: bool, a: &Place, b: &Place) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, distance_of};
+    use super::{Location, distance_of};
 
     #[test]
     fn what_is_shared_makes_near() {
-        let here = Place::default();
+        let here = Location::default();
         assert_eq!(distance_of(true, &here, &here), 0);
         assert_eq!(distance_of(false, &here, &here), 1);
-        assert_eq!(distance_of(false, &here, &Place { cluster: 1, ..here }), 2);
-        assert_eq!(distance_of(false, &here, &Place { socket: 1, ..here }), 3);
-        assert_eq!(distance_of(false, &here, &Place { node: 1, ..here }), 4);
+        assert_eq!(distance_of(false, &here, &Location { cluster: 1, ..here }), 2);
+        assert_eq!(distance_of(false, &here, &Location { socket: 1, ..here }), 3);
+        assert_eq!(distance_of(false, &here, &Location { node: 1, ..here }), 4);
     }
 }

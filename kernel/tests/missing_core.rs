@@ -2,7 +2,7 @@
 
 use magpie::actor::{Config, Executor, StartError};
 use magpie::arch::MAX_CORES;
-use magpie::machine::{self, Machine, Place};
+use magpie::machine::{self, Machine, Location};
 use magpie::sched;
 
 #[test]
@@ -11,7 +11,7 @@ fn an_executor_says_that_a_core_is_missing() {
         board: "host",
         application: "test",
         cores: 2,
-        places: [Place::default(); MAX_CORES],
+        places: [Location::default(); MAX_CORES],
         arguments: "",
         input: None,
     });

@@ -87,7 +87,7 @@ fn bytes_of(block: usize) -> usize {
 
 /// Where an address lies, seen from a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum StackPart {
     /// In the guard.
     Guard,
     /// In the reserve.
@@ -105,31 +105,31 @@ pub fn reserve_start(block: usize) -> usize {
 
 /// Whether a stack pointer is that of code on the stack with the block at `block`.
 pub fn is_on(block: usize, sp: usize) -> bool {
-    matches!(place_in_slot(block, sp), Place::Stack | Place::Reserve)
+    matches!(place_in_slot(block, sp), StackPart::Stack | StackPart::Reserve)
 }
 
 /// Where `address` lies, seen from the stack with the block at `block`.
-pub fn place_in_slot(block: usize, address: usize) -> Place {
+pub fn place_in_slot(block: usize, address: usize) -> StackPart {
     place_in(block, bytes_of(block), address)
 }
 
-const fn place_in(block: usize, slot: usize, address: usize) -> Place {
-    let Some(start) = (block + BLOCK_BYTES).checked_sub(slot) else { return Place::Outside };
+const fn place_in(block: usize, slot: usize, address: usize) -> StackPart {
+    let Some(start) = (block + BLOCK_BYTES).checked_sub(slot) else { return StackPart::Outside };
     if address < start || address > block {
-        Place::Outside
+        StackPart::Outside
     } else if address < start + GUARD_BYTES {
-        Place::Guard
+        StackPart::Guard
     } else if address < start + GUARD_BYTES + RESERVE_BYTES {
-        Place::Reserve
+        StackPart::Reserve
     } else {
-        Place::Stack
+        StackPart::Stack
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        BLOCK_BYTES, GUARD_BYTES, Place, RESERVE_BYTES, SLOT_UNIT_BYTES, place_in, place_in_slot,
+        BLOCK_BYTES, GUARD_BYTES, RESERVE_BYTES, SLOT_UNIT_BYTES, StackPart, place_in, place_in_slot,
         reserve_start,
     };
 
@@ -138,26 +138,26 @@ mod tests {
         let start = 5 * SLOT_UNIT_BYTES;
         let block = start + SLOT_UNIT_BYTES - BLOCK_BYTES;
         let place = |address| place_in_slot(block, address);
-        assert_eq!(place(start - 1), Place::Outside);
-        assert_eq!(place(start), Place::Guard);
-        assert_eq!(place(start + GUARD_BYTES - 1), Place::Guard);
-        assert_eq!(place(start + GUARD_BYTES), Place::Reserve);
+        assert_eq!(place(start - 1), StackPart::Outside);
+        assert_eq!(place(start), StackPart::Guard);
+        assert_eq!(place(start + GUARD_BYTES - 1), StackPart::Guard);
+        assert_eq!(place(start + GUARD_BYTES), StackPart::Reserve);
         assert_eq!(reserve_start(block), start + GUARD_BYTES);
-        assert_eq!(place(start + GUARD_BYTES + RESERVE_BYTES - 1), Place::Reserve);
-        assert_eq!(place(start + GUARD_BYTES + RESERVE_BYTES), Place::Stack);
-        assert_eq!(place(block), Place::Stack);
-        assert_eq!(place(block + 1), Place::Outside);
-        assert_eq!(place(0), Place::Outside);
-        assert_eq!(place_in_slot(0, 0), Place::Outside);
+        assert_eq!(place(start + GUARD_BYTES + RESERVE_BYTES - 1), StackPart::Reserve);
+        assert_eq!(place(start + GUARD_BYTES + RESERVE_BYTES), StackPart::Stack);
+        assert_eq!(place(block), StackPart::Stack);
+        assert_eq!(place(block + 1), StackPart::Outside);
+        assert_eq!(place(0), StackPart::Outside);
+        assert_eq!(place_in_slot(0, 0), StackPart::Outside);
     }
 
     #[test]
     fn a_larger_slot_begins_lower() {
         let slot = 3 * SLOT_UNIT_BYTES;
         let (start, block) = (5 * SLOT_UNIT_BYTES, 8 * SLOT_UNIT_BYTES - BLOCK_BYTES);
-        assert_eq!(place_in(block, slot, start - 1), Place::Outside);
-        assert_eq!(place_in(block, slot, start), Place::Guard);
-        assert_eq!(place_in(block, slot, start + GUARD_BYTES + RESERVE_BYTES), Place::Stack);
-        assert_eq!(place_in(block, slot, block), Place::Stack);
+        assert_eq!(place_in(block, slot, start - 1), StackPart::Outside);
+        assert_eq!(place_in(block, slot, start), StackPart::Guard);
+        assert_eq!(place_in(block, slot, start + GUARD_BYTES + RESERVE_BYTES), StackPart::Stack);
+        assert_eq!(place_in(block, slot, block), StackPart::Stack);
     }
 }

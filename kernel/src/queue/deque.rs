@@ -31,7 +31,7 @@ pub struct Deque<T, const N: usize> {
 
 /// What a batch of steals came to.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Batch {
+pub struct Stolen {
     /// Items taken.
     pub taken: usize,
     /// Attempts lost to somebody else; the batch ends at the second.
@@ -150,9 +150,9 @@ impl<T, const N: usize> Deque<T, N> {
     /// whole batch would be wrong: the owner takes from the bottom without an exchange as long as it sees
     /// more than one item, so between the thief's look at `bottom` and its exchange the owner may have
     /// taken items out of the middle of the batch, with `top` unchanged.
-    pub fn steal_half(&self, cap: usize, mut receive: impl FnMut(NonNull<T>)) -> Batch {
+    pub fn steal_half(&self, cap: usize, mut receive: impl FnMut(NonNull<T>)) -> Stolen {
         let wanted = self.len().div_ceil(2).min(cap);
-        let mut batch = Batch::default();
+        let mut batch = Stolen::default();
         while batch.taken < wanted {
             match self.pop_top() {
                 Steal::Taken(item) => {

@@ -15,7 +15,7 @@ mod linked;
 mod overflow;
 
 pub use append_only::AppendOnly;
-pub use deque::{Batch, Corrupted, Deque};
+pub use deque::{Corrupted, Deque, Stolen};
 pub use inbox::Inbox;
 pub use linked::{Chain, Linked};
 pub use overflow::Overflow;

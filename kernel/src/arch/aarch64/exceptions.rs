@@ -6,7 +6,7 @@ use super::frame::Frame;
 use super::switch::PREEMPT_CALL;
 use super::{cpu, gic, percpu, timer, vectors};
 use crate::arch::handlers::{self, Fault, FaultReason, Verdict};
-use crate::arch::stack_layout::{EXCEPTION_STACK_BYTES, FAULT_STACK_BYTES, Place, place_in_slot};
+use crate::arch::stack_layout::{EXCEPTION_STACK_BYTES, FAULT_STACK_BYTES, StackPart, place_in_slot};
 
 /// Points this core's vectors here, and gives it its stacks for exceptions.
 ///
@@ -90,20 +90,20 @@ unsafe fn report(reason: FaultReason, frame: *mut Frame) {
     let block = percpu::stack_block() as usize;
     let place = place_in_slot(block, frame.sp as usize);
     let touched = match reason {
-        FaultReason::DataAbort | FaultReason::Alignment if place != Place::Outside => {
+        FaultReason::DataAbort | FaultReason::Alignment if place != StackPart::Outside => {
             place_in_slot(block, address as usize)
         }
         _ => place,
     };
-    let is_beyond = place == Place::Guard || touched == Place::Guard;
-    let overflowed = is_beyond || touched == Place::Reserve;
+    let is_beyond = place == StackPart::Guard || touched == StackPart::Guard;
+    let overflowed = is_beyond || touched == StackPart::Reserve;
     let fault = Fault {
         reason: if overflowed { FaultReason::StackOverflow } else { reason },
         pc: frame.elr,
         address,
         syndrome: ESR_EL1.get(),
         in_reserve: overflowed && !is_beyond,
-        on_own_stack: place != Place::Outside,
+        on_own_stack: place != StackPart::Outside,
     };
     if let Some(table) = handlers::get() {
         // SAFETY: by contract.

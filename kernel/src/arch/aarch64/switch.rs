@@ -4,7 +4,7 @@ use core::arch::{asm, naked_asm};
 
 pub use super::frame::Frame;
 use super::percpu;
-use crate::arch::stack_layout::{FAULT_STACK_BYTES, Place, place_in_slot};
+use crate::arch::stack_layout::{FAULT_STACK_BYTES, StackPart, place_in_slot};
 
 /// Starts `entry(arg)` on a fresh stack and abandons the current one.
 ///
@@ -85,7 +85,7 @@ pub fn is_on_own_stack() -> bool {
     let sp: usize;
     // SAFETY: reads a register.
     unsafe { asm!("mov {}, sp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
-    place_in_slot(percpu::stack_block() as usize, sp) == Place::Stack
+    place_in_slot(percpu::stack_block() as usize, sp) == StackPart::Stack
 }
 
 /// The registers that a call leaves as they are: x19 to x28.

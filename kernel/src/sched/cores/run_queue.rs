@@ -23,7 +23,7 @@ use core::ptr::NonNull;
 use super::ready_mask::ReadyMask;
 use crate::arch::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::in_place::write_fields;
-use crate::queue::{Batch, Chain, Deque, Inbox, Overflow};
+use crate::queue::{Chain, Deque, Inbox, Overflow, Stolen};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, Priority, Runnable};
 
@@ -126,7 +126,7 @@ impl PriorityQueue {
     }
 
     /// Takes up to half of what waits here, at most `most`, for another core: oldest first.
-    pub(crate) fn steal(&self, most: usize, mut take: impl FnMut(Runnable)) -> Batch {
+    pub(crate) fn steal(&self, most: usize, mut take: impl FnMut(Runnable)) -> Stolen {
         // SAFETY: what comes from a queue is in hand.
         let mut take = |process| take(unsafe { Runnable::new(process) });
         let mut count = self.deque.steal_half(most, &mut take);

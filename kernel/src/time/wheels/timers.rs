@@ -11,7 +11,7 @@ use core::task::Waker;
 
 use super::comparator;
 use super::owned::{self, OwnedTimers};
-use super::wheel::{State, Step, Timer, Wheel};
+use super::wheel::{Advance, State, Timer, Wheel};
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::{CoreId, MAX_CORES, percpu};
 use crate::stats;
@@ -236,8 +236,8 @@ pub fn expire(core: CoreId, now: u64, most: usize) -> bool {
                         done = true;
                         break;
                     }
-                    Some(Step::Cascaded) => left -= 1,
-                    Some(Step::Fired { waker, background }) => {
+                    Some(Advance::Cascaded) => left -= 1,
+                    Some(Advance::Fired { waker, background }) => {
                         left -= 1;
                         wakers[count] = waker;
                         count += 1;

@@ -172,7 +172,7 @@ impl Wheel {
 
     /// One step towards `tick`: fires one timer, whose waker is returned, or cascades one. `None` when
     /// everything up to `tick` has fired.
-    pub(crate) fn step(&mut self, tick: u64) -> Option<Step> {
+    pub(crate) fn step(&mut self, tick: u64) -> Option<Advance> {
         let tick = tick.min(LAST_TICK);
         let Some(next) = self.next_slot().filter(|next| next.tick <= tick) else {
             self.now = self.now.max(tick);
@@ -186,18 +186,18 @@ impl Wheel {
             let tick = timer.as_ref().tick;
             if tick > self.now {
                 self.insert(timer, tick);
-                return Some(Step::Cascaded);
+                return Some(Advance::Cascaded);
             }
             owned::unlink(timer);
             let timer_ref = &mut *timer.as_ptr();
             timer_ref.state = State::Fired;
-            Some(Step::Fired { waker: timer_ref.waker.take(), background: timer_ref.background })
+            Some(Advance::Fired { waker: timer_ref.waker.take(), background: timer_ref.background })
         }
     }
 }
 
 /// What a step did.
-pub(crate) enum Step {
+pub(crate) enum Advance {
     /// A timer moved to a lower level.
     Cascaded,
     /// A timer fired.
@@ -211,7 +211,7 @@ pub(crate) enum Step {
 
 #[cfg(test)]
 mod tests {
-    use super::{LAST_TICK, LEVELS, SLOT_BITS, State, Step, Timer, Wheel};
+    use super::{Advance, LAST_TICK, LEVELS, SLOT_BITS, State, Timer, Wheel};
     use crate::random::Random;
     use std::collections::BTreeMap;
     use std::ptr::NonNull;
@@ -366,8 +366,8 @@ mod tests {
         // Each step handles one timer, so the work is the number of steps.
         while let Some(step) = wheel.step(1 << 30) {
             match step {
-                Step::Fired { .. } => fired += 1,
-                Step::Cascaded => cascaded += 1,
+                Advance::Fired { .. } => fired += 1,
+                Advance::Cascaded => cascaded += 1,
             }
         }
         assert_eq!(fired, COUNT);
