@@ -42,8 +42,8 @@ fn apply(key: &str, value: &str) -> Result<(), Ignored> {
     }
     let number = value.parse().map_err(|_| Ignored::NotANumber)?;
     sched::set_by_name(key, number).map_err(|error| match error {
-        SettingError::Unknown => Ignored::Unknown,
         SettingError::OutOfRange { least, most } => Ignored::OutOfRange { least, most },
+        _ => Ignored::Unknown,
     })
 }
 

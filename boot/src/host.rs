@@ -55,7 +55,7 @@ pub fn run(
         Ok(ExitCode::Success) => process::ExitCode::SUCCESS,
         Ok(ExitCode::Failure) => process::ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("error: {error:?}");
+            eprintln!("error: {error}");
             process::ExitCode::FAILURE
         }
     }

@@ -5,7 +5,7 @@
 //! check sends, `MAGPIE_CHECK` names some of them by a part of their names.
 
 use magpie::arch::MAX_CORES;
-use magpie::machine::{self, Machine, Place};
+use magpie::machine::{self, Location, Machine};
 use magpie::{actor, channel, sched};
 
 const CORES: usize = 4;
@@ -17,7 +17,7 @@ fn actors_and_process_mailboxes_keep_their_promises_on_threads() {
         board: "host",
         application: "test",
         cores: CORES,
-        places: [Place::default(); MAX_CORES],
+        places: [Location::default(); MAX_CORES],
         arguments: "",
         input: None,
     });

@@ -2,7 +2,7 @@
 
 use magpie::actor::{Config, Executor, StartError};
 use magpie::arch::MAX_CORES;
-use magpie::machine::{self, Machine, Location};
+use magpie::machine::{self, Location, Machine};
 use magpie::sched;
 
 #[test]

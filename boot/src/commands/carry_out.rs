@@ -35,6 +35,7 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
             Err(SettingError::OutOfRange { least, most }) => {
                 text!("{name} goes from {least} to {most}; it stays as it is");
             }
+            Err(error) => text!("{name} stays as it is: {error}"),
         },
         Command::Offline(core) => in_service(core, "out of service", sched::offline),
         Command::Online(core) => in_service(core, "in service", sched::online),

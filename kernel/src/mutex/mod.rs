@@ -80,6 +80,7 @@ impl core::error::Error for Poisoned {}
 
 /// Why a mutex was not taken at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum TryLockError {
     /// Somebody holds it.
     Held,

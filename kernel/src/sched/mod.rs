@@ -17,13 +17,14 @@ pub use cores::population::live_processes;
 pub use cores::{CoreLoad, Load, LoadMonitor};
 pub(crate) use place::wake::{some_core_is_idle, wake_thief};
 pub(crate) use place::waker::{process_of, timers_of};
-pub use policy::dispatch::{Dispatch, current as dispatch, set as set_dispatch};
+pub use policy::dispatch::Dispatch;
 pub use policy::migration::Rule;
 pub(crate) use policy::settings::ticks as setting_ticks;
 pub use policy::settings::{
     Setting, SettingError, all as settings, get as setting, set as set_setting, set_by_name,
 };
 pub(crate) use policy::sharing::Worth;
+pub use policy::tuning;
 pub use policy::victim::VictimRule;
 pub use process::reductions::{charge, is_exhausted};
 pub(crate) use process::{AtWork, Detached, Resident, Step};

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use magpie::arch::MAX_CORES;
-use magpie::machine::{self, Machine, Place};
+use magpie::machine::{self, Location, Machine};
 use magpie::sched;
 
 mod asking;
@@ -47,7 +47,7 @@ fn the_guides_code_does_what_the_guide_says() {
         board: "host",
         application: "guide",
         cores: 2,
-        places: [Place::default(); MAX_CORES],
+        places: [Location::default(); MAX_CORES],
         arguments: "",
         input: None,
     });

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use magpie::actor::checks::{self, Check};
 use magpie::arch::MAX_CORES;
-use magpie::machine::{self, Machine, Place};
+use magpie::machine::{self, Location, Machine};
 use magpie::sched::{self, Priority, Setting, Spawn, VictimRule, yield_now};
 use magpie::time;
 
@@ -45,7 +45,7 @@ pub fn run(seed: u64) {
             board: "simulation",
             application: "simulation",
             cores,
-            places: [Place::default(); MAX_CORES],
+            places: [Location::default(); MAX_CORES],
             arguments: "",
             input: None,
         });

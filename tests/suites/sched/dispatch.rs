@@ -74,7 +74,7 @@ kernel_test! {
         }
         // The last is not the global one, and what still waits there must be found.
         for round in 0..101 {
-            sched::set_dispatch(ALL[round % ALL.len()]);
+            let _ = sched::tuning::DISPATCH.set(ALL[round % ALL.len()]);
             yield_now().await;
         }
         for handle in handles {

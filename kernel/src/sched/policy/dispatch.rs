@@ -13,17 +13,17 @@ pub enum Dispatch {
     Stealing = 2,
 }
 
-/// The scheme in force.
-pub fn current() -> Dispatch {
-    match settings::get(Setting::Dispatch) {
-        0 => Dispatch::Global,
-        1 => Dispatch::PerCore,
-        _ => Dispatch::Stealing,
+impl Dispatch {
+    pub(super) fn of_number(number: u64) -> Self {
+        match number {
+            0 => Self::Global,
+            1 => Self::PerCore,
+            _ => Self::Stealing,
+        }
     }
 }
 
-/// Changes the scheme. What waits already is still found where it is.
-pub fn set(dispatch: Dispatch) {
-    // The value is one of the three, so it is in range.
-    let _ = settings::set(Setting::Dispatch, dispatch as u64);
+/// The scheme in force.
+pub(crate) fn current() -> Dispatch {
+    Dispatch::of_number(settings::get(Setting::Dispatch))
 }

@@ -5,4 +5,5 @@ pub(crate) mod migration;
 pub(crate) mod pace;
 pub(crate) mod settings;
 pub(crate) mod sharing;
+pub mod tuning;
 pub(crate) mod victim;

@@ -4,6 +4,8 @@
 //! application, by boot arguments (`sched.slice_us=500`), or over the serial line. A reader may see an
 //! old value for a while; no rule depends on two settings changing together.
 
+use core::fmt;
+
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::clock;
 
@@ -137,6 +139,7 @@ static VALUES: [AtomicU64; COUNT] = {
 
 /// Why a setting was not changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum SettingError {
     /// No setting has this name.
     Unknown,
@@ -149,6 +152,17 @@ pub enum SettingError {
     },
 }
 
+impl fmt::Display for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("there is no setting of that name"),
+            Self::OutOfRange { least, most } => write!(f, "the value must be from {least} to {most}"),
+        }
+    }
+}
+
+impl core::error::Error for SettingError {}
+
 /// The value now.
 #[inline(always)]
 pub fn get(setting: Setting) -> u64 {
@@ -157,6 +171,9 @@ pub fn get(setting: Setting) -> u64 {
 }
 
 /// Changes a setting, from now on.
+///
+/// # Errors
+/// [`SettingError::OutOfRange`]; then nothing has changed.
 pub fn set(setting: Setting, value: u64) -> Result<(), SettingError> {
     let row = &ROWS[setting as usize];
     if value < row.least || value > row.most {
@@ -168,6 +185,9 @@ pub fn set(setting: Setting, value: u64) -> Result<(), SettingError> {
 }
 
 /// Changes the setting called `name`, such as `sched.slice_us`.
+///
+/// # Errors
+/// [`SettingError::Unknown`], or as [`set`].
 pub fn set_by_name(name: &str, value: u64) -> Result<(), SettingError> {
     let row = ROWS.iter().find(|row| row.name == name).ok_or(SettingError::Unknown)?;
     set(row.setting, value)

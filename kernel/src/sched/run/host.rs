@@ -1,6 +1,7 @@
 //! Running the scheduler on std threads: a core is a thread. For tests, and for trying an application
 //! without an emulator. Under shuttle the threads are shuttle's: a simulation, in which a seed decides every choice.
 
+use core::fmt;
 use core::future::Future;
 use std::boxed::Box;
 #[cfg(not(shuttle))]
@@ -59,6 +60,7 @@ where
 
 /// Why there is no result of a host run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum HostError {
     /// The main process could not be started.
     Spawn(SpawnError),
@@ -67,6 +69,18 @@ pub enum HostError {
     /// The scheduler was stopped before the main process had ended.
     Stopped,
 }
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Spawn(error) => write!(f, "the main process was not started: {error}"),
+            Self::Main(error) => write!(f, "the main process has no result: {error}"),
+            Self::Stopped => f.write_str("the scheduler was stopped before the main process had ended"),
+        }
+    }
+}
+
+impl core::error::Error for HostError {}
 
 unsafe fn no_fault(_: &Fault, _: *mut Frame) -> Verdict {
     Verdict::Stop

@@ -15,6 +15,7 @@ use crate::sched::place::{enqueue, wake};
 
 /// Why a core stays as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum OfflineError {
     /// The machine was not started with that core.
     NoSuchCore,

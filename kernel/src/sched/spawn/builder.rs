@@ -12,6 +12,7 @@ use crate::sync::PreemptGuard;
 
 /// Why a process was not started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum SpawnError {
     /// As many processes exist as [`Setting::ProcessLimit`] allows.
     TooManyProcesses,

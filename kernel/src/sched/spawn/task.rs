@@ -49,6 +49,7 @@ use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
 
 /// Why there is no result of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum JoinError {
     /// It panicked or faulted; what it held is lost, the rest of the system goes on.
     Crashed,
