@@ -19,6 +19,7 @@ mod sync;
 mod queue;
 
 #[cfg(any(all(test, not(any(loom, shuttle))), feature = "checks"))]
+#[path = "../tests/checks/mod.rs"]
 pub mod checks;
 mod in_place;
 mod random;
