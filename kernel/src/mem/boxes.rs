@@ -40,7 +40,16 @@ pub unsafe fn try_box_in_place<T>(init: impl FnOnce(*mut T)) -> Result<Box<T>, O
     Ok(unsafe { Box::from_raw(place.as_ptr()) })
 }
 
-/// Boxes a value, or gives it back.
+/// Boxes a value, or gives it back: the library's `Box::new` ends the process when memory is used up.
+///
+/// # Errors
+/// The value comes back when there is no memory.
+///
+/// ```
+/// let boxed = magpie::mem::try_box([0_u8; 100]).map_err(|(error, _)| error)?;
+/// assert_eq!(boxed.len(), 100);
+/// # Ok::<(), magpie::mem::OutOfMemory>(())
+/// ```
 pub fn try_box<T>(value: T) -> Result<Box<T>, (OutOfMemory, T)> {
     let Some(place) = place_for::<T>() else { return Err((OutOfMemory, value)) };
     // SAFETY: fresh memory of the type's layout from the global allocator, which is what `Box` frees.

@@ -107,7 +107,10 @@ impl<T, const N: usize> Deque<T, N> {
         N
     }
 
-    /// Puts an item at the bottom; [`Full`] leaves it with the caller.
+    /// Puts an item at the bottom.
+    ///
+    /// # Errors
+    /// [`Full`]; then the item stays the caller's.
     ///
     /// # Safety
     /// The caller is the owner: no other call of `push_bottom`, `pop_bottom` or `pop_oldest` of this deque
@@ -190,6 +193,9 @@ impl<T, const N: usize> Deque<T, N> {
 
     /// Checks the invariants that memory can show. Exact when the owner calls it, whatever thieves do
     /// meanwhile; from elsewhere only while the deque is at rest.
+    ///
+    /// # Errors
+    /// What does not hold.
     pub fn check(&self) -> Result<(), Corrupted> {
         // Relaxed: the owner reads its own `bottom` and slots; an old `top` is still one that the
         // invariants allow.

@@ -24,6 +24,16 @@ use crate::sync::keep_waker;
 use crate::{mem, sched};
 
 /// Waits for `duration`, at least.
+///
+/// ```
+/// # use magpie::{sched, time};
+/// use core::time::Duration;
+/// # sched::run_on_threads(2, 1, async {
+/// let begin = time::Instant::now();
+/// time::sleep(Duration::from_millis(2)).await;
+/// assert!(time::Instant::now() - begin >= Duration::from_millis(2));
+/// # }).unwrap();
+/// ```
 pub fn sleep(duration: Duration) -> Sleep {
     sleep_until(Instant::now() + duration)
 }
@@ -34,6 +44,17 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 }
 
 /// Waits for `future`, but no longer than `limit`.
+///
+/// The future's output, or [`Elapsed`]:
+///
+/// ```
+/// # use magpie::{sched, time};
+/// use core::time::Duration;
+/// # sched::run_on_threads(2, 1, async {
+/// let never = core::future::pending::<()>();
+/// assert_eq!(time::timeout(Duration::from_millis(2), never).await, Err(time::Elapsed));
+/// # }).unwrap();
+/// ```
 pub fn timeout<F: Future>(limit: Duration, future: F) -> Timeout<F> {
     Timeout { future, limit: Sleep::new(Instant::now() + limit, false) }
 }

@@ -40,6 +40,9 @@ fn slot<T, const N: usize>(slots: &[AtomicPtr<T>; N], index: u64) -> &AtomicPtr<
 
 /// Puts an item at the bottom.
 ///
+/// # Errors
+/// [`Full`]; then the item stays the caller's.
+///
 /// # Safety
 /// The caller is the deque's owner: no other thread is inside `push_bottom`, `pop_bottom` or `pop_oldest`.
 /// `N` is a power of two.

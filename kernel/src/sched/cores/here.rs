@@ -10,6 +10,13 @@ use crate::sync::PreemptGuard;
 
 /// The core that runs the caller, if a scheduler does. The answer may be outdated at once, unless the
 /// caller is pinned.
+///
+/// ```
+/// # use magpie::{sched, time};
+/// # sched::run_on_threads(2, 1, async {
+/// assert!(sched::current_core().is_some());
+/// # }).unwrap();
+/// ```
 pub fn current_core() -> Option<CoreId> {
     let here = PreemptGuard::new();
     Core::current(&here).map(Core::id)

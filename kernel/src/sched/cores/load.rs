@@ -79,6 +79,17 @@ impl Seen {
 }
 
 /// Remembers what the counters said, to tell what has happened since.
+///
+/// ```
+/// # use magpie::{sched, time};
+/// use magpie::sched::LoadMonitor;
+/// # sched::run_on_threads(2, 1, async {
+/// let mut monitor = LoadMonitor::new()?;
+/// sched::yield_now().await;
+/// assert_eq!(monitor.sample()?.cores.len(), 2);
+/// # Ok::<(), magpie::mem::OutOfMemory>(())
+/// # }).unwrap().unwrap();
+/// ```
 pub struct LoadMonitor {
     since: Instant,
     seen: Vec<Seen>,

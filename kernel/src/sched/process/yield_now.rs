@@ -5,6 +5,15 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 /// Lets every process that waits at this priority run before the caller goes on.
+///
+/// ```
+/// # use magpie::{sched, time};
+/// # sched::run_on_threads(2, 1, async {
+/// for _ in 0..3 {
+///     sched::yield_now().await;
+/// }
+/// # }).unwrap();
+/// ```
 pub fn yield_now() -> YieldNow {
     YieldNow { yielded: false }
 }

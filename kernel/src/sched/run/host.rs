@@ -26,6 +26,14 @@ use crate::sched::spawn::{JoinError, Spawn, SpawnError};
 ///
 /// # Errors
 /// As for spawning `main`, and when it crashed.
+///
+/// # Panics
+/// If `cores` is not from 1 to [`MAX_CORES`].
+///
+/// ```
+/// let sum = magpie::sched::run_on_threads(2, 1, async { 1 + 1 });
+/// assert_eq!(sum, Ok(2));
+/// ```
 pub fn run_on_threads<F>(cores: usize, seed: u64, main: F) -> Result<F::Output, HostError>
 where
     F: Future + Send + 'static,

@@ -52,6 +52,18 @@ fn find(core: CoreId) -> Result<&'static Core, OfflineError> {
 ///
 /// # Errors
 /// See [`OfflineError`]; the core then stays in service.
+///
+/// ```
+/// # use magpie::{sched, time};
+/// use magpie::arch::CoreId;
+/// # sched::run_on_threads(2, 1, async {
+/// let last = CoreId::new(1).unwrap();
+/// sched::offline(last)?;
+/// assert!(!sched::is_online(last));
+/// sched::online(last)?;
+/// # Ok::<(), sched::OfflineError>(())
+/// # }).unwrap().unwrap();
+/// ```
 pub fn offline(core: CoreId) -> Result<(), OfflineError> {
     let target = find(core)?;
     if core == CoreId::BOOT {

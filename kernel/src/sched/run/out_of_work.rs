@@ -93,6 +93,15 @@ pub(crate) fn check(core: &Core) -> bool {
 ///
 /// A few can wait with memory used up. One more than those runs turn after turn until there is memory for it, so that
 /// meanwhile the system has not run out of work.
+///
+/// ```
+/// # use magpie::{sched, time};
+/// # sched::run_on_threads(2, 1, async {
+/// let work = sched::spawn(async {});
+/// sched::out_of_work().await;
+/// assert!(work.unwrap().process().is_done());
+/// # }).unwrap();
+/// ```
 pub fn out_of_work() -> OutOfWork {
     OutOfWork(WAITING.seat())
 }

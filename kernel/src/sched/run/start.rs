@@ -60,6 +60,9 @@ fn on_device(number: u32) {
 /// # Safety
 /// Called once for each core that [`prepare`] made, on that core, with its stack block set, preemption
 /// disabled once, and nothing on its stack that must be dropped.
+///
+/// # Panics
+/// If the core was not prepared.
 pub unsafe fn enter(id: CoreId) {
     let Some(core) = cores::get(id.index()) else {
         panic!("core {} was started but not prepared; start only as many as prepare() returned", id.index())

@@ -39,7 +39,19 @@ impl fmt::Display for SpawnError {
 
 impl core::error::Error for SpawnError {}
 
-/// What does not fit the default: see [`Spawn::priority`] and its siblings.
+/// A process that is to be started otherwise than by [`spawn`]: at another priority, on some cores only.
+///
+/// ```
+/// # use magpie::{sched, time};
+/// use magpie::arch::CoreId;
+/// use magpie::sched::{Priority, Spawn};
+/// # sched::run_on_threads(2, 1, async {
+/// let urgent = Spawn::new().priority(Priority::High).pinned(CoreId::BOOT);
+/// let here = urgent.start(async { sched::current_core() })?;
+/// assert_eq!(here.await, Ok(Some(CoreId::BOOT)));
+/// # Ok::<(), sched::SpawnError>(())
+/// # }).unwrap().unwrap();
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Spawn {
     priority: Priority,
@@ -62,6 +74,18 @@ pub(crate) fn count(affinity: u64) -> Result<(), SpawnError> {
 }
 
 /// Starts a process with the defaults: `Normal`, on any core.
+///
+/// # Errors
+/// [`SpawnError`]; then the future was dropped.
+///
+/// ```
+/// # use magpie::{sched, time};
+/// # sched::run_on_threads(2, 1, async {
+/// let answer = sched::spawn(async { 6 * 7 })?;
+/// assert_eq!(answer.await, Ok(42));
+/// # Ok::<(), sched::SpawnError>(())
+/// # }).unwrap().unwrap();
+/// ```
 pub fn spawn<F>(future: F) -> Result<JoinHandle<F::Output>, SpawnError>
 where
     F: Future + Send + 'static,
@@ -71,6 +95,18 @@ where
 }
 
 /// Starts a procedure that belongs to no actor: a process whose body is a plain closure.
+///
+/// # Errors
+/// As for [`spawn`].
+///
+/// ```
+/// # use magpie::{sched, time};
+/// # sched::run_on_threads(2, 1, async {
+/// let sum = sched::procedure(|| (1..=10).sum::<u32>())?;
+/// assert_eq!(sum.await, Ok(55));
+/// # Ok::<(), sched::SpawnError>(())
+/// # }).unwrap().unwrap();
+/// ```
 pub fn procedure<R: Send + 'static>(
     body: impl FnOnce() -> R + Send + 'static,
 ) -> Result<JoinHandle<R>, SpawnError> {
@@ -99,6 +135,9 @@ impl Spawn {
     }
 
     /// Starts a process.
+    ///
+    /// # Errors
+    /// [`SpawnError`]; then the future was dropped.
     pub fn start<F>(self, future: F) -> Result<JoinHandle<F::Output>, SpawnError>
     where
         F: Future + Send + 'static,
