@@ -1,6 +1,6 @@
 //! Drivers: the actor that starts a benchmark, for the first message must come from a worker, too.
 
-use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Context, ExecutorHandle, Receive};
 
 use crate::failed::Failed;
 
@@ -12,11 +12,13 @@ struct Go;
 impl<F: Send + 'static> Actor for Driver<F> {}
 
 impl<F: FnOnce() + Send + 'static> Receive<Go> for Driver<F> {
-    fn receive(&mut self, _: Go, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Go, context: &mut Context<Self>) {
         if let Some(body) = self.0.take() {
             body();
         }
-        Outcome::Delete
+        context.end();
     }
 }
 

@@ -3,7 +3,7 @@
 
 use alloc::boxed::Box;
 use core::hint::black_box;
-use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Context, ExecutorHandle, Receive};
 
 use super::Go;
 use crate::busy::work;
@@ -21,15 +21,16 @@ struct Worker {
 impl Actor for Worker {}
 
 impl Receive<Step> for Worker {
-    fn receive(&mut self, _: Step, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Step, context: &mut Context<Self>) {
         black_box(work(self.steps, self.left as u32));
         self.left -= 1;
         if self.left == 0 {
             stopwatch::done();
-            return Outcome::Delete;
+            return context.end();
         }
         let _ = context.address().send(Step);
-        Outcome::Continue
     }
 }
 

@@ -111,7 +111,7 @@ impl ExecutorHandle {
     }
 
     /// Spawns an actor into the storage, and the mailbox, of one that has ended with
-    /// [`Outcome::Destroy`](super::Outcome). Old addresses stay those of an actor that has ended.
+    /// [`Context::vacate`](super::Context::vacate). Old addresses stay those of an actor that has ended.
     ///
     /// # Errors
     /// As [`Self::spawn`]; [`SpawnError::NotFree`] when the actor lives or somebody else was faster.

@@ -113,7 +113,7 @@ pub(super) fn spawn<A: Actor>(
     }
 }
 
-/// Spawns an actor into the storage of one that ended with [`Outcome::Destroy`](super::Outcome).
+/// Spawns an actor into the storage of one that ended with [`Context::vacate`](super::Context::vacate).
 pub(super) fn respawn<A: Actor>(
     executor: &ExecutorState,
     mailbox: &Mailbox,
@@ -122,20 +122,20 @@ pub(super) fn respawn<A: Actor>(
 ) -> Result<Addr<A>, SpawnError<A>> {
     let here = PreemptGuard::new();
     let (cell, word) = (old.cell(), old.word());
-    let destroyed = word.after_end(Life::Destroyed);
-    let claimed = destroyed.starting();
+    let vacant = word.after_end(Life::Vacant);
+    let claimed = vacant.starting();
     // SAFETY: cells are never unmapped.
     let header = unsafe { cell.as_ref() };
-    if destroyed.is_used_up() && header.word() == destroyed {
+    if vacant.is_used_up() && header.word() == vacant {
         return Err(SpawnError::UsedUp(actor));
     }
-    if !header.claim(destroyed, claimed) {
+    if !header.claim(vacant, claimed) {
         return Err(SpawnError::NotFree(actor));
     }
     // SAFETY: the cell is of kind `A`, because an address of that type leads here; without a state since it was
-    // destroyed, and ours since we claimed it.
+    // vacated, and ours since we claimed it.
     if let Err((OutOfMemory, actor)) = unsafe { cell::fill(cell, actor) } {
-        header.set_word(destroyed);
+        header.set_word(vacant);
         return Err(SpawnError::OutOfMemory(actor));
     }
     match attach(executor, mailbox, cell, claimed, &here) {
@@ -150,17 +150,17 @@ pub(super) fn respawn<A: Actor>(
 }
 
 impl<A: Actor> Addr<A> {
-    /// Takes the state of an actor that has ended with [`Outcome::Finished`](super::Outcome), once.
+    /// Takes the state of an actor that has ended with [`Context::retire`](super::Context::retire), once.
     pub fn take(self) -> Option<A> {
         let here = PreemptGuard::new();
-        let finished = self.word().after_end(Life::Finished);
-        let claimed = finished.starting();
+        let retired = self.word().after_end(Life::Retired);
+        let claimed = retired.starting();
         let cell = self.cell();
         // SAFETY: cells are never unmapped.
-        if !unsafe { cell.as_ref() }.claim(finished, claimed) {
+        if !unsafe { cell.as_ref() }.claim(retired, claimed) {
             return None;
         }
-        // SAFETY: the cell is of kind `A` and holds the state of a finished actor, and is ours.
+        // SAFETY: the cell is of kind `A` and holds the state of a retired actor, and is ours.
         let actor = unsafe { cell::take_state(cell) };
         pool::give(cell, claimed, &here);
         Some(actor)

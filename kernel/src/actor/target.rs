@@ -1,11 +1,12 @@
-//! Targets made from types: the behaviour of an actor for a message, as the function that an envelope carries.
+//! Targets made from types: the behaviour of an actor for a message, told or asked, as the function that an envelope carries.
 //!
 //! This is where the types of actor and message meet; from here on down nobody knows them. What an envelope looks like, and
 //! what is done with one whose types are not known, is in `mail/envelope.rs`.
 
 use core::ptr::NonNull;
 
-use super::behaviour::{Context, Receive};
+use super::ask::Request;
+use super::behaviour::{Actor, Context, Receive};
 use super::mail::Envelope;
 use super::mail::envelope::{self, Operation, SizeAndOutcome, Target};
 use super::storage::{CellHeader, Word, cell};
@@ -18,11 +19,54 @@ pub(super) fn target<A: Receive<M>, M: Message>(cell: NonNull<CellHeader>, word:
     unsafe { Target::from_parts(cell, word, trampoline::<A, M>) }
 }
 
+/// The same behaviour, for a message that wants what it returns.
+#[inline(always)]
+pub(super) fn asking_target<A: Receive<M>, M: Message>(
+    cell: NonNull<CellHeader>,
+    word: Word,
+) -> Target<Request<M, A::Reply>> {
+    // SAFETY: the function is made for requests with messages of type `M`, and for actors of the cell's kind.
+    unsafe { Target::from_parts(cell, word, answering_trampoline::<A, M>) }
+}
+
 /// # Safety
 /// The contract of [`Deliver`](envelope::Deliver): the envelope was written for a target of the same `A` and `M`.
 unsafe fn trampoline<A: Receive<M>, M: Message>(
     envelope: NonNull<Envelope>,
     operation: Operation,
+) -> SizeAndOutcome {
+    // SAFETY: by contract.
+    unsafe {
+        carry_out(envelope, operation, |actor: &mut A, message: M, context| {
+            drop(actor.receive(message, context))
+        })
+    }
+}
+
+/// # Safety
+/// As [`trampoline`], for a target of requests.
+unsafe fn answering_trampoline<A: Receive<M>, M: Message>(
+    envelope: NonNull<Envelope>,
+    operation: Operation,
+) -> SizeAndOutcome {
+    let answer = |actor: &mut A, request: Request<M, A::Reply>, context: &mut Context<A>| {
+        let answer = actor.receive(request.message, context);
+        // An answer that nobody waits for any more is dropped.
+        drop(request.reply.send(answer));
+    };
+    // SAFETY: by contract.
+    unsafe { carry_out(envelope, operation, answer) }
+}
+
+/// Carries out an operation on an envelope with a message of type `M` for an actor of type `A`.
+///
+/// # Safety
+/// The contract of [`Deliver`](envelope::Deliver): the envelope holds an `M`, and the actor is an `A`.
+#[inline(always)]
+unsafe fn carry_out<A: Actor, M: Message>(
+    envelope: NonNull<Envelope>,
+    operation: Operation,
+    behave: impl FnOnce(&mut A, M, &mut Context<A>),
 ) -> SizeAndOutcome {
     let size = envelope::size_of_envelope::<M>();
     if operation == Operation::Measure {
@@ -38,6 +82,6 @@ unsafe fn trampoline<A: Receive<M>, M: Message>(
     let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
     let mut context = Context::new(cell, word);
     // SAFETY: the cell is of kind `A` and alive, and this core alone runs the actor.
-    let actor = unsafe { &mut *cell::state::<A>(cell) };
-    size | actor.receive(message, &mut context) as usize
+    behave(unsafe { &mut *cell::state::<A>(cell) }, message, &mut context);
+    size | context.outcome as usize
 }

@@ -2,7 +2,7 @@
 
 use super::Result;
 
-use magpie::actor::{Actor, Bound, Config, Context, Executor, Outcome, Receive, SendError, WhenFull};
+use magpie::actor::{Actor, Bound, Config, Context, Executor, Receive, SendError, WhenFull};
 use magpie::sched;
 
 struct Clerk;
@@ -10,9 +10,9 @@ struct Clerk;
 impl Actor for Clerk {}
 
 impl Receive<u32> for Clerk {
-    fn receive(&mut self, _: u32, _: &mut Context<Self>) -> Outcome {
-        Outcome::Continue
-    }
+    type Reply = ();
+
+    fn receive(&mut self, _: u32, _: &mut Context<Self>) {}
 }
 
 pub async fn chapter() -> Result {

@@ -2,7 +2,7 @@
 
 use super::Result;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome, Receive, SendError, StaticActor, stop};
+use magpie::actor::{Actor, Config, Context, Executor, Receive, SendError, StaticActor, stop};
 use magpie::sched;
 
 struct Candle {
@@ -14,9 +14,13 @@ impl Actor for Candle {}
 struct Burn;
 
 impl Receive<Burn> for Candle {
-    fn receive(&mut self, _: Burn, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Burn, context: &mut Context<Self>) {
         self.hours -= 1;
-        if self.hours == 0 { Outcome::Delete } else { Outcome::Continue }
+        if self.hours == 0 {
+            context.end();
+        }
     }
 }
 
@@ -35,18 +39,18 @@ pub async fn chapter() -> Result {
     }
 
     let first = handle.spawn(Candle { hours: 5 })?;
-    first.send(stop::Destroy)?;
+    first.send(stop::Vacate)?;
     sched::out_of_work().await;
     let second = handle.respawn(first, Candle { hours: 7 })?;
     assert!(second.is_alive() && !first.is_alive());
 
-    second.send(stop::Finish)?;
+    second.send(stop::Retire)?;
     sched::out_of_work().await;
     let stump = second.take().ok_or("it was taken already")?;
     assert_eq!(stump.hours, 7);
 
     let candle = ALTAR.start(handle, Candle { hours: 9 })?;
-    candle.send(Burn)?.send(stop::Finish)?;
+    candle.send(Burn)?.send(stop::Retire)?;
     sched::out_of_work().await;
     let stump = ALTAR.take().ok_or("it was taken already")?;
     assert_eq!(stump.hours, 8);

@@ -2,7 +2,7 @@
 
 use super::Result;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome, Receive, Request, VictimRule};
+use magpie::actor::{Actor, Config, Context, Executor, Receive, VictimRule};
 use magpie::arch::CoreId;
 use magpie::sched;
 
@@ -12,10 +12,11 @@ impl Actor for Scout {}
 
 struct Where;
 
-impl Receive<Request<Where, Option<CoreId>>> for Scout {
-    fn receive(&mut self, request: Request<Where, Option<CoreId>>, _: &mut Context<Self>) -> Outcome {
-        let _ = request.reply.send(sched::current_core());
-        Outcome::Continue
+impl Receive<Where> for Scout {
+    type Reply = Option<CoreId>;
+
+    fn receive(&mut self, _: Where, _: &mut Context<Self>) -> Option<CoreId> {
+        sched::current_core()
     }
 }
 

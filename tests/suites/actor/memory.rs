@@ -3,9 +3,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{
-    Actor, Config, Context, Executor, Outcome as After, Receive, SendError, SpawnError, StartError,
-};
+use magpie::actor::{Actor, Config, Context, Executor, Receive, SendError, SpawnError, StartError};
 use magpie::arch::CoreId;
 use magpie::sched::{self, Priority, Spawn};
 use magpie_tests::{Changed, Failure, Hoard, ensure, ensure_eq, kernel_test};
@@ -24,11 +22,12 @@ struct Listener {
 impl Actor for Listener {}
 
 impl Receive<u64> for Listener {
-    fn receive(&mut self, message: u64, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, message: u64, _: &mut Context<Self>) {
         self.heard.messages.fetch_add(1, Ordering::Relaxed);
         self.heard.wrong.fetch_add(u64::from(message != self.next), Ordering::Relaxed);
         self.next = message + 1;
-        After::Continue
     }
 }
 
@@ -36,9 +35,10 @@ impl Receive<u64> for Listener {
 struct Large([u64; 64]);
 
 impl Receive<Large> for Listener {
-    fn receive(&mut self, _: Large, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Large, _: &mut Context<Self>) {
         self.heard.messages.fetch_add(1, Ordering::Relaxed);
-        After::Continue
     }
 }
 

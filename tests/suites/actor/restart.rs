@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive, VictimRule};
+use magpie::actor::{Actor, Config, Context, Executor, Receive, VictimRule};
 use magpie::internals::actor::chunk_bytes;
 use magpie::internals::arch::cpu;
 use magpie::internals::mem::heap::HEAP;
@@ -15,11 +15,12 @@ struct Echo;
 impl Actor for Echo {}
 
 impl Receive<u64> for Echo {
-    fn receive(&mut self, left: u64, context: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, left: u64, context: &mut Context<Self>) {
         if left > 0 {
             let _ = context.address().send(left - 1);
         }
-        After::Continue
     }
 }
 
@@ -29,12 +30,13 @@ struct Slow;
 impl Actor for Slow {}
 
 impl Receive<u64> for Slow {
-    fn receive(&mut self, microseconds: u64, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, microseconds: u64, _: &mut Context<Self>) {
         let began = Instant::now();
         while began.elapsed() < Duration::from_micros(microseconds) {
             cpu::relax();
         }
-        After::Continue
     }
 }
 

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
 use magpie::sched::Spawn;
 use magpie::time::{self, Instant};
@@ -20,11 +20,12 @@ impl Actor for Hog {}
 struct Spin;
 
 impl Receive<Spin> for Hog {
-    fn receive(&mut self, _: Spin, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Spin, _: &mut Context<Self>) {
         while !self.0.load(Ordering::Relaxed) {
             core::hint::spin_loop();
         }
-        After::Continue
     }
 }
 
@@ -39,10 +40,11 @@ struct Neighbour(Arc<Waited>);
 impl Actor for Neighbour {}
 
 impl Receive<Instant> for Neighbour {
-    fn receive(&mut self, sent: Instant, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, sent: Instant, _: &mut Context<Self>) {
         self.0.longest_nanoseconds.fetch_max(sent.elapsed().as_nanos() as u64, Ordering::Relaxed);
         self.0.messages.fetch_add(1, Ordering::Relaxed);
-        After::Continue
     }
 }
 

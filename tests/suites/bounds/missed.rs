@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Config, Context, Executor, Receive};
 use magpie::{sched, stats};
 use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
 
@@ -27,16 +27,17 @@ impl Actor for Balanced {}
 struct Step;
 
 impl Receive<Step> for Balanced {
-    fn receive(&mut self, _: Step, context: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Step, context: &mut Context<Self>) {
         for step in 0..STEPS {
             black_box(step);
         }
         self.left -= 1;
         self.handled.fetch_add(1, Ordering::Relaxed);
         if self.left == 0 || context.address().send(Step).is_err() {
-            return After::Delete;
+            context.end();
         }
-        After::Continue
     }
 }
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
 use magpie::arch::{CoreId, CoreSet};
 use magpie::channel::ProcessMailbox;
 use magpie::internals::arch::cpu;
@@ -55,9 +55,10 @@ struct Neighbour(Arc<Waited>);
 impl Actor for Neighbour {}
 
 impl Receive<Instant> for Neighbour {
-    fn receive(&mut self, sent: Instant, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, sent: Instant, _: &mut Context<Self>) {
         self.0.note(sent);
-        After::Continue
     }
 }
 
@@ -72,12 +73,13 @@ impl Actor for Hog {}
 struct Go(u64);
 
 impl Receive<Go> for Hog {
-    fn receive(&mut self, Go(arrived): Go, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, Go(arrived): Go, _: &mut Context<Self>) {
         for neighbour in &self.neighbours {
             let _ = neighbour.send(Instant::now());
         }
         self.waited.spin_until(arrived);
-        After::Continue
     }
 }
 

@@ -7,7 +7,7 @@ use core::future::Future;
 use core::task::{Context as TaskContext, Waker};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Bound, Config, Context, Executor, Outcome as After, Receive, WhenFull, stop};
+use magpie::actor::{Actor, Bound, Config, Context, Executor, Receive, WhenFull, stop};
 use magpie::channel::ProcessMailbox;
 use magpie::{sched, time};
 use magpie_tests::{ensure, kernel_test};
@@ -29,12 +29,14 @@ impl Owner {
 impl Actor for Owner {}
 
 /// Takes so long that the behaviour is suspended.
-struct AfterSlices(After);
+struct EndAfterSlices;
 
-impl Receive<AfterSlices> for Owner {
-    fn receive(&mut self, AfterSlices(after): AfterSlices, _: &mut Context<Self>) -> After {
+impl Receive<EndAfterSlices> for Owner {
+    type Reply = ();
+
+    fn receive(&mut self, _: EndAfterSlices, context: &mut Context<Self>) {
         spin_for_slices(6);
-        after
+        context.end();
     }
 }
 
@@ -42,7 +44,9 @@ impl Receive<AfterSlices> for Owner {
 struct CrashLater;
 
 impl Receive<CrashLater> for Owner {
-    fn receive(&mut self, _: CrashLater, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: CrashLater, _: &mut Context<Self>) {
         spin_for_slices(6);
         panic!("on purpose, before what waits is dropped")
     }
@@ -57,15 +61,15 @@ fn spin_for_slices(slices: u64) {
 }
 
 impl Receive<Option<Trouble>> for Owner {
-    fn receive(&mut self, _: Option<Trouble>, _: &mut Context<Self>) -> After {
-        After::Continue
-    }
+    type Reply = ();
+
+    fn receive(&mut self, _: Option<Trouble>, _: &mut Context<Self>) {}
 }
 
 impl Receive<Harmless> for Owner {
-    fn receive(&mut self, _: Harmless, _: &mut Context<Self>) -> After {
-        After::Continue
-    }
+    type Reply = ();
+
+    fn receive(&mut self, _: Harmless, _: &mut Context<Self>) {}
 }
 
 kernel_test! {
@@ -80,12 +84,12 @@ kernel_test! {
                 let owner = handle.spawn_pinned(0, Owner::new(Some(Trouble::knowing(misdeed, handle))))?;
                 let neighbour = handle.spawn_pinned(0, Owner::new(None))?;
                 if suspended {
-                    owner.send(AfterSlices(After::Delete))?;
+                    owner.send(EndAfterSlices)?;
                 } else {
-                    owner.send(stop::Delete)?;
+                    owner.send(stop::End)?;
                 }
                 // Behind it in the mailbox, and ends as well.
-                neighbour.send(stop::Delete)?;
+                neighbour.send(stop::End)?;
                 // Of what is dropped in a field after one that crashes nothing is said: it is lost with the rest.
                 let harmless = if misdeed.crashes() { 1 } else { 2 };
                 is_contained("state", misdeed, 1, harmless).await?;
@@ -108,7 +112,7 @@ kernel_test! {
             let trouble = Trouble::knowing(misdeed, handle);
             // In one batch, so that what comes after the end is a dead letter.
             let sent = in_one_go(move || {
-                dead.send(stop::Delete).is_ok()
+                dead.send(stop::End).is_ok()
                     && dead.send(Some(trouble)).is_ok()
                     && dead.send(Harmless).is_ok()
             });
@@ -133,7 +137,7 @@ kernel_test! {
                 if crashes {
                     owner.send(CrashLater)?;
                 } else {
-                    owner.send(AfterSlices(After::Delete))?;
+                    owner.send(EndAfterSlices)?;
                 }
                 owner.send(Some(Trouble::knowing(misdeed, handle)))?;
                 owner.send(Harmless)?;
@@ -192,7 +196,7 @@ kernel_test! {
         for misdeed in ALL {
             reset();
             let dead = handle.spawn(Owner::new(None))?;
-            dead.send(stop::Delete)?;
+            dead.send(stop::End)?;
             while dead.is_alive() {
                 time::sleep(Duration::from_micros(100)).await;
             }

@@ -8,7 +8,7 @@ use core::task::{Context as TaskContext, Poll, Waker};
 use core::time::Duration;
 
 use magpie::actor::{
-    Actor, Addr, Config, Context, Executor, ExecutorHandle, Outcome as After, Receive, SendError, StaticActor,
+    Actor, Addr, Config, Context, Executor, ExecutorHandle, Receive, SendError, StaticActor,
 };
 use magpie::arch::CoreId;
 use magpie::channel::{ProcessAddr, ProcessMailbox};
@@ -41,14 +41,15 @@ struct Crash<const BYTES: usize> {
 }
 
 impl<const STATE: usize, const MESSAGE: usize> Receive<Crash<MESSAGE>> for Weighty<STATE> {
-    fn receive(&mut self, crash: Crash<MESSAGE>, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, crash: Crash<MESSAGE>, context: &mut Context<Self>) {
         if crash.late {
             linger();
         }
         if crash.way.crash() == u64::from(crash.load[black_box(0)]) + u64::from(self.0[black_box(0)]) {
-            return After::Delete;
+            context.end();
         }
-        After::Continue
     }
 }
 

@@ -7,7 +7,7 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
 use magpie::log::text;
 use magpie::sched::{self, Priority, Setting, Spawn};
@@ -243,9 +243,10 @@ struct Sink;
 impl Actor for Sink {}
 
 impl Receive<u64> for Sink {
-    fn receive(&mut self, number: u64, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, number: u64, _: &mut Context<Self>) {
         black_box(number);
-        After::Continue
     }
 }
 
@@ -265,9 +266,10 @@ struct Deep;
 impl Actor for Deep {}
 
 impl Receive<u64> for Deep {
-    fn receive(&mut self, _: u64, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: u64, _: &mut Context<Self>) {
         black_box(descend(&|| drop(black_box(alloc::vec::Vec::<u8>::with_capacity(black_box(300)))), 0));
-        After::Continue
     }
 }
 

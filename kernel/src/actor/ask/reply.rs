@@ -6,29 +6,45 @@ use core::mem::ManuallyDrop;
 use super::error::AskError;
 use super::slot::{SlotRef, State};
 
-/// A message that wants a reply.
+/// A message and the handle of its reply, for a behaviour that answers later: one that keeps the handle, or passes it on.
+/// (One that answers at once is written for the message itself, and returns the answer.)
 ///
 /// The behaviour says what is answered to what; an actor cannot be asked what it has no answer to:
 ///
 /// ```
-/// use magpie::actor::{Actor, Addr, Answer, Context, Outcome, Receive, Request};
-/// struct Sage;
+/// use magpie::actor::{Actor, Addr, Answer, Context, Receive, Reply, Request};
+/// struct Sage(Vec<Reply<String>>);
 /// impl Actor for Sage {}
 /// impl Receive<Request<u32, String>> for Sage {
-///     fn receive(&mut self, request: Request<u32, String>, _: &mut Context<Self>) -> Outcome {
-///         let _ = request.reply.send(request.message.to_string());
-///         Outcome::Continue
+///     type Reply = ();
+///
+///     fn receive(&mut self, request: Request<u32, String>, _: &mut Context<Self>) {
+///         self.0.push(request.reply);
 ///     }
 /// }
 /// fn ask(sage: Addr<Sage>) -> Answer<String> { sage.ask(42u32) }
 /// ```
 ///
 /// ```compile_fail,E0277
-/// use magpie::actor::{Actor, Addr, Answer, Context, Outcome, Receive, Request};
+/// use magpie::actor::{Actor, Addr, Answer, Context, Receive};
 /// struct Sage;
 /// impl Actor for Sage {}
 /// impl Receive<u32> for Sage {
-///     fn receive(&mut self, _: u32, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+///     type Reply = ();
+///
+///     fn receive(&mut self, _: u32, _: &mut Context<Self>) {}
+/// }
+/// fn ask(sage: Addr<Sage>) { let _ = sage.ask(42u64); }
+/// ```
+///
+/// ```compile_fail,E0308
+/// use magpie::actor::{Actor, Addr, Answer, Context, Receive};
+/// struct Sage;
+/// impl Actor for Sage {}
+/// impl Receive<u32> for Sage {
+///     type Reply = ();
+///
+///     fn receive(&mut self, _: u32, _: &mut Context<Self>) {}
 /// }
 /// fn ask(sage: Addr<Sage>) -> Answer<String> { sage.ask(42u32) }
 /// ```

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Verdict, count, counter, ensure, equal, failed, start_with_thieves};
-use crate::actor::{Actor, Addr, Context, Outcome, Receive, VictimRule};
+use crate::actor::{Actor, Addr, Context, Receive, VictimRule};
 use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sched;
 
@@ -26,7 +26,9 @@ struct Receiver {
 impl Actor for Receiver {}
 
 impl Receive<Numbered> for Receiver {
-    fn receive(&mut self, message: Numbered, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: Numbered, _: &mut Context<Self>) {
         let is_alone = !self.inside.swap(true, Ordering::Relaxed);
         if !is_alone || self.next[message.sender] != message.number {
             self.wrong.fetch_add(1, Ordering::Relaxed);
@@ -34,7 +36,6 @@ impl Receive<Numbered> for Receiver {
         self.next[message.sender] = message.number + 1;
         self.handled.fetch_add(1, Ordering::Relaxed);
         self.inside.store(false, Ordering::Relaxed);
-        Outcome::Continue
     }
 }
 
@@ -48,17 +49,18 @@ struct Sender {
 impl Actor for Sender {}
 
 impl Receive<()> for Sender {
-    fn receive(&mut self, (): (), context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, (): (), context: &mut Context<Self>) {
         for to in self.to.iter() {
             if to.send(Numbered { sender: self.sender, number: self.number }).is_err() {
-                return Outcome::Delete;
+                return context.end();
             }
         }
         self.number += 1;
         if self.number == self.last || context.address().send(()).is_err() {
-            return Outcome::Delete;
+            context.end();
         }
-        Outcome::Continue
     }
 }
 

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{Verdict, count, counter, ensure, equal, failed, start_with_thieves};
-use crate::actor::{Actor, Config, Context, Executor, Outcome, Receive, SpawnError, StartError, VictimRule};
+use crate::actor::{Actor, Config, Context, Executor, Receive, SpawnError, StartError, VictimRule};
 use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::{machine, sched};
@@ -16,12 +16,13 @@ struct Traveller {
 impl Actor for Traveller {}
 
 impl Receive<u64> for Traveller {
-    fn receive(&mut self, left: u64, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, left: u64, context: &mut Context<Self>) {
         self.cores.fetch_or(sched::current_core().map_or(0, CoreId::mask), Ordering::Relaxed);
         if left > 0 && context.address().send(left - 1).is_err() {
             self.cores.store(0, Ordering::Relaxed);
         }
-        Outcome::Continue
     }
 }
 

@@ -207,8 +207,8 @@ impl Envelope {
 pub(crate) fn outcome(result: SizeAndOutcome) -> Outcome {
     match result & OUTCOME_MASK {
         0 => Outcome::Continue,
-        1 => Outcome::Delete,
-        2 => Outcome::Destroy,
-        _ => Outcome::Finished,
+        1 => Outcome::End,
+        2 => Outcome::Vacate,
+        _ => Outcome::Retire,
     }
 }

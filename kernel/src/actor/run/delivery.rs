@@ -144,13 +144,13 @@ fn after(
 pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, tally: &Tally) {
     // The actor must not be detached between the look at its word and the change.
     let here = PreemptGuard::new();
-    tally.add_end(matches!(outcome, Outcome::Destroy | Outcome::Finished));
+    tally.add_end(matches!(outcome, Outcome::Vacate | Outcome::Retire));
     // SAFETY: cells are never unmapped.
     let header = unsafe { cell.as_ref() };
     let was_detached = header.word() != word;
     let drop_state = match outcome {
-        Outcome::Finished => None,
-        Outcome::Delete | Outcome::Destroy | Outcome::Continue => cell::kind(cell, word).drop_state,
+        Outcome::Retire => None,
+        Outcome::End | Outcome::Vacate | Outcome::Continue => cell::kind(cell, word).drop_state,
     };
     if !was_detached && drop_state.is_none() {
         return free(cell, word, outcome, &here);
@@ -175,9 +175,9 @@ pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, outcome: Outcome,
 #[inline(always)]
 fn free(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, here: &PreemptGuard) {
     let life = match outcome {
-        Outcome::Destroy => Life::Destroyed,
-        Outcome::Finished => Life::Finished,
-        Outcome::Delete | Outcome::Continue => return pool::give(cell, word, here),
+        Outcome::Vacate => Life::Vacant,
+        Outcome::Retire => Life::Retired,
+        Outcome::End | Outcome::Continue => return pool::give(cell, word, here),
     };
     // SAFETY: cells are never unmapped.
     unsafe { cell.as_ref() }.set_word(word.after_end(life));

@@ -100,8 +100,8 @@ fn drop_actors(executor: &ExecutorState) {
         let word = unsafe { cell.as_ref() }.word();
         let (has_state, is_kept) = match word.life() {
             Some(Life::Attached | Life::Detached) => (true, false),
-            Some(Life::Finished) => (true, word.is_static()),
-            Some(Life::Destroyed) => (false, word.is_static()),
+            Some(Life::Retired) => (true, word.is_static()),
+            Some(Life::Vacant) => (false, word.is_static()),
             // One that is being started, taken or dropped is given back by whoever does that.
             Some(Life::Free | Life::Starting | Life::Ending) | None => continue,
         };
