@@ -37,17 +37,18 @@ struct Client {
 impl Actor for Client {}
 
 impl Client {
-    fn ask(&mut self, context: &mut Context<Self>) {
+    /// Begins the next round. Whether there is one.
+    fn ask(&mut self, from: Addr<Self>) -> bool {
         if self.rounds == 0 {
             stopwatch::done();
-            return context.end();
+            return false;
         }
         self.rounds -= 1;
-        let from = context.address();
         self.missing = self.servers.len();
         for server in &self.servers {
             let _ = server.send(Request { from, number: self.rounds });
         }
+        true
     }
 }
 
@@ -55,7 +56,9 @@ impl Receive<Start> for Client {
     type Reply = ();
 
     fn receive(&mut self, _: Start, context: &mut Context<Self>) {
-        self.ask(context);
+        if !self.ask(context.address()) {
+            context.end();
+        }
     }
 }
 
@@ -64,8 +67,8 @@ impl Receive<Reply> for Client {
 
     fn receive(&mut self, _: Reply, context: &mut Context<Self>) {
         self.missing -= 1;
-        if self.missing == 0 {
-            self.ask(context);
+        if self.missing == 0 && !self.ask(context.address()) {
+            context.end();
         }
     }
 }

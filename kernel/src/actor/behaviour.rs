@@ -19,7 +19,38 @@ use crate::message::Message;
     label = "not an actor",
     note = "write `impl Actor for {Self} {{}}`"
 )]
-pub trait Actor: Send + Sized + 'static {}
+pub trait Actor: Send + Sized + 'static {
+    /// What is done when an actor starts: on its worker, as a behaviour is run, before its first message. Spawned again
+    /// into old storage, or in storage of the application's own, it starts, too.
+    ///
+    /// The function says whether there is a hook, and which; so an actor without one pays nothing for it.
+    ///
+    /// ```
+    /// use magpie::actor::{Actor, Hook};
+    /// struct Clock { ticks: u64 }
+    /// impl Actor for Clock {
+    ///     fn started() -> Option<Hook<Self>> {
+    ///         Some(|clock, _context| clock.ticks = 1)
+    ///     }
+    /// }
+    /// ```
+    fn started() -> Option<Hook<Self>> {
+        None
+    }
+
+    /// What is done when an actor ends in an ordinary way: by [`Context::end`], [`vacate`](Context::vacate) or
+    /// [`retire`](Context::retire), or because its executor stops. Before the state is dropped, on its worker, or in a process
+    /// of the executor that stops. That one may end actors which had no time to start.
+    ///
+    /// Not after a crash, for then the state may be half changed. What it says about the actor's end is ignored: the actor has
+    /// ended, and takes no messages any more.
+    fn stopped() -> Option<Hook<Self>> {
+        None
+    }
+}
+
+/// What is done at the beginning or the end of an actor's life.
+pub type Hook<A> = fn(&mut A, &mut Context<A>);
 
 /// The behaviour of an actor for messages of type `M`.
 ///

@@ -31,7 +31,7 @@ mod target;
 
 pub use address::Addr;
 pub use ask::{Answer, Answers, AskError, Direct, Kept, Reply, Request};
-pub use behaviour::{Actor, Context, Receive};
+pub use behaviour::{Actor, Context, Hook, Receive};
 pub use config::{Config, MAILBOXES_PER_WORKER, StartError};
 pub use executor::Executor;
 pub use handle::{ExecutorHandle, HighWater};

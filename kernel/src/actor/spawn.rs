@@ -9,8 +9,11 @@ use core::ptr::NonNull;
 use super::address::Addr;
 use super::behaviour::Actor;
 use super::mail::Mailbox;
+use super::mail::envelope::{self, Packed};
 use super::run::ExecutorState;
+use super::send;
 use super::storage::{CellHeader, Life, Word, cell, pool};
+use super::target::{self, Beginning};
 use crate::mem::OutOfMemory;
 use crate::stats;
 use crate::sync::PreemptGuard;
@@ -62,27 +65,67 @@ impl<A> fmt::Display for SpawnError<A> {
 
 impl<A> core::error::Error for SpawnError<A> {}
 
-/// Attaches what is in a claimed cell to a mailbox; `None` if the executor has stopped.
+/// Why an actor was not attached.
+pub(super) enum NotAttached {
+    /// The executor has stopped.
+    Stopped,
+    /// There is no memory for what begins it.
+    OutOfMemory,
+}
+
+impl NotAttached {
+    /// The error, with the state.
+    pub(super) fn with<A>(self, actor: A) -> SpawnError<A> {
+        match self {
+            Self::Stopped => SpawnError::Stopped(actor),
+            Self::OutOfMemory => SpawnError::OutOfMemory(actor),
+        }
+    }
+}
+
+/// Attaches what is in a claimed cell of kind `A` to a mailbox. What the actor does when it starts goes into the mailbox in the
+/// same hold of the lock, so nothing that is sent to it comes before that.
 #[inline(always)]
-pub(super) fn attach(
+pub(super) fn attach<A: Actor>(
     executor: &ExecutorState,
     mailbox: &Mailbox,
     cell: NonNull<CellHeader>,
     claimed: Word,
     here: &PreemptGuard,
-) -> Option<Word> {
-    let inside = mailbox.inside.lock();
-    if inside.closed || !mailbox.is_open_for(executor.as_runner()) {
-        return None;
-    }
+) -> Result<Word, NotAttached> {
+    let (inside, beginning) = loop {
+        let mut inside = mailbox.inside.lock();
+        if inside.closed || !mailbox.is_open_for(executor.as_runner()) {
+            return Err(NotAttached::Stopped);
+        }
+        if A::started().is_none() {
+            break (inside, None);
+        }
+        // Whatever the mailbox's bound: an actor begins, or is not spawned.
+        let bytes = const { envelope::size_of_envelope::<Beginning>() };
+        if let Some(place) = inside.queue.reserve(bytes) {
+            break (inside, Some(place));
+        }
+        let capacity = inside.queue.next_capacity_bytes(bytes);
+        drop(inside);
+        if !send::grow(mailbox, bytes, capacity) {
+            return Err(NotAttached::OutOfMemory);
+        }
+    };
     // Before the actor can end: the counts must not show an end without its beginning.
     executor.live.created(here);
     let word = claimed.spawned(mailbox.index());
     // SAFETY: cells are never unmapped.
     unsafe { cell.as_ref() }.set_word(word);
-    drop(inside);
+    if let Some(place) = beginning {
+        // SAFETY: the queue reserved that many bytes, aligned.
+        unsafe { envelope::write(place, target::beginning::<A>(cell, word), Packed::Inline(Beginning)) };
+        send::count(mailbox, inside);
+    } else {
+        drop(inside);
+    }
     stats::worker_here().actors_created.bump();
-    Some(word)
+    Ok(word)
 }
 
 /// Spawns an actor into a cell of its own.
@@ -102,13 +145,13 @@ pub(super) fn spawn<A: Actor>(
     }
     // SAFETY: cells are never unmapped.
     let free = unsafe { cell.as_ref() }.word_relaxed();
-    match attach(executor, mailbox, cell, free, &here) {
-        Some(word) => Ok(Addr::new(cell, word)),
-        None => {
+    match attach::<A>(executor, mailbox, cell, free, &here) {
+        Ok(word) => Ok(Addr::new(cell, word)),
+        Err(why) => {
             // SAFETY: filled above, and nobody else knows the cell.
             let actor = unsafe { cell::take_state(cell) };
             pool::put_back(cell, kind, &here);
-            Err(SpawnError::Stopped(actor))
+            Err(why.with(actor))
         }
     }
 }
@@ -138,13 +181,16 @@ pub(super) fn respawn<A: Actor>(
         header.set_word(vacant);
         return Err(SpawnError::OutOfMemory(actor));
     }
-    match attach(executor, mailbox, cell, claimed, &here) {
-        Some(word) => Ok(Addr::new(cell, word)),
-        None => {
+    match attach::<A>(executor, mailbox, cell, claimed, &here) {
+        Ok(word) => Ok(Addr::new(cell, word)),
+        Err(why) => {
             // SAFETY: filled above; the cell is claimed, so it is ours.
             let actor = unsafe { cell::take_state(cell) };
-            pool::give(cell, claimed, &here);
-            Err(SpawnError::Stopped(actor))
+            match why {
+                NotAttached::Stopped => pool::give(cell, claimed, &here),
+                NotAttached::OutOfMemory => header.set_word(vacant),
+            }
+            Err(why.with(actor))
         }
     }
 }

@@ -60,13 +60,13 @@ impl<A: Actor> StaticActor<A> {
         // SAFETY: the cell is of kind `A`, free, and ours since we claimed it. Not boxed, so there is memory.
         let _ = unsafe { cell::fill(cell, actor) };
         let executor = executor.state();
-        match spawn::attach(executor, executor.next_mailbox(), cell, claimed, &here) {
-            Some(word) => Ok(Addr::new(cell, word)),
-            None => {
+        match spawn::attach::<A>(executor, executor.next_mailbox(), cell, claimed, &here) {
+            Ok(word) => Ok(Addr::new(cell, word)),
+            Err(why) => {
                 // SAFETY: filled above; still ours.
                 let actor = unsafe { cell::take_state(cell) };
                 header.set_word(free);
-                Err(SpawnError::Stopped(actor))
+                Err(why.with(actor))
             }
         }
     }

@@ -8,8 +8,9 @@ use core::ptr::NonNull;
 use super::ask::Request;
 use super::behaviour::{Actor, Context, Receive};
 use super::mail::Envelope;
-use super::mail::envelope::{self, Operation, SizeAndOutcome, Target};
-use super::storage::{CellHeader, Word, cell};
+use super::mail::envelope::{self, HAS_HOOK, NO_MESSAGE, Operation, SizeAndOutcome, Target};
+use super::storage::cell::Stored;
+use super::storage::{CellHeader, Outcome, Word, cell};
 use crate::message::Message;
 
 /// The behaviour of the actor in `cell`, which is of kind `A`, for messages of type `M`.
@@ -83,5 +84,40 @@ unsafe fn carry_out<A: Actor, M: Message>(
     let mut context = Context::new(cell, word);
     // SAFETY: the cell is of kind `A` and alive, and this core alone runs the actor.
     behave(unsafe { &mut *cell::state::<A>(cell) }, message, &mut context);
-    size | context.outcome as usize
+    // Known when this is compiled, so that an actor without a hook pays nothing.
+    let hook = if A::stopped().is_some() && context.outcome != Outcome::Continue { HAS_HOOK } else { 0 };
+    size | hook | context.outcome as usize
+}
+
+/// What lies in the envelope that begins an actor.
+pub(super) struct Beginning;
+
+/// The beginning of the actor in `cell`, which is of kind `A`.
+pub(super) fn beginning<A: Actor>(cell: NonNull<CellHeader>, word: Word) -> Target<Beginning> {
+    // SAFETY: the function is made for this message, and for actors of the cell's kind.
+    unsafe { Target::from_parts(cell, word, starting_trampoline::<A>) }
+}
+
+/// # Safety
+/// As [`trampoline`].
+unsafe fn starting_trampoline<A: Actor>(envelope: NonNull<Envelope>, operation: Operation) -> SizeAndOutcome {
+    if operation == Operation::Measure {
+        return envelope::size_of_envelope::<Beginning>() | NO_MESSAGE;
+    }
+    let start = |actor: &mut A, _: Beginning, context: &mut Context<A>| {
+        if let Some(hook) = A::started() {
+            hook(actor, context);
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { carry_out(envelope, operation, start) }
+}
+
+impl<A: Actor> Stored for A {
+    unsafe fn stopped(cell: NonNull<CellHeader>, word: Word) {
+        if let Some(hook) = A::stopped() {
+            // SAFETY: by contract the cell is of this kind, and the state is the caller's alone.
+            hook(unsafe { &mut *cell::state::<A>(cell) }, &mut Context::new(cell, word));
+        }
+    }
 }

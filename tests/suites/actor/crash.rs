@@ -4,13 +4,20 @@ use alloc::sync::Arc;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{Actor, Config, Context, Executor, Receive};
+use magpie::actor::{Actor, Config, Context, Executor, Hook, Receive};
 use magpie::{sched, stats};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
 
 struct Fragile(Arc<AtomicU64>);
 
-impl Actor for Fragile {}
+/// What a hook adds that must not run after a crash.
+const STOPPED: u64 = 1_000_000_000;
+
+impl Actor for Fragile {
+    fn stopped() -> Option<Hook<Self>> {
+        Some(|actor, _| _ = actor.0.fetch_add(STOPPED, Ordering::Relaxed))
+    }
+}
 
 struct Panic;
 struct BadAccess;

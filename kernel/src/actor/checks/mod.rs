@@ -6,6 +6,7 @@
 mod asking;
 mod bounds;
 mod crowd;
+mod hooks;
 mod later;
 mod lifetimes;
 mod order;
@@ -55,6 +56,9 @@ pub const ALL: &[Check] = checks![
     lifetimes::the_count_of_the_living_is_never_early,
     lifetimes::handles_outlive_their_executor,
     lifetimes::executors_start_while_workers_are_roused,
+    hooks::an_actor_starts_and_stops_once,
+    hooks::no_bound_forgets_a_beginning,
+    hooks::what_had_no_time_to_start_is_no_lost_message,
     storage::memory_is_used_again_and_old_addresses_are_not,
     storage::vacant_storage_has_one_successor,
     storage::a_retired_actor_is_taken_once,

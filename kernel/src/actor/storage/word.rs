@@ -87,6 +87,11 @@ impl Word {
         Self(kept | (mailbox.get() as u64) << MAILBOX_SHIFT | Life::Attached as u64)
     }
 
+    /// The same actor, as its address knows it.
+    pub(crate) const fn attached(self) -> Self {
+        self.with_life(Life::Attached)
+    }
+
     /// The same actor, held by a suspended behaviour.
     pub(crate) const fn detached(self) -> Self {
         self.with_life(Life::Detached)
