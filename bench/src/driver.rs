@@ -1,6 +1,7 @@
 //! Drivers: the actor that starts a benchmark, for the first message must come from a worker, too.
 
 use magpie::actor::{Actor, Context, ExecutorHandle, Receive};
+use magpie::arch::CoreId;
 
 use crate::failed::Failed;
 
@@ -24,7 +25,7 @@ impl<F: FnOnce() + Send + 'static> Receive<Go> for Driver<F> {
 
 /// Runs `body` in an actor on the first worker.
 pub fn drive(handle: &ExecutorHandle, body: impl FnOnce() + Send + 'static) -> Result<(), Failed> {
-    let driver = handle.spawn_on(0, Driver(Some(body)))?;
+    let driver = handle.spawn_on(CoreId::BOOT, Driver(Some(body)))?;
     driver.send(Go).map_err(|_| Failed::Memory)?;
     Ok(())
 }

@@ -4,6 +4,7 @@
 use alloc::boxed::Box;
 use core::hint::black_box;
 use magpie::actor::{Actor, Context, ExecutorHandle, Receive};
+use magpie::arch::CoreId;
 
 use super::Go;
 use crate::busy::work;
@@ -52,8 +53,8 @@ fn prepare(handle: &ExecutorHandle, parameters: &[u64], busy: u64) -> Result<Go,
         drive(&handle, move || {
             stopwatch::begin(count);
             for number in 0..count {
-                let worker = 2 * (number % busy) as usize;
-                if let Ok(actor) = spawner.spawn_on(worker, Worker { left: messages, steps }) {
+                let Some(core) = CoreId::new(2 * (number % busy) as usize) else { continue };
+                if let Ok(actor) = spawner.spawn_on(core, Worker { left: messages, steps }) {
                     let _ = actor.send(Step);
                 }
             }

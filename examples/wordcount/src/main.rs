@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use count::Count;
 use magpie::ExitCode;
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
+use magpie::arch::CoreId;
 use magpie::log::text;
 use magpie::{machine, sched};
 
@@ -97,7 +98,8 @@ async fn run(input: &'static [u8]) -> Result<Count, &'static str> {
     let merger = actors.spawn(merger).map_err(|_| "no memory for the merger")?;
     let mut counters = Vec::new();
     for _ in 0..COUNTERS {
-        counters.push(actors.spawn_on(0, Counter::default()).map_err(|_| "no memory for a counter")?);
+        counters
+            .push(actors.spawn_on(CoreId::BOOT, Counter::default()).map_err(|_| "no memory for a counter")?);
     }
     for (index, chunk) in count::chunks(input, CHUNK_BYTES).enumerate() {
         counters[index % COUNTERS].send(Chunk(chunk)).map_err(|_| "no memory for a message")?;

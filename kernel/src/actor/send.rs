@@ -11,7 +11,7 @@ use core::ptr::{self, NonNull};
 
 use super::mail::envelope::{self, Deliver, Packed, Target};
 use super::mail::mailbox::Inside;
-use super::mail::oldest::Oldest;
+use super::mail::oldest::Stays;
 use super::mail::{Mailbox, Segment, WhenFull, directory, oldest};
 use super::run::ExecutorState;
 use super::storage::{CellHeader, Word};
@@ -115,12 +115,12 @@ fn send_slowly<M: Message>(
                         return Ok(());
                     }
                     WhenFull::DropOldest => match oldest::take_to_forget(mailbox) {
-                        Oldest::Taken(oldest) => oldest.drop_message(),
-                        Oldest::Stays => {
+                        Ok(Some(oldest)) => oldest.drop_message(),
+                        Err(Stays) => {
                             drop(packed);
                             return Ok(());
                         }
-                        Oldest::None => {}
+                        Ok(None) => {}
                     },
                 }
                 continue;

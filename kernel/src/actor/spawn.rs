@@ -19,12 +19,14 @@ use crate::stats;
 use crate::sync::PreemptGuard;
 
 /// Why an actor was not spawned; its state comes back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SpawnError<A> {
     /// No memory for it.
     OutOfMemory(A),
     /// The executor has stopped, or is stopping.
     Stopped(A),
-    /// The executor has no worker with that number.
+    /// The executor has no worker on that core.
     NoSuchWorker(A),
     /// The storage is not free for a successor: its actor lives, or its storage was freed (as a crash does) or taken.
     NotFree(A),
@@ -43,6 +45,17 @@ impl<A> SpawnError<A> {
             | Self::UsedUp(actor) => actor,
         }
     }
+
+    /// The same error without the state, to be kept or passed on whatever that was.
+    pub const fn without_actor(&self) -> SpawnError<()> {
+        match self {
+            Self::OutOfMemory(_) => SpawnError::OutOfMemory(()),
+            Self::Stopped(_) => SpawnError::Stopped(()),
+            Self::NoSuchWorker(_) => SpawnError::NoSuchWorker(()),
+            Self::NotFree(_) => SpawnError::NotFree(()),
+            Self::UsedUp(_) => SpawnError::UsedUp(()),
+        }
+    }
 }
 
 impl<A> fmt::Debug for SpawnError<A> {
@@ -56,7 +69,7 @@ impl<A> fmt::Display for SpawnError<A> {
         f.write_str(match self {
             Self::OutOfMemory(_) => "out of memory: the actor was not spawned",
             Self::Stopped(_) => "the executor has stopped: the actor was not spawned",
-            Self::NoSuchWorker(_) => "the executor has no worker with that number",
+            Self::NoSuchWorker(_) => "the executor has no worker on that core",
             Self::NotFree(_) => "the storage is not free: its actor lives, or it was given back",
             Self::UsedUp(_) => "too many actors have lived in the storage: use another",
         })

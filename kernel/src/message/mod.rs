@@ -5,8 +5,8 @@
 mod send_error;
 mod shared;
 
-pub use send_error::SendError;
-pub use shared::Shared;
+pub use send_error::{SendError, SendToAllError};
+pub use shared::{NotShared, Shared};
 
 /// A message: anything that may be moved to another core.
 ///

@@ -31,7 +31,7 @@ impl Receive<Return> for Library {
             match reader.send(book) {
                 Ok(()) => break,
                 // Who waited has given up: the book is back.
-                Err(returned) => book = returned,
+                Err(returned) => book = returned.into_answer(),
             }
         }
     }

@@ -16,8 +16,7 @@ impl Receive<u32> for Clerk {
 }
 
 pub async fn chapter() -> Result {
-    let executor =
-        Executor::start(&Config { bound: Bound::new(100, WhenFull::Refuse), ..Config::default() })?;
+    let executor = Executor::start(&Config::default().bound(Bound::new(100, WhenFull::Refuse)))?;
     let clerk = executor.handle().spawn(Clerk)?;
     let mut form = 0;
     while form < 1000 {

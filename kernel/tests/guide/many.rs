@@ -60,10 +60,10 @@ pub async fn chapter() -> Result {
     let ears: Vec<Addr<Ear>> = vec![handle.spawn(Ear)?, handle.spawn(Ear)?];
 
     let all: [Recipient<u64>; 2] = [ears[0].recipient(), handle.spawn(Wall)?.recipient()];
-    Recipient::send_to_all(&all, &5).map_err(|(_, error)| error)?;
+    Recipient::send_to_all(&all, &5)?;
 
-    let letter = Shared::new(vec![1, 2, 3]).map_err(|(error, _)| error)?;
-    Addr::send_to_all(&ears, &letter).map_err(|(_, error)| error)?;
+    let letter = Shared::new(vec![1, 2, 3])?;
+    Addr::send_to_all(&ears, &letter)?;
 
     handle.spawn(Parent)?.send(Raise(100))?;
     sched::out_of_work().await;

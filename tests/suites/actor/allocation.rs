@@ -68,7 +68,7 @@ kernel_test! {
 }
 
 async fn sends_allocate_nothing() -> Outcome {
-    let executor = Executor::start(&Config { segment_bytes: SEGMENT_BYTES, ..Config::default() })?;
+    let executor = Executor::start(&Config::default().segment_bytes(SEGMENT_BYTES))?;
     let handled = Arc::new(AtomicU64::new(0));
     let mut relays: Vec<Addr<Relay>> = Vec::new();
     for _ in 0..RELAYS {

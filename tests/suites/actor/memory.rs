@@ -49,7 +49,7 @@ kernel_test! {
         let executor = Executor::start(&Config::default())?;
         let heard = Arc::new(Heard::default());
         // Its mailbox stays on the first core, which its worker does not get while this sends.
-        let listener = executor.handle().spawn_pinned(0, Listener { heard: heard.clone(), next: 0 })?;
+        let listener = executor.handle().spawn_pinned(CoreId::BOOT, Listener { heard: heard.clone(), next: 0 })?;
         let _whole_turns = Changed::no_preemption()?;
         let sender = Spawn::new().pinned(CoreId::BOOT).priority(Priority::Max).start(async move {
             let hoard = Hoard::everything(16)?;

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use magpie::actor::{Actor, Config, Context, Executor, Receive};
+use magpie::arch::CoreId;
 use magpie::{sched, stats};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
 
@@ -151,7 +152,7 @@ kernel_test! {
         let handle = executor.handle();
         const HOGS: u64 = 12;
         for _ in 0..HOGS {
-            let hog = handle.spawn_on(0, hog(&seen))?;
+            let hog = handle.spawn_on(CoreId::BOOT, hog(&seen))?;
             let neighbour = handle.spawn_beside(hog, Neighbour(seen.clone()))?;
             hog.send(SpinUntil(HOGS * 10))?;
             for number in 0..10 {

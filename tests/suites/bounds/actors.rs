@@ -53,7 +53,7 @@ kernel_test! {
     async fn a_spinning_actor_delays_its_mailbox_by_two_slices() -> Outcome {
         const MESSAGES: u64 = 50;
         needs_counted_time()?;
-        let executor = Executor::start(&Config { workers: Some(1), ..Config::default() })?;
+        let executor = Executor::start(&Config::default().workers(1))?;
         let (stop, waited) = (Arc::new(AtomicBool::new(false)), Arc::new(Waited::default()));
         let hog = executor.handle().spawn(Hog(stop.clone()))?;
         let neighbour = executor.handle().spawn_beside(hog, Neighbour(waited.clone()))?;
@@ -90,9 +90,9 @@ kernel_test! {
         for _ in 0..ROUNDS {
             let executor = Executor::start(&Config::default())?;
             let stop = Arc::new(AtomicBool::new(false));
-            let hog = executor.handle().spawn_on(0, Hog(stop.clone()))?;
+            let hog = executor.handle().spawn_on(CoreId::BOOT, Hog(stop.clone()))?;
             // In another mailbox of the first worker.
-            let neighbour = executor.handle().spawn_on(0, Neighbour(waited.clone()))?;
+            let neighbour = executor.handle().spawn_on(CoreId::BOOT, Neighbour(waited.clone()))?;
             hog.send(Spin)?;
             let sender = Spawn::new().pinned(far).start(async move {
                 time::sleep(4 * slice()).await;

@@ -5,6 +5,7 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use magpie::actor::{Actor, Config, Context, Executor, Receive};
+use magpie::arch::CoreId;
 use magpie::{sched, stats};
 use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
 
@@ -58,7 +59,7 @@ async fn balance(every_other: bool) -> Result<[u64; 3], Failure> {
     let messages = MESSAGES * handle.workers().div_ceil(4) as u64;
     for number in 0..ACTORS as usize {
         let actor = Balanced { left: messages, handled: handled.clone() };
-        handle.spawn_on(2 * (number % busy), actor)?.send(Step)?;
+        handle.spawn_on(CoreId::new(2 * (number % busy)).ok_or("no such core")?, actor)?.send(Step)?;
     }
     sched::out_of_work().await;
     ensure_eq!(handled.load(Ordering::Relaxed), ACTORS * messages, "messages handled");

@@ -8,6 +8,7 @@ use core::task::{Context as TaskContext, Waker};
 use core::time::Duration;
 
 use magpie::actor::{Actor, Bound, Config, Context, Executor, Receive, WhenFull, stop};
+use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::{sched, time};
 use magpie_tests::{ensure, kernel_test};
@@ -81,8 +82,8 @@ kernel_test! {
         for misdeed in ALL {
             for suspended in [false, true] {
                 reset();
-                let owner = handle.spawn_pinned(0, Owner::new(Some(Trouble::knowing(misdeed, handle))))?;
-                let neighbour = handle.spawn_pinned(0, Owner::new(None))?;
+                let owner = handle.spawn_pinned(CoreId::BOOT, Owner::new(Some(Trouble::knowing(misdeed, handle))))?;
+                let neighbour = handle.spawn_pinned(CoreId::BOOT, Owner::new(None))?;
                 if suspended {
                     owner.send(EndAfterSlices)?;
                 } else {
@@ -108,7 +109,7 @@ kernel_test! {
         let handle = executor.handle();
         for misdeed in ALL {
             reset();
-            let dead = handle.spawn_pinned(0, Owner::new(None))?;
+            let dead = handle.spawn_pinned(CoreId::BOOT, Owner::new(None))?;
             let trouble = Trouble::knowing(misdeed, handle);
             // In one batch, so that what comes after the end is a dead letter.
             let sent = in_one_go(move || {
@@ -133,7 +134,7 @@ kernel_test! {
         for misdeed in ALL {
             for crashes in [false, true] {
                 reset();
-                let owner = handle.spawn_pinned(0, Owner::new(None))?;
+                let owner = handle.spawn_pinned(CoreId::BOOT, Owner::new(None))?;
                 if crashes {
                     owner.send(CrashLater)?;
                 } else {
@@ -159,11 +160,11 @@ kernel_test! {
             let other = Executor::start(&Config::default())?;
             let executor = Executor::start(&Config::default())?;
             let handle = executor.handle();
-            let owner = handle.spawn_pinned(0, Owner::new(None))?;
+            let owner = handle.spawn_pinned(CoreId::BOOT, Owner::new(None))?;
             let mut messages = Vec::new();
             for _ in 0..3 {
                 messages.push(Trouble::knowing(misdeed, other.handle()));
-                handle.spawn_pinned(0, Owner::new(Some(Trouble::knowing(misdeed, other.handle()))))?;
+                handle.spawn_pinned(CoreId::BOOT, Owner::new(Some(Trouble::knowing(misdeed, other.handle()))))?;
             }
             let stopping = in_one_go(move || {
                 let all = messages
@@ -191,7 +192,7 @@ kernel_test! {
     async fn a_message_that_comes_due_in_vain() -> Outcome {
         const SOON: Duration = Duration::from_micros(500);
         let bound = Bound::new(1, WhenFull::DropNewest);
-        let executor = Executor::start(&Config { bound, ..Config::default() })?;
+        let executor = Executor::start(&Config::default().bound(bound))?;
         let handle = executor.handle();
         for misdeed in ALL {
             reset();

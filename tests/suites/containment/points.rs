@@ -372,7 +372,7 @@ kernel_test! {
             loop {
                 let fuse = world.fuse(way, points);
                 let liver = Liver { innocent: world.innocent, mailbox: ProcessMailbox::new(4)?, will: None };
-                let liver = handle.spawn_on(points as usize % handle.workers(), liver)?;
+                let liver = handle.spawn_on(CoreId::new(points as usize % handle.workers()).ok_or("no such core")?, liver)?;
                 let neighbour = handle.spawn_beside(liver, Innocent(0))?;
                 neighbour.send(Add)?;
                 let answer = liver.ask(fuse.clone());

@@ -58,7 +58,7 @@ async fn one_actor<const STATE: usize, const MESSAGE: usize>(
     handle: &ExecutorHandle,
     number: usize,
 ) -> Outcome {
-    let actor = handle.spawn_pinned(0, Weighty([1; STATE]))?;
+    let actor = handle.spawn_pinned(CoreId::BOOT, Weighty([1; STATE]))?;
     let (way, late) = (Way::ALL[number % 3], number % 10 == 9);
     for _ in 0..3 {
         // It may have crashed already.

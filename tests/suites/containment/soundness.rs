@@ -4,6 +4,7 @@ use core::hint::black_box;
 use core::time::Duration;
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive, SendError, stop};
+use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::{sched, time};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
@@ -74,10 +75,10 @@ kernel_test! {
             let handle = executor.handle();
             let mut fragile = alloc::vec::Vec::new();
             for _ in 0..4 {
-                fragile.push(handle.spawn_pinned(0, Fragile)?);
+                fragile.push(handle.spawn_pinned(CoreId::BOOT, Fragile)?);
             }
             let ending = [fragile[0], fragile[1], fragile[2]];
-            let teller = handle.spawn_pinned(0, Teller { ending, crashing: fragile[3] })?;
+            let teller = handle.spawn_pinned(CoreId::BOOT, Teller { ending, crashing: fragile[3] })?;
             teller.send(when)?;
             let all = time::timeout(LONG, executor.all_ended()).await;
             ensure_eq!(handle.live_actors(), 0, "actors that are said to live");
@@ -126,9 +127,9 @@ kernel_test! {
             let (to_one, to_other) = (one.address(), other.address());
             to_one.send(1)?;
             to_other.send(2)?;
-            let neighbour = handle.spawn_pinned(0, Reader(other))?;
+            let neighbour = handle.spawn_pinned(CoreId::BOOT, Reader(other))?;
             ensure_eq!(neighbour.ask(Look).await?, Some(2), "what the neighbour has received");
-            let crashing = handle.spawn_pinned(0, Reader(one))?;
+            let crashing = handle.spawn_pinned(CoreId::BOOT, Reader(one))?;
             crashing.send(when)?;
             let gone = time::timeout(LONG, async {
                 while crashing.is_alive() {

@@ -255,7 +255,7 @@ kernel_test! {
     async fn recursion_that_sends() -> Outcome {
         let executor = Executor::start(&Config::default())?;
         let sink = executor.handle().spawn(Sink)?;
-        ends_alone(move || drop(black_box(sink.send(7_u64)))).await?;
+        ends_alone(move || _ = black_box(sink.send(7_u64))).await?;
         executor.stop().await;
         Ok(())
     }
@@ -278,8 +278,8 @@ kernel_test! {
     #[machine("stacks of its own")]
     async fn recursion_of_a_behaviour_that_allocates() -> Outcome {
         let executor = Executor::start(&Config::default())?;
-        for worker in 0..machine::cores() {
-            executor.handle().spawn_on(worker, Deep)?.send(1_u64)?;
+        for core in executor.handle().cores().iter() {
+            executor.handle().spawn_on(core, Deep)?.send(1_u64)?;
         }
         sched::out_of_work().await;
         executor.stop().await;

@@ -10,6 +10,7 @@ use core::task::{Context as TaskContext, Waker};
 use core::time::Duration;
 
 use magpie::actor::{Actor, Config, Context, Executor, Receive, Reply, Request, stop};
+use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::{sched, time};
 use magpie_tests::{Outcome, ensure, kernel_test};
@@ -115,7 +116,7 @@ async fn each_event(misdeed: Misdeed, when: When) -> Outcome {
     }
 
     for crashes in [false, true] {
-        let told = executor.handle().spawn_pinned(0, Told(None))?;
+        let told = executor.handle().spawn_pinned(CoreId::BOOT, Told(None))?;
         let answer = waiting(told.ask(()), when, trouble())?;
         if crashes {
             told.send(Crash)?;
@@ -133,7 +134,7 @@ async fn each_event(misdeed: Misdeed, when: When) -> Outcome {
     is_contained("a message", misdeed, 1, 0).await?;
     drop(received);
 
-    let told = executor.handle().spawn_pinned(0, Told(None))?;
+    let told = executor.handle().spawn_pinned(CoreId::BOOT, Told(None))?;
     let ended = waiting(executor.all_ended(), when, trouble())?;
     told.send(stop::End)?;
     is_contained("the end of all actors", misdeed, 1, 0).await?;

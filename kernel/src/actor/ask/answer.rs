@@ -121,9 +121,7 @@ impl<A: Actor> Addr<A> {
         asked.list();
         match A::asked(self).send(Request { message, reply: Reply::new(asked) }) {
             Ok(_) => Ok(Answer(Inner::Asked(asker))),
-            Err(SendError::Ended(request)) => Err(SendError::Ended(request.message)),
-            Err(SendError::Full(request)) => Err(SendError::Full(request.message)),
-            Err(SendError::OutOfMemory(request)) => Err(SendError::OutOfMemory(request.message)),
+            Err(error) => Err(error.map(|request| request.message)),
         }
     }
 

@@ -18,4 +18,4 @@ mod slot;
 pub use answer::Answer;
 pub use answers::{Answers, Direct, Kept};
 pub use error::AskError;
-pub use reply::{Reply, Request};
+pub use reply::{Reply, Request, Unwanted};

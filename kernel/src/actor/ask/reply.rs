@@ -73,14 +73,14 @@ impl<R> Reply<R> {
     ///
     /// # Errors
     /// The answer comes back when nobody waits for it any more.
-    pub fn send(self, answer: R) -> Result<(), R> {
+    pub fn send(self, answer: R) -> Result<(), Unwanted<R>> {
         // Not dropped in the usual way, which would settle the slot as unanswered.
         let this = ManuallyDrop::new(self);
         // SAFETY: read once, and `this` is not dropped.
         let slot = unsafe { core::ptr::read(&raw const this.slot) };
         slot.unlist();
         match slot.settle(State::Answered(answer)) {
-            Some(State::Answered(answer)) => Err(answer),
+            Some(State::Answered(answer)) => Err(Unwanted(answer)),
             _ => Ok(()),
         }
     }
@@ -103,3 +103,33 @@ impl<R> fmt::Debug for Reply<R> {
         f.write_str(if self.is_wanted() { "Reply(wanted)" } else { "Reply(unwanted)" })
     }
 }
+
+/// Nobody waits for the answer any more; it comes back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Unwanted<R>(R);
+
+impl<R> Unwanted<R> {
+    /// The answer.
+    pub fn into_answer(self) -> R {
+        self.0
+    }
+
+    /// The same error without the answer, to be kept or passed on whatever that was.
+    pub const fn without_answer(&self) -> Unwanted<()> {
+        Unwanted(())
+    }
+}
+
+impl<R> fmt::Debug for Unwanted<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<R> fmt::Display for Unwanted<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nobody waits for the answer any more")
+    }
+}
+
+impl<R> core::error::Error for Unwanted<R> {}

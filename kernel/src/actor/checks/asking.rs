@@ -182,7 +182,7 @@ impl Receive<()> for Pusher {
 
 pub(super) async fn a_full_mailbox_gives_the_question_back(_work: u64) -> Verdict {
     let bound = Bound::new(4, WhenFull::Refuse);
-    let executor = Executor::start(&Config { bound, ..Config::default() }).map_err(failed)?;
+    let executor = Executor::start(&Config::default().bound(bound)).map_err(failed)?;
     let (came_back, refused) = (counter(), counter());
     let oracle = oracle(&executor, came_back)?;
     let pusher = executor.handle().spawn_beside(oracle, Pusher(oracle, refused)).map_err(failed)?;

@@ -52,7 +52,7 @@ impl Receive<Number> for SelfSender {
 /// How many were refused, the first that was handled, and how many were.
 async fn run(when_full: WhenFull) -> Result<(u64, u64, u64), alloc::string::String> {
     let bound = Bound::new(BOUND, when_full);
-    let executor = Executor::start(&Config { bound, ..Config::default() }).map_err(failed)?;
+    let executor = Executor::start(&Config::default().bound(bound)).map_err(failed)?;
     let (refused, first, handled, drops) = (counter(), counter(), counter(), counter());
     let actor = SelfSender { refused, first, handled, drops };
     executor.handle().spawn(actor).map_err(failed)?.send(Begin).map_err(failed)?;

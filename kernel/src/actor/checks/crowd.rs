@@ -2,6 +2,7 @@
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start_with_thieves};
 use crate::actor::{Actor, Context, Receive, VictimRule};
+use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicU64, Ordering};
 
 /// Handles one message and ends; before that it begets a successor, and tells it so.
@@ -38,7 +39,7 @@ pub(super) async fn actors_come_and_go_while_mailboxes_are_stolen(work: u64) -> 
     let (drops, handled) = (counter(), counter());
     for _ in 0..LINES {
         let first = Mayfly { _dropped: Dropped(drops), drops, handled };
-        let first = executor.handle().spawn_on(0, first).map_err(failed)?;
+        let first = executor.handle().spawn_on(CoreId::BOOT, first).map_err(failed)?;
         first.send(generations).map_err(failed)?;
     }
     executor.all_ended().await;

@@ -141,7 +141,7 @@ impl Receive<u64> for Crowding {
 pub(super) async fn no_bound_forgets_a_beginning(_work: u64) -> Verdict {
     for when_full in [WhenFull::Refuse, WhenFull::DropNewest, WhenFull::DropOldest] {
         let bound = Bound::new(2, when_full);
-        let executor = Executor::start(&Config { bound, ..Config::default() }).map_err(failed)?;
+        let executor = Executor::start(&Config::default().bound(bound)).map_err(failed)?;
         let seen = Seen::new();
         let crowding = executor.handle().spawn(Crowding(seen)).map_err(failed)?;
         crowding.send(0).map_err(failed)?;

@@ -99,7 +99,7 @@ impl Receive<Dropped> for Blocker {
 }
 
 pub(super) async fn undelivered_mail_is_dropped_once(_work: u64) -> Verdict {
-    let executor = Executor::start(&Config { reductions: 100, ..Config::default() }).map_err(failed)?;
+    let executor = Executor::start(&Config::default().reductions(100)).map_err(failed)?;
     let (made, drops, ends) = (counter(), counter(), counter());
     for _ in 0..10 {
         let blocker = Blocker { mail: made, _dropped: Dropped(ends) };

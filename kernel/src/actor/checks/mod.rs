@@ -129,5 +129,5 @@ pub(crate) fn start() -> Result<super::Executor, String> {
 
 /// One whose mailboxes are stolen as much as can be.
 fn start_with_thieves(victim: VictimRule) -> Result<super::Executor, StartError> {
-    super::Executor::start(&Config { victim, thieves: 64, reductions: 50, ..Config::default() })
+    super::Executor::start(&Config::default().victim(victim).thieves(64).reductions(50))
 }

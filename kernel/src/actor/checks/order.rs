@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::{Verdict, count, counter, ensure, equal, failed, start_with_thieves};
 use crate::actor::{Actor, Addr, Context, Receive, VictimRule};
+use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sched;
 
@@ -81,12 +82,12 @@ async fn one_rule(rule: VictimRule, work: u64) -> Verdict {
     for _ in 0..RECEIVERS {
         let inside = Arc::new(AtomicBool::new(false));
         let receiver = Receiver { next: [0; SENDERS], inside, wrong, handled };
-        receivers.push(handle.spawn_on(0, receiver).map_err(failed)?);
+        receivers.push(handle.spawn_on(CoreId::BOOT, receiver).map_err(failed)?);
     }
     let to = Arc::new(receivers);
     for sender in 0..SENDERS {
         let sender = Sender { to: to.clone(), sender, number: 0, last };
-        handle.spawn_on(0, sender).map_err(failed)?.send(()).map_err(failed)?;
+        handle.spawn_on(CoreId::BOOT, sender).map_err(failed)?.send(()).map_err(failed)?;
     }
     sched::out_of_work().await;
     equal(count(handled), RECEIVERS * last * SENDERS as u64, "messages handled")?;

@@ -98,11 +98,11 @@ pub(super) async fn one_message_to_many(_work: u64) -> Verdict {
         recipients.push(adder.recipient());
         recipients.push(executor.handle().spawn(Doubler(sum)).map_err(failed)?.recipient());
     }
-    Recipient::send_to_all(&recipients, &1).map_err(|(_, error)| failed(error))?;
+    Recipient::send_to_all(&recipients, &1).map_err(failed)?;
     sched::out_of_work().await;
     equal(count(sum), 10 + 20, "copies that arrived")?;
-    let shared = Shared::new((Dropped(drops), 100)).map_err(|(error, _)| failed(error))?;
-    Addr::send_to_all(&adders, &shared).map_err(|(_, error)| failed(error))?;
+    let shared = Shared::new((Dropped(drops), 100)).map_err(failed)?;
+    Addr::send_to_all(&adders, &shared).map_err(failed)?;
     drop(shared);
     sched::out_of_work().await;
     equal(count(sum), 30 + 1000, "references that arrived")?;

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
 use crate::actor::{Actor, Context, Receive, SendError, SpawnError, StaticActor, stop};
+use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::sched;
 
@@ -34,7 +35,7 @@ pub(super) async fn memory_is_used_again_and_old_addresses_are_not(_work: u64) -
     let (seen, drops) = (counter(), counter());
     let mut old = alloc::vec::Vec::new();
     for _ in 0..100 {
-        let actor = executor.handle().spawn_on(0, with(0, seen, drops)).map_err(failed)?;
+        let actor = executor.handle().spawn_on(CoreId::BOOT, with(0, seen, drops)).map_err(failed)?;
         actor.send(1).map_err(failed)?;
         actor.send(stop::End).map_err(failed)?;
         executor.all_ended().await;

@@ -38,29 +38,18 @@ impl Taken {
     }
 }
 
-/// What a bound finds that wants the oldest message forgotten.
-pub(crate) enum Oldest {
-    /// It was taken out.
-    Taken(Taken),
-    /// It is the beginning of an actor, which must not be forgotten.
-    Stays,
-    /// The mailbox is empty by now.
-    None,
-}
+/// The oldest is the beginning of an actor, which must not be forgotten.
+pub(crate) struct Stays;
 
-/// Takes the oldest message out of a mailbox, to be forgotten.
-pub(crate) fn take_to_forget(mailbox: &Mailbox) -> Oldest {
+/// Takes the oldest message out of a mailbox, to be forgotten; none if the mailbox is empty by now.
+pub(crate) fn take_to_forget(mailbox: &Mailbox) -> Result<Option<Taken>, Stays> {
     let mut stays = false;
     // SAFETY: asked of an envelope that lies in the queue.
     let taken = take_if(mailbox, |envelope| unsafe {
         stays = !Envelope::is_message(envelope);
         !stays
     });
-    match taken {
-        Some(taken) => Oldest::Taken(taken),
-        None if stays => Oldest::Stays,
-        None => Oldest::None,
-    }
+    if stays { Err(Stays) } else { Ok(taken) }
 }
 
 /// Takes the oldest envelope out of a mailbox.
