@@ -1,6 +1,7 @@
 //! Drivers: the actor that starts a benchmark, for the first message must come from a worker, too.
 
-use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Context, ExecutorHandle, Receive};
+use magpie::arch::CoreId;
 
 use crate::failed::Failed;
 
@@ -12,17 +13,19 @@ struct Go;
 impl<F: Send + 'static> Actor for Driver<F> {}
 
 impl<F: FnOnce() + Send + 'static> Receive<Go> for Driver<F> {
-    fn receive(&mut self, _: Go, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Go, context: &mut Context<Self>) {
         if let Some(body) = self.0.take() {
             body();
         }
-        Outcome::Delete
+        context.end();
     }
 }
 
 /// Runs `body` in an actor on the first worker.
 pub fn drive(handle: &ExecutorHandle, body: impl FnOnce() + Send + 'static) -> Result<(), Failed> {
-    let driver = handle.spawn_on(0, Driver(Some(body)))?;
+    let driver = handle.spawn_on(CoreId::BOOT, Driver(Some(body)))?;
     driver.send(Go).map_err(|_| Failed::Memory)?;
     Ok(())
 }

@@ -69,12 +69,10 @@ async fn one(figure: &Figure, parameters: &[u64]) -> bool {
 
 async fn measure(figure: &Figure, parameters: &[u64]) -> Result<(), Failed> {
     let steals = number("steal") != Some(0);
-    let config = Config {
-        workers: number("workers").map(|workers| workers as usize),
-        mailboxes: number("mailboxes").map(|mailboxes| mailboxes as usize),
-        victim: if steals { VictimRule::LongestVictim } else { VictimRule::None },
-        ..Config::default()
-    };
+    let rule = if steals { VictimRule::LongestVictim } else { VictimRule::None };
+    let mut config = Config::default().victim(rule);
+    config.workers = number("workers").map(|workers| workers as usize);
+    config.mailboxes = number("mailboxes").map(|mailboxes| mailboxes as usize);
     let executor = Executor::start(&config).map_err(|_| Failed::Memory)?;
     let handle = executor.handle().clone();
     let result = timed(figure, parameters, &handle, steals).await;

@@ -17,7 +17,7 @@ fn an_executor_says_that_a_core_is_missing() {
     });
     let started = sched::run_on_threads(1, 1, async {
         let all = Executor::start(&Config::default()).err();
-        let those_there = Executor::start(&Config { workers: Some(1), ..Config::default() });
+        let those_there = Executor::start(&Config::default().workers(1));
         let dropped = match those_there {
             Ok(executor) => Some(executor.stop().await),
             Err(_) => None,

@@ -3,12 +3,13 @@
 //! `src/variance.rs`.
 
 use std::cell::Cell;
+use std::error::Error;
 use std::marker::PhantomPinned;
 use std::rc::Rc;
 
 use magpie::actor::{
-    Addr, Answer, Context, Executor, ExecutorHandle, Recipient, Reply, Request, SendAfter, SendError, Shared,
-    SpawnError, StaticActor,
+    Addr, Answer, AskError, Context, Executor, ExecutorHandle, NotShared, Recipient, Reply, Request,
+    SendAfter, SendError, SendToAllError, Shared, SpawnError, StartError, StaticActor, Unwanted,
 };
 use magpie::channel::{self, ProcessAddr, ProcessMailbox};
 use magpie::sched::{ExternalSource, JoinHandle, LoadMonitor, OutOfWork, ProcessRef, YieldNow};
@@ -92,3 +93,11 @@ is!(JoinHandle<Own>: Send, JoinHandle<Own>: Sync, JoinHandle<PhantomPinned>: Unp
 // A timer has an allocation of its own, so what waits for it may move.
 is!(Sleep: Send, Sleep: Sync, Sleep: Unpin, Timeout<YieldNow>: Send);
 is_not!(Timeout<std::future::Ready<Homebody>>: Send);
+
+// Errors are errors whatever they carry, and plain ones without it.
+is!(SendError<Homebody>: Error, SendToAllError<Homebody>: Error, SpawnError<Homebody>: Error);
+is!(NotShared<Homebody>: Error, Unwanted<Homebody>: Error);
+is!(SendError<()>: Copy, SendToAllError<()>: Copy, SpawnError<()>: Copy, Unwanted<()>: Copy, AskError: Copy);
+is!(SendError<()>: Send, SendError<()>: Sync, SpawnError<()>: Send, SpawnError<()>: Sync);
+is!(AskError: Error, AskError: Send, AskError: Sync, StartError: Error, StartError: Send, StartError: Sync);
+is_not!(SendError<Own>: Sync, SpawnError<Own>: Sync, NotShared<Own>: Sync, Unwanted<Own>: Sync);

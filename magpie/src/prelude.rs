@@ -1,6 +1,6 @@
 //! What most applications name: `use magpie::prelude::*`.
 
-pub use crate::actor::{Actor, Addr, Config, Context, Executor, ExecutorHandle, Outcome, Receive};
+pub use crate::actor::{Actor, Addr, Config, Context, Executor, ExecutorHandle, Receive};
 pub use crate::arch::{CoreId, CoreSet};
 pub use crate::channel::ProcessMailbox;
 pub use crate::log::text;

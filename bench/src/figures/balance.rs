@@ -3,7 +3,8 @@
 
 use alloc::boxed::Box;
 use core::hint::black_box;
-use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Context, ExecutorHandle, Receive};
+use magpie::arch::CoreId;
 
 use super::Go;
 use crate::busy::work;
@@ -21,15 +22,16 @@ struct Worker {
 impl Actor for Worker {}
 
 impl Receive<Step> for Worker {
-    fn receive(&mut self, _: Step, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Step, context: &mut Context<Self>) {
         black_box(work(self.steps, self.left as u32));
         self.left -= 1;
         if self.left == 0 {
             stopwatch::done();
-            return Outcome::Delete;
+            return context.end();
         }
         let _ = context.address().send(Step);
-        Outcome::Continue
     }
 }
 
@@ -51,8 +53,8 @@ fn prepare(handle: &ExecutorHandle, parameters: &[u64], busy: u64) -> Result<Go,
         drive(&handle, move || {
             stopwatch::begin(count);
             for number in 0..count {
-                let worker = 2 * (number % busy) as usize;
-                if let Ok(actor) = spawner.spawn_on(worker, Worker { left: messages, steps }) {
+                let Some(core) = CoreId::new(2 * (number % busy) as usize) else { continue };
+                if let Ok(actor) = spawner.spawn_on(core, Worker { left: messages, steps }) {
                     let _ = actor.send(Step);
                 }
             }

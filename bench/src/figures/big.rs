@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use super::Go;
 use crate::driver::drive;
@@ -25,41 +25,46 @@ struct Player {
 impl Actor for Player {}
 
 impl Player {
-    fn ping(&mut self, own: Addr<Self>) -> Outcome {
+    fn ping(&mut self, own: Addr<Self>) {
         let other = self.random.below(self.all.len());
         let _ = self.all[other].send(Ping(own));
-        Outcome::Continue
     }
 }
 
 impl Receive<Everybody> for Player {
-    fn receive(&mut self, Everybody(all): Everybody, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Everybody(all): Everybody, _: &mut Context<Self>) {
         self.all = all;
-        Outcome::Continue
     }
 }
 
 impl Receive<Start> for Player {
-    fn receive(&mut self, _: Start, context: &mut Context<Self>) -> Outcome {
-        self.ping(context.address())
+    type Reply = ();
+
+    fn receive(&mut self, _: Start, context: &mut Context<Self>) {
+        self.ping(context.address());
     }
 }
 
 impl Receive<Ping> for Player {
-    fn receive(&mut self, Ping(from): Ping, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Ping(from): Ping, _: &mut Context<Self>) {
         let _ = from.send(Pong);
-        Outcome::Continue
     }
 }
 
 impl Receive<Pong> for Player {
-    fn receive(&mut self, _: Pong, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Pong, context: &mut Context<Self>) {
         self.left -= 1;
         if self.left == 0 {
             stopwatch::done();
-            return Outcome::Continue;
+            return;
         }
-        self.ping(context.address())
+        self.ping(context.address());
     }
 }
 

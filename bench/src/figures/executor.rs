@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use super::Go;
 use crate::driver::drive;
@@ -22,17 +22,20 @@ struct Member {
 impl Actor for Member {}
 
 impl Receive<Group> for Member {
-    fn receive(&mut self, Group(group): Group, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Group(group): Group, _: &mut Context<Self>) {
         self.group = group;
-        Outcome::Continue
     }
 }
 
 impl Receive<Signal> for Member {
-    fn receive(&mut self, _: Signal, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Signal, context: &mut Context<Self>) {
         if self.received == self.last {
             stopwatch::done();
-            return Outcome::Delete;
+            return context.end();
         }
         if self.received.is_multiple_of(self.group.len() as u64) {
             for member in self.group.iter() {
@@ -40,7 +43,6 @@ impl Receive<Signal> for Member {
             }
         }
         self.received += 1;
-        Outcome::Continue
     }
 }
 

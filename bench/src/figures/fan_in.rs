@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use super::{Go, WINDOW};
 use crate::driver::drive;
@@ -20,16 +20,17 @@ struct Sink {
 impl Actor for Sink {}
 
 impl Receive<Item> for Sink {
-    fn receive(&mut self, Item(from): Item, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Item(from): Item, context: &mut Context<Self>) {
         if let Some(from) = from {
             let _ = from.send(Window);
         }
         self.left -= 1;
         if self.left == 0 {
             stopwatch::done();
-            return Outcome::Delete;
+            context.end();
         }
-        Outcome::Continue
     }
 }
 
@@ -41,16 +42,17 @@ struct Producer {
 impl Actor for Producer {}
 
 impl Receive<Window> for Producer {
-    fn receive(&mut self, _: Window, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Window, context: &mut Context<Self>) {
         if self.windows == 0 {
-            return Outcome::Delete;
+            return context.end();
         }
         self.windows -= 1;
         for _ in 1..WINDOW {
             let _ = self.sink.send(Item(None));
         }
         let _ = self.sink.send(Item(Some(context.address())));
-        Outcome::Continue
     }
 }
 

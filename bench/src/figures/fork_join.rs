@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Context, ExecutorHandle, Receive};
 
 use super::Go;
 use crate::driver::drive;
@@ -18,13 +18,14 @@ struct Counter {
 impl Actor for Counter {}
 
 impl Receive<Signal> for Counter {
-    fn receive(&mut self, _: Signal, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Signal, context: &mut Context<Self>) {
         self.left -= 1;
         if self.left == 0 {
             stopwatch::done();
-            return Outcome::Delete;
+            context.end();
         }
-        Outcome::Continue
     }
 }
 

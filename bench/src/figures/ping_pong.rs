@@ -1,7 +1,7 @@
 //! Two actors send one message to and fro.
 
 use alloc::boxed::Box;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use super::Go;
 use crate::failed::Failed;
@@ -19,28 +19,30 @@ struct Player {
 impl Actor for Player {}
 
 impl Receive<Serve> for Player {
-    fn receive(&mut self, Serve(other): Serve, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Serve(other): Serve, _: &mut Context<Self>) {
         self.other = Some(other);
         if self.left.is_some() {
             let _ = other.send(Ball(0));
         }
-        Outcome::Continue
     }
 }
 
 impl Receive<Ball> for Player {
-    fn receive(&mut self, Ball(number): Ball, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Ball(number): Ball, context: &mut Context<Self>) {
         if let Some(left) = &mut self.left {
             *left -= 1;
             if *left == 0 {
                 stopwatch::done();
-                return Outcome::Delete;
+                return context.end();
             }
         }
         if let Some(other) = self.other {
             let _ = other.send(Ball(number + 1));
         }
-        Outcome::Continue
     }
 }
 

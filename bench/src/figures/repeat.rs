@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use super::Go;
 use crate::failed::Failed;
@@ -21,9 +21,10 @@ struct Server;
 impl Actor for Server {}
 
 impl Receive<Request> for Server {
-    fn receive(&mut self, request: Request, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, request: Request, _: &mut Context<Self>) {
         let _ = request.from.send(Reply(request.number));
-        Outcome::Continue
     }
 }
 
@@ -36,30 +37,39 @@ struct Client {
 impl Actor for Client {}
 
 impl Client {
-    fn ask(&mut self, from: Addr<Self>) -> Outcome {
+    /// Begins the next round. Whether there is one.
+    fn ask(&mut self, from: Addr<Self>) -> bool {
         if self.rounds == 0 {
             stopwatch::done();
-            return Outcome::Delete;
+            return false;
         }
         self.rounds -= 1;
         self.missing = self.servers.len();
         for server in &self.servers {
             let _ = server.send(Request { from, number: self.rounds });
         }
-        Outcome::Continue
+        true
     }
 }
 
 impl Receive<Start> for Client {
-    fn receive(&mut self, _: Start, context: &mut Context<Self>) -> Outcome {
-        self.ask(context.address())
+    type Reply = ();
+
+    fn receive(&mut self, _: Start, context: &mut Context<Self>) {
+        if !self.ask(context.address()) {
+            context.end();
+        }
     }
 }
 
 impl Receive<Reply> for Client {
-    fn receive(&mut self, _: Reply, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Reply, context: &mut Context<Self>) {
         self.missing -= 1;
-        if self.missing == 0 { self.ask(context.address()) } else { Outcome::Continue }
+        if self.missing == 0 && !self.ask(context.address()) {
+            context.end();
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use alloc::boxed::Box;
 use core::hint::black_box;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use super::{Go, WINDOW};
 use crate::failed::Failed;
@@ -18,12 +18,14 @@ struct Brief(Addr<Driver>);
 impl Actor for Brief {}
 
 impl Receive<Box<Pair>> for Brief {
-    fn receive(&mut self, pair: Box<Pair>, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, pair: Box<Pair>, context: &mut Context<Self>) {
         black_box(pair.0 + pair.1);
         if stopwatch::part_done() {
             let _ = self.0.send(Next);
         }
-        Outcome::Delete
+        context.end();
     }
 }
 
@@ -34,10 +36,12 @@ struct Driver {
 impl Actor for Driver {}
 
 impl Receive<Next> for Driver {
-    fn receive(&mut self, _: Next, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Next, context: &mut Context<Self>) {
         if self.batches == 0 {
             stopwatch::end();
-            return Outcome::Delete;
+            return context.end();
         }
         self.batches -= 1;
         stopwatch::expect(WINDOW);
@@ -46,7 +50,6 @@ impl Receive<Next> for Driver {
                 let _ = brief.send(Box::new(Pair(number as i32, 2)));
             }
         }
-        Outcome::Continue
     }
 }
 

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use core::hint::black_box;
-use magpie::actor::{Actor, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Context, ExecutorHandle, Receive};
 
 use super::Go;
 use crate::failed::Failed;
@@ -18,15 +18,16 @@ struct Lonely {
 impl Actor for Lonely {}
 
 impl Receive<Pair> for Lonely {
-    fn receive(&mut self, pair: Pair, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, pair: Pair, context: &mut Context<Self>) {
         black_box(pair.0 + pair.1);
         self.left -= 1;
         if self.left == 0 {
             stopwatch::done();
-            return Outcome::Delete;
+            return context.end();
         }
         let _ = context.address().send(pair);
-        Outcome::Continue
     }
 }
 

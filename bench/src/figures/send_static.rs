@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use core::hint::black_box;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use super::{Go, WINDOW};
 use crate::failed::Failed;
@@ -21,14 +21,15 @@ struct Receiver {
 impl Actor for Receiver {}
 
 impl Receive<Pair> for Receiver {
-    fn receive(&mut self, pair: Pair, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, pair: Pair, _: &mut Context<Self>) {
         black_box(pair.0 + pair.1);
         self.left -= 1;
         if self.left == 0 {
             self.left = WINDOW;
             let _ = self.sender.send(Acknowledge);
         }
-        Outcome::Continue
     }
 }
 
@@ -40,30 +41,33 @@ struct Sender {
 impl Actor for Sender {}
 
 impl Sender {
-    fn send(&mut self) -> Outcome {
-        let Some(receiver) = self.receiver else { return Outcome::Delete };
+    fn send(&mut self, context: &mut Context<Self>) {
+        let Some(receiver) = self.receiver else { return context.end() };
         if self.windows == 0 {
             stopwatch::done();
-            return Outcome::Delete;
+            return context.end();
         }
         self.windows -= 1;
         for _ in 0..WINDOW {
             let _ = receiver.send(Pair(1, 2));
         }
-        Outcome::Continue
     }
 }
 
 impl Receive<Start> for Sender {
-    fn receive(&mut self, Start(receiver): Start, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Start(receiver): Start, context: &mut Context<Self>) {
         self.receiver = Some(receiver);
-        self.send()
+        self.send(context);
     }
 }
 
 impl Receive<Acknowledge> for Sender {
-    fn receive(&mut self, _: Acknowledge, _: &mut Context<Self>) -> Outcome {
-        self.send()
+    type Reply = ();
+
+    fn receive(&mut self, _: Acknowledge, context: &mut Context<Self>) {
+        self.send(context);
     }
 }
 

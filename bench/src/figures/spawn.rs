@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use super::Go;
 use crate::driver::drive;
@@ -20,10 +20,11 @@ struct Idle {
 impl Actor for Idle {}
 
 impl Receive<Begin> for Idle {
-    fn receive(&mut self, _: Begin, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Begin, _: &mut Context<Self>) {
         self.started += self.number;
         stopwatch::done();
-        Outcome::Continue
     }
 }
 

@@ -1,7 +1,7 @@
 //! Actors in a ring hand on a token that counts down.
 
 use alloc::boxed::Box;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use super::Go;
 use crate::failed::Failed;
@@ -17,20 +17,22 @@ struct Link {
 impl Actor for Link {}
 
 impl Receive<Next> for Link {
-    fn receive(&mut self, Next(next): Next, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Next(next): Next, _: &mut Context<Self>) {
         self.next = Some(next);
-        Outcome::Continue
     }
 }
 
 impl Receive<Token> for Link {
-    fn receive(&mut self, Token(hops): Token, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Token(hops): Token, _: &mut Context<Self>) {
         if hops == 0 {
             stopwatch::done();
         } else if let Some(next) = self.next {
             let _ = next.send(Token(hops - 1));
         }
-        Outcome::Continue
     }
 }
 

@@ -13,7 +13,8 @@ use alloc::vec::Vec;
 
 use count::Count;
 use magpie::ExitCode;
-use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
+use magpie::arch::CoreId;
 use magpie::log::text;
 use magpie::{machine, sched};
 
@@ -33,18 +34,21 @@ struct Counter(Count);
 impl Actor for Counter {}
 
 impl Receive<Chunk> for Counter {
-    fn receive(&mut self, Chunk(text): Chunk, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Chunk(text): Chunk, _: &mut Context<Self>) {
         self.0.add(text);
-        Outcome::Continue
     }
 }
 
 impl Receive<Finish> for Counter {
-    fn receive(&mut self, Finish(merger): Finish, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Finish(merger): Finish, context: &mut Context<Self>) {
         if merger.send(core::mem::take(&mut self.0)).is_err() {
             text!("error: the merger takes no more counts");
         }
-        Outcome::Delete
+        context.end();
     }
 }
 
@@ -56,14 +60,16 @@ struct Merger {
 impl Actor for Merger {}
 
 impl Receive<Count> for Merger {
-    fn receive(&mut self, count: Count, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, count: Count, context: &mut Context<Self>) {
         self.total.merge(count);
         self.missing -= 1;
         if self.missing > 0 {
-            return Outcome::Continue;
+            return;
         }
         // Its state, with the total, is left to whoever takes it.
-        Outcome::Finished
+        context.retire();
     }
 }
 
@@ -92,7 +98,8 @@ async fn run(input: &'static [u8]) -> Result<Count, &'static str> {
     let merger = actors.spawn(merger).map_err(|_| "no memory for the merger")?;
     let mut counters = Vec::new();
     for _ in 0..COUNTERS {
-        counters.push(actors.spawn_on(0, Counter::default()).map_err(|_| "no memory for a counter")?);
+        counters
+            .push(actors.spawn_on(CoreId::BOOT, Counter::default()).map_err(|_| "no memory for a counter")?);
     }
     for (index, chunk) in count::chunks(input, CHUNK_BYTES).enumerate() {
         counters[index % COUNTERS].send(Chunk(chunk)).map_err(|_| "no memory for a message")?;

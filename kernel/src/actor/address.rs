@@ -13,7 +13,7 @@ use super::recipient::Recipient;
 use super::send;
 use super::storage::{CellHeader, MailboxIndex, Word};
 use super::target::target;
-use crate::message::{Message, SendError};
+use crate::message::{Message, SendError, SendToAllError};
 
 /// The address of an actor of type `A`.
 ///
@@ -100,12 +100,12 @@ impl<A: Actor> Addr<A> {
     ///
     /// # Errors
     /// As [`Addr::send`], for the first one that failed.
-    pub fn send_to_all<M: Message + Clone>(all: &[Self], message: &M) -> Result<usize, (usize, SendError<M>)>
+    pub fn send_to_all<M: Message + Clone>(all: &[Self], message: &M) -> Result<usize, SendToAllError<M>>
     where
         A: Receive<M>,
     {
         for (sent, addr) in all.iter().enumerate() {
-            addr.send(message.clone()).map_err(|error| (sent, error))?;
+            addr.send(message.clone()).map_err(|error| SendToAllError::new(sent, error))?;
         }
         Ok(all.len())
     }

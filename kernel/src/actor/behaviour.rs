@@ -14,7 +14,43 @@ use crate::message::Message;
 /// struct Homebody(std::rc::Rc<u32>);
 /// impl Actor for Homebody {}
 /// ```
-pub trait Actor: Send + 'static {}
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an actor",
+    label = "not an actor",
+    note = "write `impl Actor for {Self} {{}}`"
+)]
+pub trait Actor: Send + Sized + 'static {
+    /// What is done when an actor starts: on its worker, as a behaviour is run, before its first message. Spawned again
+    /// into old storage, or in storage of the application's own, it starts, too.
+    ///
+    /// The function says whether there is a hook, and which; so an actor without one pays nothing for it.
+    ///
+    /// ```
+    /// use magpie::actor::{Actor, Hook};
+    /// struct Clock { ticks: u64 }
+    /// impl Actor for Clock {
+    ///     fn started() -> Option<Hook<Self>> {
+    ///         Some(|clock, _context| clock.ticks = 1)
+    ///     }
+    /// }
+    /// ```
+    fn started() -> Option<Hook<Self>> {
+        None
+    }
+
+    /// What is done when an actor ends in an ordinary way: by [`Context::end`], [`vacate`](Context::vacate) or
+    /// [`retire`](Context::retire), or because its executor stops. Before the state is dropped, on its worker, or in a process
+    /// of the executor that stops. That one may end actors which had no time to start.
+    ///
+    /// Not after a crash, for then the state may be half changed. What it says about the actor's end is ignored: the actor has
+    /// ended, and takes no messages any more.
+    fn stopped() -> Option<Hook<Self>> {
+        None
+    }
+}
+
+/// What is done at the beginning or the end of an actor's life.
+pub type Hook<A> = fn(&mut A, &mut Context<A>);
 
 /// The behaviour of an actor for messages of type `M`.
 ///
@@ -22,13 +58,16 @@ pub trait Actor: Send + 'static {}
 /// can:
 ///
 /// ```
-/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
+/// use magpie::actor::{Actor, Addr, Answer, Context, Receive};
 /// struct Keen;
 /// impl Actor for Keen {}
 /// impl Receive<u32> for Keen {
-///     fn receive(&mut self, _: u32, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+///     type Reply = String;
+///
+///     fn receive(&mut self, number: u32, _: &mut Context<Self>) -> String { number.to_string() }
 /// }
 /// fn tell(keen: Addr<Keen>) { let _ = keen.send(1u32); }
+/// fn ask(keen: Addr<Keen>) -> Answer<String> { keen.ask(1u32) }
 /// fn know(keen: Addr<Keen>) -> magpie::actor::Recipient<u32> { keen.recipient() }
 /// ```
 ///
@@ -45,12 +84,23 @@ pub trait Actor: Send + 'static {}
 /// impl Actor for Deaf {}
 /// fn know(deaf: Addr<Deaf>) -> magpie::actor::Recipient<u32> { deaf.recipient() }
 /// ```
-pub trait Receive<M: Message>: Actor + Sized {
+///
+/// What becomes of the actor is said through the context: [`Context::end`], [`Context::vacate`], [`Context::retire`]. One
+/// that says nothing waits for its next message.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no behaviour for messages of type `{M}`",
+    label = "no behaviour for `{M}`",
+    note = "write `impl Receive<{M}> for {Self}`"
+)]
+pub trait Receive<M: Message>: Actor {
+    /// What whoever asks gets; `()` for a message that is only told. Of a message that was told it is dropped.
+    type Reply: Send + 'static;
+
     /// Handles one message, to completion. The actor handles one message at a time.
-    fn receive(&mut self, message: M, context: &mut Context<Self>) -> Outcome;
+    fn receive(&mut self, message: M, context: &mut Context<Self>) -> Self::Reply;
 }
 
-/// What a behaviour knows about itself. It stays with the behaviour:
+/// What a behaviour knows about itself, and where it says what becomes of its actor. It stays with the behaviour:
 ///
 /// ```compile_fail,E0277
 /// fn can_change_cores<T: Send>() {}
@@ -64,6 +114,8 @@ pub trait Receive<M: Message>: Actor + Sized {
 pub struct Context<A> {
     pub(super) cell: NonNull<CellHeader>,
     pub(super) word: Word,
+    /// What the behaviour has said last.
+    pub(super) outcome: Outcome,
     // As in `Addr`, which is made of it.
     actor: core::marker::PhantomData<fn(A) -> A>,
 }
@@ -71,6 +123,6 @@ pub struct Context<A> {
 impl<A: Actor> Context<A> {
     #[inline(always)]
     pub(super) fn new(cell: NonNull<CellHeader>, word: Word) -> Self {
-        Self { cell, word, actor: core::marker::PhantomData }
+        Self { cell, word, outcome: Outcome::Continue, actor: core::marker::PhantomData }
     }
 }

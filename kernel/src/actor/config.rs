@@ -13,7 +13,14 @@ use crate::sched::{Priority, SpawnError};
 pub const MAILBOXES_PER_WORKER: usize = 16;
 
 /// How an executor is built.
+///
+/// ```
+/// use magpie::actor::{Bound, Config, WhenFull};
+/// let config = Config::default().workers(2).bound(Bound::new(100, WhenFull::Refuse));
+/// assert_eq!(config.workers, Some(2));
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Config {
     /// Workers, on cores 0 and up; `None` is one for each core.
     pub workers: Option<usize>,
@@ -50,6 +57,62 @@ impl Default for Config {
 }
 
 impl Config {
+    /// With so many workers.
+    #[must_use]
+    pub const fn workers(mut self, workers: usize) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// With so many mailboxes that may be stolen.
+    #[must_use]
+    pub const fn mailboxes(mut self, mailboxes: usize) -> Self {
+        self.mailboxes = Some(mailboxes);
+        self
+    }
+
+    /// With workers' buffers of so many bytes, before they have grown.
+    #[must_use]
+    pub const fn segment_bytes(mut self, bytes: usize) -> Self {
+        self.segment_bytes = bytes;
+        self
+    }
+
+    /// With bounded mailboxes.
+    #[must_use]
+    pub const fn bound(mut self, bound: Bound) -> Self {
+        self.bound = bound;
+        self
+    }
+
+    /// With thieves that choose their victims so.
+    #[must_use]
+    pub const fn victim(mut self, rule: VictimRule) -> Self {
+        self.victim = rule;
+        self
+    }
+
+    /// With so many workers that may search for a victim at once.
+    #[must_use]
+    pub const fn thieves(mut self, thieves: u32) -> Self {
+        self.thieves = thieves;
+        self
+    }
+
+    /// With workers of this priority.
+    #[must_use]
+    pub const fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// With workers that handle so many messages in one turn.
+    #[must_use]
+    pub const fn reductions(mut self, reductions: u64) -> Self {
+        self.reductions = reductions;
+        self
+    }
+
     /// How its workers work.
     pub(super) fn rules(&self) -> Rules {
         let Self { segment_bytes, victim, thieves, reductions, .. } = *self;
@@ -81,6 +144,7 @@ impl Config {
 
 /// Why an executor was not started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum StartError {
     /// No workers, or more than there are cores.
     Workers {

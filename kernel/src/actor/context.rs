@@ -1,4 +1,4 @@
-//! What a behaviour can do as the actor that it is part of: give its address away, and start others.
+//! What a behaviour can do as the actor that it is part of: give its address away, start others, and end.
 
 use super::address::Addr;
 use super::behaviour::{Actor, Context};
@@ -6,6 +6,7 @@ use super::handle::ExecutorHandle;
 use super::mail::directory;
 use super::run::ExecutorState;
 use super::spawn::{self, SpawnError};
+use super::storage::Outcome;
 
 impl<A: Actor> Context<A> {
     /// The address of the actor itself.
@@ -40,5 +41,44 @@ impl<A: Actor> Context<A> {
     /// As [`ExecutorHandle::spawn`].
     pub fn spawn_beside<B: Actor>(&self, actor: B) -> Result<Addr<B>, SpawnError<B>> {
         spawn::spawn(self.state(), directory::get(self.word.mailbox()), actor)
+    }
+
+    /// The actor ends with this behaviour: its state is dropped, and its storage given back. (C∀'s *Delete*.)
+    ///
+    /// Of several words about the actor's end the last counts.
+    ///
+    /// ```
+    /// use magpie::actor::{Actor, Context, Receive};
+    /// struct Candle { hours: u32 }
+    /// impl Actor for Candle {}
+    /// struct Burn;
+    /// impl Receive<Burn> for Candle {
+    ///     type Reply = ();
+    ///
+    ///     fn receive(&mut self, _: Burn, context: &mut Context<Self>) {
+    ///         self.hours -= 1;
+    ///         if self.hours == 0 {
+    ///             context.end();
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    #[inline(always)]
+    pub fn end(&mut self) {
+        self.outcome = Outcome::End;
+    }
+
+    /// The actor ends with this behaviour: its state is dropped, and its storage stays for a successor, by
+    /// [`respawn`](super::ExecutorHandle::respawn). (C∀'s *Destroy*.) Otherwise as [`Self::end`].
+    #[inline(always)]
+    pub fn vacate(&mut self) {
+        self.outcome = Outcome::Vacate;
+    }
+
+    /// The actor ends with this behaviour: its state stays where it is, until somebody takes it, by [`Addr::take`] or
+    /// [`StaticActor::take`](super::StaticActor::take). (C∀'s *Finished*.) Otherwise as [`Self::end`].
+    #[inline(always)]
+    pub fn retire(&mut self) {
+        self.outcome = Outcome::Retire;
     }
 }

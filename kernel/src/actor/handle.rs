@@ -8,6 +8,7 @@ use super::behaviour::Actor;
 use super::mail::directory;
 use super::run::ExecutorState;
 use super::spawn::{self, SpawnError};
+use crate::arch::{CoreId, CoreSet};
 
 /// How much memory an executor's mailboxes have needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -51,9 +52,23 @@ impl ExecutorHandle {
         self.0.clone()
     }
 
-    /// How many workers it has.
+    /// How many workers it has: on cores 0 and up.
     pub fn workers(&self) -> usize {
         self.0.worker_count
+    }
+
+    /// The cores that it has workers on.
+    ///
+    /// ```
+    /// use magpie::actor::{Actor, Addr, ExecutorHandle, SpawnError};
+    /// struct Watch;
+    /// impl Actor for Watch {}
+    /// fn everywhere(handle: &ExecutorHandle) -> Result<Vec<Addr<Watch>>, SpawnError<Watch>> {
+    ///     handle.cores().iter().map(|core| handle.spawn_pinned(core, Watch)).collect()
+    /// }
+    /// ```
+    pub fn cores(&self) -> CoreSet {
+        (0..self.workers()).filter_map(CoreId::new).collect()
     }
 
     /// How many mailboxes it has, without those for pinned actors.
@@ -75,24 +90,24 @@ impl ExecutorHandle {
         spawn::spawn(&self.0, self.0.next_mailbox(), actor)
     }
 
-    /// Spawns an actor in one of the mailboxes that began on `worker`; thieves may move them.
+    /// Spawns an actor in one of the mailboxes that began on `core`; thieves may move them.
     ///
     /// # Errors
-    /// As [`Self::spawn`], and when there is no such worker.
-    pub fn spawn_on<A: Actor>(&self, worker: usize, actor: A) -> Result<Addr<A>, SpawnError<A>> {
-        match self.0.next_mailbox_of(worker) {
+    /// As [`Self::spawn`], and when the executor has no worker on that core.
+    pub fn spawn_on<A: Actor>(&self, core: CoreId, actor: A) -> Result<Addr<A>, SpawnError<A>> {
+        match self.0.next_mailbox_of(core.index()) {
             Some(mailbox) => spawn::spawn(&self.0, mailbox, actor),
             None => Err(SpawnError::NoSuchWorker(actor)),
         }
     }
 
-    /// Spawns an actor that never leaves `worker`'s core: its mailbox is not stolen. A behaviour of it that
-    /// is suspended is resumed there, too.
+    /// Spawns an actor that never leaves `core`: its mailbox is not stolen. A behaviour of it that is suspended is
+    /// resumed there, too.
     ///
     /// # Errors
     /// As [`Self::spawn_on`].
-    pub fn spawn_pinned<A: Actor>(&self, worker: usize, actor: A) -> Result<Addr<A>, SpawnError<A>> {
-        match self.0.pinned_mailbox_of(worker) {
+    pub fn spawn_pinned<A: Actor>(&self, core: CoreId, actor: A) -> Result<Addr<A>, SpawnError<A>> {
+        match self.0.pinned_mailbox_of(core.index()) {
             Some(mailbox) => spawn::spawn(&self.0, mailbox, actor),
             None => Err(SpawnError::NoSuchWorker(actor)),
         }
@@ -111,7 +126,7 @@ impl ExecutorHandle {
     }
 
     /// Spawns an actor into the storage, and the mailbox, of one that has ended with
-    /// [`Outcome::Destroy`](super::Outcome). Old addresses stay those of an actor that has ended.
+    /// [`Context::vacate`](super::Context::vacate). Old addresses stay those of an actor that has ended.
     ///
     /// # Errors
     /// As [`Self::spawn`]; [`SpawnError::NotFree`] when the actor lives or somebody else was faster.

@@ -34,8 +34,8 @@ pub(crate) mod storage;
 mod target;
 
 pub use address::Addr;
-pub use ask::{Answer, AskError, Reply, Request};
-pub use behaviour::{Actor, Context, Receive};
+pub use ask::{Answer, Answers, AskError, Direct, Kept, Reply, Request, Unwanted};
+pub use behaviour::{Actor, Context, Hook, Receive};
 pub use config::{Config, MAILBOXES_PER_WORKER, StartError};
 pub use executor::Executor;
 pub use handle::{ExecutorHandle, HighWater};
@@ -45,7 +45,6 @@ pub use run::VictimRule;
 pub use send_after::SendAfter;
 pub use spawn::SpawnError;
 pub use static_actor::StaticActor;
-pub use storage::Outcome;
 pub(crate) use storage::cell::chunk_bytes;
 
-pub use crate::message::{Message, SendError, Shared};
+pub use crate::message::{Message, NotShared, SendError, SendToAllError, Shared};

@@ -4,7 +4,7 @@
 
 use super::mail::envelope::Target;
 use super::send;
-use crate::message::{Message, SendError};
+use crate::message::{Message, SendError, SendToAllError};
 
 /// Some actor that has a behaviour for messages of type `M`. Three words; may be copied to any core.
 pub struct Recipient<M> {
@@ -50,12 +50,12 @@ impl<M: Message> Recipient<M> {
     ///
     /// # Errors
     /// As [`Addr::send`](super::Addr::send), for the first one that failed.
-    pub fn send_to_all(all: &[Self], message: &M) -> Result<usize, (usize, SendError<M>)>
+    pub fn send_to_all(all: &[Self], message: &M) -> Result<usize, SendToAllError<M>>
     where
         M: Clone,
     {
         for (sent, recipient) in all.iter().enumerate() {
-            recipient.send(message.clone()).map_err(|error| (sent, error))?;
+            recipient.send(message.clone()).map_err(|error| SendToAllError::new(sent, error))?;
         }
         Ok(all.len())
     }

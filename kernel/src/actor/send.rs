@@ -11,6 +11,7 @@ use core::ptr::{self, NonNull};
 
 use super::mail::envelope::{self, Deliver, Packed, Target};
 use super::mail::mailbox::Inside;
+use super::mail::oldest::Stays;
 use super::mail::{Mailbox, Segment, WhenFull, directory, oldest};
 use super::run::ExecutorState;
 use super::storage::{CellHeader, Word};
@@ -72,7 +73,7 @@ pub(super) fn send_at_once<M: Message>(target: Target<M>, message: M) -> Result<
 
 /// Counts the envelope that was written, and wakes the mailbox's worker if it was the first one.
 #[inline(always)]
-fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
+pub(super) fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
     let before = mailbox.waiting();
     mailbox.set_waiting(before + 1);
     if before == 0 {
@@ -113,11 +114,14 @@ fn send_slowly<M: Message>(
                         drop(packed);
                         return Ok(());
                     }
-                    WhenFull::DropOldest => {
-                        if let Some(oldest) = oldest::take(mailbox) {
-                            oldest.drop_message();
+                    WhenFull::DropOldest => match oldest::take_to_forget(mailbox) {
+                        Ok(Some(oldest)) => oldest.drop_message(),
+                        Err(Stays) => {
+                            drop(packed);
+                            return Ok(());
                         }
-                    }
+                        Ok(None) => {}
+                    },
                 }
                 continue;
             }
@@ -137,7 +141,7 @@ fn send_slowly<M: Message>(
 }
 
 /// Gives a mailbox another segment with room for `bytes`, allocated outside its lock. Whether it could.
-fn grow(mailbox: &Mailbox, bytes: usize, capacity: usize) -> bool {
+pub(super) fn grow(mailbox: &Mailbox, bytes: usize, capacity: usize) -> bool {
     // With little memory left a smaller one may still do.
     let Some(segment) = Segment::new(capacity).or_else(|| Segment::new(bytes)) else { return false };
     let mut inside = mailbox.inside.lock();

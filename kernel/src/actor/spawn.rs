@@ -9,19 +9,24 @@ use core::ptr::NonNull;
 use super::address::Addr;
 use super::behaviour::Actor;
 use super::mail::Mailbox;
+use super::mail::envelope::{self, Packed};
 use super::run::ExecutorState;
+use super::send;
 use super::storage::{CellHeader, Life, Word, cell, pool};
+use super::target::{self, Beginning};
 use crate::mem::OutOfMemory;
 use crate::stats;
 use crate::sync::PreemptGuard;
 
 /// Why an actor was not spawned; its state comes back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SpawnError<A> {
     /// No memory for it.
     OutOfMemory(A),
     /// The executor has stopped, or is stopping.
     Stopped(A),
-    /// The executor has no worker with that number.
+    /// The executor has no worker on that core.
     NoSuchWorker(A),
     /// The storage is not free for a successor: its actor lives, or its storage was freed (as a crash does) or taken.
     NotFree(A),
@@ -40,6 +45,17 @@ impl<A> SpawnError<A> {
             | Self::UsedUp(actor) => actor,
         }
     }
+
+    /// The same error without the state, to be kept or passed on whatever that was.
+    pub const fn without_actor(&self) -> SpawnError<()> {
+        match self {
+            Self::OutOfMemory(_) => SpawnError::OutOfMemory(()),
+            Self::Stopped(_) => SpawnError::Stopped(()),
+            Self::NoSuchWorker(_) => SpawnError::NoSuchWorker(()),
+            Self::NotFree(_) => SpawnError::NotFree(()),
+            Self::UsedUp(_) => SpawnError::UsedUp(()),
+        }
+    }
 }
 
 impl<A> fmt::Debug for SpawnError<A> {
@@ -53,7 +69,7 @@ impl<A> fmt::Display for SpawnError<A> {
         f.write_str(match self {
             Self::OutOfMemory(_) => "out of memory: the actor was not spawned",
             Self::Stopped(_) => "the executor has stopped: the actor was not spawned",
-            Self::NoSuchWorker(_) => "the executor has no worker with that number",
+            Self::NoSuchWorker(_) => "the executor has no worker on that core",
             Self::NotFree(_) => "the storage is not free: its actor lives, or it was given back",
             Self::UsedUp(_) => "too many actors have lived in the storage: use another",
         })
@@ -62,27 +78,67 @@ impl<A> fmt::Display for SpawnError<A> {
 
 impl<A> core::error::Error for SpawnError<A> {}
 
-/// Attaches what is in a claimed cell to a mailbox; `None` if the executor has stopped.
+/// Why an actor was not attached.
+pub(super) enum NotAttached {
+    /// The executor has stopped.
+    Stopped,
+    /// There is no memory for what begins it.
+    OutOfMemory,
+}
+
+impl NotAttached {
+    /// The error, with the state.
+    pub(super) fn with<A>(self, actor: A) -> SpawnError<A> {
+        match self {
+            Self::Stopped => SpawnError::Stopped(actor),
+            Self::OutOfMemory => SpawnError::OutOfMemory(actor),
+        }
+    }
+}
+
+/// Attaches what is in a claimed cell of kind `A` to a mailbox. What the actor does when it starts goes into the mailbox in the
+/// same hold of the lock, so nothing that is sent to it comes before that.
 #[inline(always)]
-pub(super) fn attach(
+pub(super) fn attach<A: Actor>(
     executor: &ExecutorState,
     mailbox: &Mailbox,
     cell: NonNull<CellHeader>,
     claimed: Word,
     here: &PreemptGuard,
-) -> Option<Word> {
-    let inside = mailbox.inside.lock();
-    if inside.closed || !mailbox.is_open_for(executor.as_runner()) {
-        return None;
-    }
+) -> Result<Word, NotAttached> {
+    let (inside, beginning) = loop {
+        let mut inside = mailbox.inside.lock();
+        if inside.closed || !mailbox.is_open_for(executor.as_runner()) {
+            return Err(NotAttached::Stopped);
+        }
+        if A::started().is_none() {
+            break (inside, None);
+        }
+        // Whatever the mailbox's bound: an actor begins, or is not spawned.
+        let bytes = const { envelope::size_of_envelope::<Beginning>() };
+        if let Some(place) = inside.queue.reserve(bytes) {
+            break (inside, Some(place));
+        }
+        let capacity = inside.queue.next_capacity_bytes(bytes);
+        drop(inside);
+        if !send::grow(mailbox, bytes, capacity) {
+            return Err(NotAttached::OutOfMemory);
+        }
+    };
     // Before the actor can end: the counts must not show an end without its beginning.
     executor.live.created(here);
     let word = claimed.spawned(mailbox.index());
     // SAFETY: cells are never unmapped.
     unsafe { cell.as_ref() }.set_word(word);
-    drop(inside);
+    if let Some(place) = beginning {
+        // SAFETY: the queue reserved that many bytes, aligned.
+        unsafe { envelope::write(place, target::beginning::<A>(cell, word), Packed::Inline(Beginning)) };
+        send::count(mailbox, inside);
+    } else {
+        drop(inside);
+    }
     stats::worker_here().actors_created.bump();
-    Some(word)
+    Ok(word)
 }
 
 /// Spawns an actor into a cell of its own.
@@ -102,18 +158,18 @@ pub(super) fn spawn<A: Actor>(
     }
     // SAFETY: cells are never unmapped.
     let free = unsafe { cell.as_ref() }.word_relaxed();
-    match attach(executor, mailbox, cell, free, &here) {
-        Some(word) => Ok(Addr::new(cell, word)),
-        None => {
+    match attach::<A>(executor, mailbox, cell, free, &here) {
+        Ok(word) => Ok(Addr::new(cell, word)),
+        Err(why) => {
             // SAFETY: filled above, and nobody else knows the cell.
             let actor = unsafe { cell::take_state(cell) };
             pool::put_back(cell, kind, &here);
-            Err(SpawnError::Stopped(actor))
+            Err(why.with(actor))
         }
     }
 }
 
-/// Spawns an actor into the storage of one that ended with [`Outcome::Destroy`](super::Outcome).
+/// Spawns an actor into the storage of one that ended with [`Context::vacate`](super::Context::vacate).
 pub(super) fn respawn<A: Actor>(
     executor: &ExecutorState,
     mailbox: &Mailbox,
@@ -122,45 +178,48 @@ pub(super) fn respawn<A: Actor>(
 ) -> Result<Addr<A>, SpawnError<A>> {
     let here = PreemptGuard::new();
     let (cell, word) = (old.cell(), old.word());
-    let destroyed = word.after_end(Life::Destroyed);
-    let claimed = destroyed.starting();
+    let vacant = word.after_end(Life::Vacant);
+    let claimed = vacant.starting();
     // SAFETY: cells are never unmapped.
     let header = unsafe { cell.as_ref() };
-    if destroyed.is_used_up() && header.word() == destroyed {
+    if vacant.is_used_up() && header.word() == vacant {
         return Err(SpawnError::UsedUp(actor));
     }
-    if !header.claim(destroyed, claimed) {
+    if !header.claim(vacant, claimed) {
         return Err(SpawnError::NotFree(actor));
     }
     // SAFETY: the cell is of kind `A`, because an address of that type leads here; without a state since it was
-    // destroyed, and ours since we claimed it.
+    // vacated, and ours since we claimed it.
     if let Err((OutOfMemory, actor)) = unsafe { cell::fill(cell, actor) } {
-        header.set_word(destroyed);
+        header.set_word(vacant);
         return Err(SpawnError::OutOfMemory(actor));
     }
-    match attach(executor, mailbox, cell, claimed, &here) {
-        Some(word) => Ok(Addr::new(cell, word)),
-        None => {
+    match attach::<A>(executor, mailbox, cell, claimed, &here) {
+        Ok(word) => Ok(Addr::new(cell, word)),
+        Err(why) => {
             // SAFETY: filled above; the cell is claimed, so it is ours.
             let actor = unsafe { cell::take_state(cell) };
-            pool::give(cell, claimed, &here);
-            Err(SpawnError::Stopped(actor))
+            match why {
+                NotAttached::Stopped => pool::give(cell, claimed, &here),
+                NotAttached::OutOfMemory => header.set_word(vacant),
+            }
+            Err(why.with(actor))
         }
     }
 }
 
 impl<A: Actor> Addr<A> {
-    /// Takes the state of an actor that has ended with [`Outcome::Finished`](super::Outcome), once.
+    /// Takes the state of an actor that has ended with [`Context::retire`](super::Context::retire), once.
     pub fn take(self) -> Option<A> {
         let here = PreemptGuard::new();
-        let finished = self.word().after_end(Life::Finished);
-        let claimed = finished.starting();
+        let retired = self.word().after_end(Life::Retired);
+        let claimed = retired.starting();
         let cell = self.cell();
         // SAFETY: cells are never unmapped.
-        if !unsafe { cell.as_ref() }.claim(finished, claimed) {
+        if !unsafe { cell.as_ref() }.claim(retired, claimed) {
             return None;
         }
-        // SAFETY: the cell is of kind `A` and holds the state of a finished actor, and is ours.
+        // SAFETY: the cell is of kind `A` and holds the state of a retired actor, and is ours.
         let actor = unsafe { cell::take_state(cell) };
         pool::give(cell, claimed, &here);
         Some(actor)

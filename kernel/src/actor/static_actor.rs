@@ -1,6 +1,6 @@
 //! Actors whose storage belongs to the user: a `static`.
 //!
-//! When such an actor ends with [`Outcome::Finished`](super::Outcome) its state stays where it is, until the
+//! When such an actor ends with [`Context::retire`](super::Context::retire) its state stays where it is, until the
 //! user takes it. Ended in any other way, also by a crash, the storage is free for the next start.
 
 use super::address::Addr;
@@ -36,7 +36,7 @@ impl<A: Actor> StaticActor<A> {
     /// Starts an actor here, on one of `executor`'s mailboxes.
     ///
     /// # Errors
-    /// [`SpawnError::NotFree`] if one lives here, or the state of one that has finished is still here, or one has ended that
+    /// [`SpawnError::NotFree`] if one lives here, or the state of one that has retired is still here, or one has ended that
     /// is still being cleared away: then it is free before long;
     /// [`SpawnError::UsedUp`] after 2^32 - 1 actors.
     pub fn start(&'static self, executor: &ExecutorHandle, actor: A) -> Result<Addr<A>, SpawnError<A>> {
@@ -46,7 +46,7 @@ impl<A: Actor> StaticActor<A> {
         let header = unsafe { cell.as_ref() };
         let free = header.word();
         let claimed = free.starting();
-        if !matches!(free.life(), Some(Life::Free | Life::Destroyed)) {
+        if !matches!(free.life(), Some(Life::Free | Life::Vacant)) {
             return Err(SpawnError::NotFree(actor));
         }
         if free.is_used_up() {
@@ -60,28 +60,28 @@ impl<A: Actor> StaticActor<A> {
         // SAFETY: the cell is of kind `A`, free, and ours since we claimed it. Not boxed, so there is memory.
         let _ = unsafe { cell::fill(cell, actor) };
         let executor = executor.state();
-        match spawn::attach(executor, executor.next_mailbox(), cell, claimed, &here) {
-            Some(word) => Ok(Addr::new(cell, word)),
-            None => {
+        match spawn::attach::<A>(executor, executor.next_mailbox(), cell, claimed, &here) {
+            Ok(word) => Ok(Addr::new(cell, word)),
+            Err(why) => {
                 // SAFETY: filled above; still ours.
                 let actor = unsafe { cell::take_state(cell) };
                 header.set_word(free);
-                Err(SpawnError::Stopped(actor))
+                Err(why.with(actor))
             }
         }
     }
 
-    /// Takes the state of the actor that has finished here, once.
+    /// Takes the state of the actor that has retired here, once.
     pub fn take(&'static self) -> Option<A> {
         let cell = self.0.cell();
         // SAFETY: the cell is static.
         let header = unsafe { cell.as_ref() };
-        let finished = header.word();
-        let claimed = finished.starting();
-        if finished.life() != Some(Life::Finished) || !header.claim(finished, claimed) {
+        let retired = header.word();
+        let claimed = retired.starting();
+        if retired.life() != Some(Life::Retired) || !header.claim(retired, claimed) {
             return None;
         }
-        // SAFETY: the cell is of kind `A` and holds the state of a finished actor, and is ours.
+        // SAFETY: the cell is of kind `A` and holds the state of a retired actor, and is ours.
         let actor = unsafe { cell::take_state(cell) };
         let here = PreemptGuard::new();
         pool::give(cell, claimed, &here);

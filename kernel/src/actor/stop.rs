@@ -1,34 +1,41 @@
-//! Messages that every actor understands: they end it, in one of the three ways. The names are C∀'s.
+//! Messages that every actor understands: they end it, in one of the three ways in which a behaviour can.
+//!
+//! Asked, they are answered before the actor has ended.
 
 use super::behaviour::{Actor, Context, Receive};
-use super::storage::Outcome;
 
-/// Ends the actor with [`Outcome::Delete`].
+/// Ends the actor as [`Context::end`] does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Delete;
+pub struct End;
 
-/// Ends the actor with [`Outcome::Destroy`].
+/// Ends the actor as [`Context::vacate`] does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Destroy;
+pub struct Vacate;
 
-/// Ends the actor with [`Outcome::Finished`].
+/// Ends the actor as [`Context::retire`] does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Finish;
+pub struct Retire;
 
-impl<A: Actor> Receive<Delete> for A {
-    fn receive(&mut self, _: Delete, _: &mut Context<Self>) -> Outcome {
-        Outcome::Delete
+impl<A: Actor> Receive<End> for A {
+    type Reply = ();
+
+    fn receive(&mut self, _: End, context: &mut Context<Self>) {
+        context.end();
     }
 }
 
-impl<A: Actor> Receive<Destroy> for A {
-    fn receive(&mut self, _: Destroy, _: &mut Context<Self>) -> Outcome {
-        Outcome::Destroy
+impl<A: Actor> Receive<Vacate> for A {
+    type Reply = ();
+
+    fn receive(&mut self, _: Vacate, context: &mut Context<Self>) {
+        context.vacate();
     }
 }
 
-impl<A: Actor> Receive<Finish> for A {
-    fn receive(&mut self, _: Finish, _: &mut Context<Self>) -> Outcome {
-        Outcome::Finished
+impl<A: Actor> Receive<Retire> for A {
+    type Reply = ();
+
+    fn receive(&mut self, _: Retire, context: &mut Context<Self>) {
+        context.retire();
     }
 }

@@ -1,14 +1,16 @@
-//! Targets made from types: the behaviour of an actor for a message, as the function that an envelope carries.
+//! Targets made from types: the behaviour of an actor for a message, told or asked, as the function that an envelope carries.
 //!
 //! This is where the types of actor and message meet; from here on down nobody knows them. What an envelope looks like, and
 //! what is done with one whose types are not known, is in `mail/envelope.rs`.
 
 use core::ptr::NonNull;
 
-use super::behaviour::{Context, Receive};
+use super::ask::Request;
+use super::behaviour::{Actor, Context, Receive};
 use super::mail::Envelope;
-use super::mail::envelope::{self, Operation, SizeAndOutcome, Target};
-use super::storage::{CellHeader, Word, cell};
+use super::mail::envelope::{self, HAS_HOOK, NO_MESSAGE, Operation, SizeAndOutcome, Target};
+use super::storage::cell::Stored;
+use super::storage::{CellHeader, Outcome, Word, cell};
 use crate::message::Message;
 
 /// The behaviour of the actor in `cell`, which is of kind `A`, for messages of type `M`.
@@ -18,11 +20,54 @@ pub(super) fn target<A: Receive<M>, M: Message>(cell: NonNull<CellHeader>, word:
     unsafe { Target::from_parts(cell, word, trampoline::<A, M>) }
 }
 
+/// The same behaviour, for a message that wants what it returns.
+#[inline(always)]
+pub(super) fn asking_target<A: Receive<M>, M: Message>(
+    cell: NonNull<CellHeader>,
+    word: Word,
+) -> Target<Request<M, A::Reply>> {
+    // SAFETY: the function is made for requests with messages of type `M`, and for actors of the cell's kind.
+    unsafe { Target::from_parts(cell, word, answering_trampoline::<A, M>) }
+}
+
 /// # Safety
 /// The contract of [`Deliver`](envelope::Deliver): the envelope was written for a target of the same `A` and `M`.
 unsafe fn trampoline<A: Receive<M>, M: Message>(
     envelope: NonNull<Envelope>,
     operation: Operation,
+) -> SizeAndOutcome {
+    // SAFETY: by contract.
+    unsafe {
+        carry_out(envelope, operation, |actor: &mut A, message: M, context| {
+            drop(actor.receive(message, context))
+        })
+    }
+}
+
+/// # Safety
+/// As [`trampoline`], for a target of requests.
+unsafe fn answering_trampoline<A: Receive<M>, M: Message>(
+    envelope: NonNull<Envelope>,
+    operation: Operation,
+) -> SizeAndOutcome {
+    let answer = |actor: &mut A, request: Request<M, A::Reply>, context: &mut Context<A>| {
+        let answer = actor.receive(request.message, context);
+        // An answer that nobody waits for any more is dropped.
+        drop(request.reply.send(answer));
+    };
+    // SAFETY: by contract.
+    unsafe { carry_out(envelope, operation, answer) }
+}
+
+/// Carries out an operation on an envelope with a message of type `M` for an actor of type `A`.
+///
+/// # Safety
+/// The contract of [`Deliver`](envelope::Deliver): the envelope holds an `M`, and the actor is an `A`.
+#[inline(always)]
+unsafe fn carry_out<A: Actor, M: Message>(
+    envelope: NonNull<Envelope>,
+    operation: Operation,
+    behave: impl FnOnce(&mut A, M, &mut Context<A>),
 ) -> SizeAndOutcome {
     let size = envelope::size_of_envelope::<M>();
     if operation == Operation::Measure {
@@ -38,6 +83,41 @@ unsafe fn trampoline<A: Receive<M>, M: Message>(
     let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
     let mut context = Context::new(cell, word);
     // SAFETY: the cell is of kind `A` and alive, and this core alone runs the actor.
-    let actor = unsafe { &mut *cell::state::<A>(cell) };
-    size | actor.receive(message, &mut context) as usize
+    behave(unsafe { &mut *cell::state::<A>(cell) }, message, &mut context);
+    // Known when this is compiled, so that an actor without a hook pays nothing.
+    let hook = if A::stopped().is_some() && context.outcome != Outcome::Continue { HAS_HOOK } else { 0 };
+    size | hook | context.outcome as usize
+}
+
+/// What lies in the envelope that begins an actor.
+pub(super) struct Beginning;
+
+/// The beginning of the actor in `cell`, which is of kind `A`.
+pub(super) fn beginning<A: Actor>(cell: NonNull<CellHeader>, word: Word) -> Target<Beginning> {
+    // SAFETY: the function is made for this message, and for actors of the cell's kind.
+    unsafe { Target::from_parts(cell, word, starting_trampoline::<A>) }
+}
+
+/// # Safety
+/// As [`trampoline`].
+unsafe fn starting_trampoline<A: Actor>(envelope: NonNull<Envelope>, operation: Operation) -> SizeAndOutcome {
+    if operation == Operation::Measure {
+        return envelope::size_of_envelope::<Beginning>() | NO_MESSAGE;
+    }
+    let start = |actor: &mut A, _: Beginning, context: &mut Context<A>| {
+        if let Some(hook) = A::started() {
+            hook(actor, context);
+        }
+    };
+    // SAFETY: by contract.
+    unsafe { carry_out(envelope, operation, start) }
+}
+
+impl<A: Actor> Stored for A {
+    unsafe fn stopped(cell: NonNull<CellHeader>, word: Word) {
+        if let Some(hook) = A::stopped() {
+            // SAFETY: by contract the cell is of this kind, and the state is the caller's alone.
+            hook(unsafe { &mut *cell::state::<A>(cell) }, &mut Context::new(cell, word));
+        }
+    }
 }

@@ -49,7 +49,7 @@ impl<M: Message> ProcessMailbox<M> {
     /// # Errors
     /// When there is no memory for it. Memory for messages is allocated as they come.
     pub fn new(most: usize) -> Result<Self, OutOfMemory> {
-        let block = Shared::new(Block::new(most)).map_err(|(error, _)| error)?;
+        let block = Shared::new(Block::new(most)).map_err(|error| error.without_message())?;
         Ok(Self { block, kept: Lists::new(), owner: None })
     }
 

@@ -5,8 +5,8 @@
 mod send_error;
 mod shared;
 
-pub use send_error::SendError;
-pub use shared::Shared;
+pub use send_error::{SendError, SendToAllError};
+pub use shared::{NotShared, Shared};
 
 /// A message: anything that may be moved to another core.
 ///
@@ -14,32 +14,38 @@ pub use shared::Shared;
 /// borrows:
 ///
 /// ```
-/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
+/// use magpie::actor::{Actor, Addr, Context, Receive};
 /// use std::sync::Arc;
 /// struct Reader;
 /// impl Actor for Reader {}
 /// impl Receive<Arc<u32>> for Reader {
-///     fn receive(&mut self, _: Arc<u32>, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+///     type Reply = ();
+///
+///     fn receive(&mut self, _: Arc<u32>, _: &mut Context<Self>) {}
 /// }
 /// fn tell(reader: Addr<Reader>) { let _ = reader.send(Arc::new(1)); }
 /// ```
 ///
 /// ```compile_fail,E0277
-/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
+/// use magpie::actor::{Actor, Addr, Context, Receive};
 /// use std::rc::Rc;
 /// struct Reader;
 /// impl Actor for Reader {}
 /// impl Receive<Rc<u32>> for Reader {
-///     fn receive(&mut self, _: Rc<u32>, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+///     type Reply = ();
+///
+///     fn receive(&mut self, _: Rc<u32>, _: &mut Context<Self>) {}
 /// }
 /// ```
 ///
 /// ```compile_fail,E0478
-/// use magpie::actor::{Actor, Addr, Context, Outcome, Receive};
+/// use magpie::actor::{Actor, Addr, Context, Receive};
 /// struct Reader;
 /// impl Actor for Reader {}
 /// impl<'a> Receive<&'a u32> for Reader {
-///     fn receive(&mut self, _: &'a u32, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+///     type Reply = ();
+///
+///     fn receive(&mut self, _: &'a u32, _: &mut Context<Self>) {}
 /// }
 /// ```
 pub trait Message: Send + 'static {}

@@ -31,11 +31,11 @@ impl<M> Shared<M> {
     ///
     /// # Errors
     /// The message comes back when there is no memory.
-    pub fn new(message: M) -> Result<Self, (OutOfMemory, M)> {
+    pub fn new(message: M) -> Result<Self, NotShared<M>> {
         let counted = Counted { references: AtomicUsize::new(1), message };
         match mem::try_box(counted) {
             Ok(counted) => Ok(Self { counted: NonNull::from(Box::leak(counted)) }),
-            Err((error, counted)) => Err((error, counted.message)),
+            Err((OutOfMemory, counted)) => Err(NotShared(counted.message)),
         }
     }
 
@@ -50,6 +50,36 @@ impl<M> Shared<M> {
         unsafe { self.counted.as_ref() }
     }
 }
+
+/// There was no memory to share a message; it comes back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct NotShared<M>(M);
+
+impl<M> NotShared<M> {
+    /// The message.
+    pub fn into_message(self) -> M {
+        self.0
+    }
+
+    /// The same error without the message, to be kept or passed on whatever that was.
+    pub const fn without_message(&self) -> OutOfMemory {
+        OutOfMemory
+    }
+}
+
+impl<M> fmt::Debug for NotShared<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<M> fmt::Display for NotShared<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("out of memory: the message is not shared")
+    }
+}
+
+impl<M> core::error::Error for NotShared<M> {}
 
 impl<M> Deref for Shared<M> {
     type Target = M;

@@ -3,7 +3,7 @@
 use super::Result;
 use std::time::Duration;
 
-use magpie::actor::{Actor, AskError, Config, Context, Executor, Outcome, Receive, Reply, Request};
+use magpie::actor::{Actor, AskError, Config, Context, Executor, Receive, Reply, Request};
 
 struct Library {
     queue: Vec<Reply<String>>,
@@ -15,23 +15,25 @@ struct Borrow;
 struct Return(String);
 
 impl Receive<Request<Borrow, String>> for Library {
-    fn receive(&mut self, request: Request<Borrow, String>, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, request: Request<Borrow, String>, _: &mut Context<Self>) {
         self.queue.push(request.reply);
-        Outcome::Continue
     }
 }
 
 impl Receive<Return> for Library {
-    fn receive(&mut self, message: Return, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: Return, _: &mut Context<Self>) {
         let mut book = message.0;
         while let Some(reader) = self.queue.pop() {
             match reader.send(book) {
                 Ok(()) => break,
                 // Who waited has given up: the book is back.
-                Err(returned) => book = returned,
+                Err(returned) => book = returned.into_answer(),
             }
         }
-        Outcome::Continue
     }
 }
 

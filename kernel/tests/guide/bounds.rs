@@ -2,7 +2,7 @@
 
 use super::Result;
 
-use magpie::actor::{Actor, Bound, Config, Context, Executor, Outcome, Receive, SendError, WhenFull};
+use magpie::actor::{Actor, Bound, Config, Context, Executor, Receive, SendError, WhenFull};
 use magpie::sched;
 
 struct Clerk;
@@ -10,14 +10,13 @@ struct Clerk;
 impl Actor for Clerk {}
 
 impl Receive<u32> for Clerk {
-    fn receive(&mut self, _: u32, _: &mut Context<Self>) -> Outcome {
-        Outcome::Continue
-    }
+    type Reply = ();
+
+    fn receive(&mut self, _: u32, _: &mut Context<Self>) {}
 }
 
 pub async fn chapter() -> Result {
-    let executor =
-        Executor::start(&Config { bound: Bound::new(100, WhenFull::Refuse), ..Config::default() })?;
+    let executor = Executor::start(&Config::default().bound(Bound::new(100, WhenFull::Refuse)))?;
     let clerk = executor.handle().spawn(Clerk)?;
     let mut form = 0;
     while form < 1000 {

@@ -2,8 +2,7 @@
 
 use super::Result;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome, Receive};
-use magpie::actor::{Request, stop};
+use magpie::actor::{Actor, Config, Context, Executor, Receive, stop};
 
 struct Counter {
     sum: u64,
@@ -15,17 +14,18 @@ struct Add(u64);
 struct Read;
 
 impl Receive<Add> for Counter {
-    fn receive(&mut self, message: Add, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: Add, _: &mut Context<Self>) {
         self.sum += message.0;
-        Outcome::Continue
     }
 }
 
-impl Receive<Request<Read, u64>> for Counter {
-    fn receive(&mut self, request: Request<Read, u64>, _: &mut Context<Self>) -> Outcome {
-        // An error only says that nobody waits for the answer any more.
-        let _ = request.reply.send(self.sum);
-        Outcome::Continue
+impl Receive<Read> for Counter {
+    type Reply = u64;
+
+    fn receive(&mut self, _: Read, _: &mut Context<Self>) -> u64 {
+        self.sum
     }
 }
 
@@ -36,7 +36,7 @@ pub async fn chapter() -> Result {
 
     assert_eq!(counter.ask(Read).await?, 3);
 
-    counter.send(stop::Delete)?;
+    counter.send(stop::End)?;
     executor.all_ended().await;
     let undelivered = executor.stop().await;
     assert_eq!(undelivered, 0);

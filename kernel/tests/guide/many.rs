@@ -3,7 +3,7 @@
 use super::Result;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome, Receive, Recipient, Shared};
+use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive, Recipient, Shared};
 use magpie::sched;
 
 static HEARD: AtomicU64 = AtomicU64::new(0);
@@ -15,22 +15,24 @@ impl Actor for Ear {}
 impl Actor for Wall {}
 
 impl Receive<u64> for Ear {
-    fn receive(&mut self, message: u64, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: u64, _: &mut Context<Self>) {
         HEARD.fetch_add(message, Ordering::Relaxed);
-        Outcome::Continue
     }
 }
 
 impl Receive<u64> for Wall {
-    fn receive(&mut self, _: u64, _: &mut Context<Self>) -> Outcome {
-        Outcome::Continue
-    }
+    type Reply = ();
+
+    fn receive(&mut self, _: u64, _: &mut Context<Self>) {}
 }
 
 impl Receive<Shared<Vec<u64>>> for Ear {
-    fn receive(&mut self, message: Shared<Vec<u64>>, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: Shared<Vec<u64>>, _: &mut Context<Self>) {
         HEARD.fetch_add(message.iter().sum(), Ordering::Relaxed);
-        Outcome::Continue
     }
 }
 
@@ -41,11 +43,13 @@ impl Actor for Parent {}
 struct Raise(u64);
 
 impl Receive<Raise> for Parent {
-    fn receive(&mut self, message: Raise, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: Raise, context: &mut Context<Self>) {
         match context.spawn(Ear) {
-            Ok(child) if child.send(message.0).is_ok() => Outcome::Continue,
+            Ok(child) if child.send(message.0).is_ok() => {}
             // There is no memory, or the executor stops.
-            _ => Outcome::Delete,
+            _ => context.end(),
         }
     }
 }
@@ -56,10 +60,10 @@ pub async fn chapter() -> Result {
     let ears: Vec<Addr<Ear>> = vec![handle.spawn(Ear)?, handle.spawn(Ear)?];
 
     let all: [Recipient<u64>; 2] = [ears[0].recipient(), handle.spawn(Wall)?.recipient()];
-    Recipient::send_to_all(&all, &5).map_err(|(_, error)| error)?;
+    Recipient::send_to_all(&all, &5)?;
 
-    let letter = Shared::new(vec![1, 2, 3]).map_err(|(error, _)| error)?;
-    Addr::send_to_all(&ears, &letter).map_err(|(_, error)| error)?;
+    let letter = Shared::new(vec![1, 2, 3])?;
+    Addr::send_to_all(&ears, &letter)?;
 
     handle.spawn(Parent)?.send(Raise(100))?;
     sched::out_of_work().await;

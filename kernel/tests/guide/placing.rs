@@ -2,7 +2,7 @@
 
 use super::Result;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome, Receive, Request, VictimRule};
+use magpie::actor::{Actor, Config, Context, Executor, Receive, VictimRule};
 use magpie::arch::CoreId;
 use magpie::sched;
 
@@ -12,28 +12,26 @@ impl Actor for Scout {}
 
 struct Where;
 
-impl Receive<Request<Where, Option<CoreId>>> for Scout {
-    fn receive(&mut self, request: Request<Where, Option<CoreId>>, _: &mut Context<Self>) -> Outcome {
-        let _ = request.reply.send(sched::current_core());
-        Outcome::Continue
+impl Receive<Where> for Scout {
+    type Reply = Option<CoreId>;
+
+    fn receive(&mut self, _: Where, _: &mut Context<Self>) -> Option<CoreId> {
+        sched::current_core()
     }
 }
 
 pub async fn chapter() -> Result {
-    let executor = Executor::start(&Config {
-        workers: Some(2),
-        mailboxes: Some(8),
-        victim: VictimRule::LongestVictim,
-        ..Config::default()
-    })?;
+    let executor =
+        Executor::start(&Config::default().workers(2).mailboxes(8).victim(VictimRule::LongestVictim))?;
     let handle = executor.handle();
 
+    let core_1 = CoreId::new(1).ok_or("no such core")?;
     let anywhere = handle.spawn(Scout)?;
-    let begins_on_1 = handle.spawn_on(1, Scout)?;
-    let stays_on_1 = handle.spawn_pinned(1, Scout)?;
+    let begins_on_1 = handle.spawn_on(core_1, Scout)?;
+    let stays_on_1 = handle.spawn_pinned(core_1, Scout)?;
     let beside = handle.spawn_beside(anywhere, Scout)?;
 
-    assert_eq!(stays_on_1.ask(Where).await?, CoreId::new(1));
+    assert_eq!(stays_on_1.ask(Where).await?, Some(core_1));
     for scout in [anywhere, begins_on_1, beside] {
         assert!(scout.ask(Where).await?.is_some());
     }

@@ -3,7 +3,7 @@
 use super::Result;
 use std::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome, Receive, SendAfter};
+use magpie::actor::{Actor, Config, Context, Executor, Receive, SendAfter};
 use magpie::time::Instant;
 
 /// Ends when it was not kept awake.
@@ -19,19 +19,25 @@ struct Asleep;
 const PATIENCE: Duration = Duration::from_millis(5);
 
 impl Receive<KeepAwake> for Guard {
-    fn receive(&mut self, _: KeepAwake, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: KeepAwake, context: &mut Context<Self>) {
         if let Some(alarm) = self.alarm.take() {
             alarm.cancel();
         }
         self.alarm = context.address().send_after(PATIENCE, Asleep).ok();
         // Without memory for an alarm there would never be one.
-        if self.alarm.is_some() { Outcome::Continue } else { Outcome::Delete }
+        if self.alarm.is_none() {
+            context.end();
+        }
     }
 }
 
 impl Receive<Asleep> for Guard {
-    fn receive(&mut self, _: Asleep, _: &mut Context<Self>) -> Outcome {
-        Outcome::Delete
+    type Reply = ();
+
+    fn receive(&mut self, _: Asleep, context: &mut Context<Self>) {
+        context.end();
     }
 }
 

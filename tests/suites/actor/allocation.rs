@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
 use magpie::internals::mem::heap::HEAP;
 use magpie::sched;
 use magpie::stats;
@@ -25,21 +25,23 @@ struct Token(u64);
 struct Large([u64; 32]);
 
 impl Receive<Token> for Relay {
-    fn receive(&mut self, token: Token, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, token: Token, context: &mut Context<Self>) {
         self.handled.fetch_add(1, Ordering::Relaxed);
         if let (Some(next), Some(left)) = (self.next, token.0.checked_sub(1))
             && next.send(Token(left)).is_err()
         {
-            return After::Delete;
+            context.end();
         }
-        After::Continue
     }
 }
 
 impl Receive<Large> for Relay {
-    fn receive(&mut self, large: Large, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, large: Large, _: &mut Context<Self>) {
         self.handled.fetch_add(u64::from(large.0[31] == 31), Ordering::Relaxed);
-        After::Continue
     }
 }
 
@@ -66,7 +68,7 @@ kernel_test! {
 }
 
 async fn sends_allocate_nothing() -> Outcome {
-    let executor = Executor::start(&Config { segment_bytes: SEGMENT_BYTES, ..Config::default() })?;
+    let executor = Executor::start(&Config::default().segment_bytes(SEGMENT_BYTES))?;
     let handled = Arc::new(AtomicU64::new(0));
     let mut relays: Vec<Addr<Relay>> = Vec::new();
     for _ in 0..RELAYS {
@@ -108,9 +110,10 @@ kernel_test! {
         impl Actor for Sink {}
 
         impl Receive<[u64; 100]> for Sink {
-            fn receive(&mut self, _: [u64; 100], _: &mut Context<Self>) -> After {
+            type Reply = ();
+
+            fn receive(&mut self, _: [u64; 100], _: &mut Context<Self>) {
                 self.0.fetch_add(1, Ordering::Relaxed);
-                After::Continue
             }
         }
 

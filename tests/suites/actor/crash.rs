@@ -4,40 +4,50 @@ use alloc::sync::Arc;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Config, Context, Executor, Hook, Receive};
 use magpie::{sched, stats};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
 
 struct Fragile(Arc<AtomicU64>);
 
-impl Actor for Fragile {}
+/// What a hook adds that must not run after a crash.
+const STOPPED: u64 = 1_000_000_000;
+
+impl Actor for Fragile {
+    fn stopped() -> Option<Hook<Self>> {
+        Some(|actor, _| _ = actor.0.fetch_add(STOPPED, Ordering::Relaxed))
+    }
+}
 
 struct Panic;
 struct BadAccess;
 struct Descend;
 
 impl Receive<u64> for Fragile {
-    fn receive(&mut self, message: u64, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, message: u64, _: &mut Context<Self>) {
         self.0.fetch_add(message, Ordering::Relaxed);
-        After::Continue
     }
 }
 
 impl Receive<Panic> for Fragile {
-    fn receive(&mut self, _: Panic, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Panic, _: &mut Context<Self>) {
         if black_box(true) {
             panic!("on purpose");
         }
-        After::Continue
     }
 }
 
 impl Receive<BadAccess> for Fragile {
-    fn receive(&mut self, _: BadAccess, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: BadAccess, _: &mut Context<Self>) {
         let nowhere = black_box(8_usize) as *const u64;
         // SAFETY: deliberately not: nothing is mapped there, and the actor is to be ended for it.
         self.0.fetch_add(unsafe { nowhere.read_volatile() }, Ordering::Relaxed);
-        After::Continue
     }
 }
 
@@ -47,9 +57,10 @@ fn descend(depth: u64) -> u64 {
 }
 
 impl Receive<Descend> for Fragile {
-    fn receive(&mut self, _: Descend, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Descend, _: &mut Context<Self>) {
         self.0.fetch_add(descend(black_box(0)), Ordering::Relaxed);
-        After::Continue
     }
 }
 

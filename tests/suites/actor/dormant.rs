@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
 use magpie::internals::mem::heap::HEAP;
 use magpie::sched;
 use magpie_tests::{amount, ensure, ensure_eq, kernel_test};
@@ -16,9 +16,13 @@ struct Dormant {
 impl Actor for Dormant {}
 
 impl Receive<()> for Dormant {
-    fn receive(&mut self, (): (), _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, (): (), context: &mut Context<Self>) {
         self.handled += 1;
-        if self.handled == 2 && self.number.is_multiple_of(2) { After::Delete } else { After::Continue }
+        if self.handled == 2 && self.number.is_multiple_of(2) {
+            context.end();
+        }
     }
 }
 

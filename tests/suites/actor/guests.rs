@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
 use magpie::{sched, stats};
 use magpie_tests::{Hoard, amount, ensure, ensure_eq, kernel_test};
 
@@ -19,9 +19,10 @@ impl Actor for Node {}
 struct Others(Vec<Addr<Node>>);
 
 impl Receive<Others> for Node {
-    fn receive(&mut self, Others(others): Others, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, Others(others): Others, _: &mut Context<Self>) {
         self.others = others;
-        After::Continue
     }
 }
 
@@ -29,14 +30,15 @@ impl Receive<Others> for Node {
 struct Token(u64);
 
 impl Receive<Token> for Node {
-    fn receive(&mut self, Token(left): Token, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, Token(left): Token, _: &mut Context<Self>) {
         self.handled.fetch_add(1, Ordering::Relaxed);
         if left > 0
             && let Some(next) = self.others.get(left as usize % self.others.len().max(1))
         {
             let _ = next.send(Token(left - 1));
         }
-        After::Continue
     }
 }
 
@@ -44,11 +46,12 @@ impl Receive<Token> for Node {
 struct Spread;
 
 impl Receive<Spread> for Node {
-    fn receive(&mut self, _: Spread, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Spread, _: &mut Context<Self>) {
         for other in &self.others {
             let _ = other.send(Token(0));
         }
-        After::Continue
     }
 }
 

@@ -3,9 +3,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{
-    Actor, Config, Context, Executor, Outcome as After, Receive, SendError, SpawnError, StartError,
-};
+use magpie::actor::{Actor, Config, Context, Executor, Receive, SendError, SpawnError, StartError};
 use magpie::arch::CoreId;
 use magpie::sched::{self, Priority, Spawn};
 use magpie_tests::{Changed, Failure, Hoard, ensure, ensure_eq, kernel_test};
@@ -24,11 +22,12 @@ struct Listener {
 impl Actor for Listener {}
 
 impl Receive<u64> for Listener {
-    fn receive(&mut self, message: u64, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, message: u64, _: &mut Context<Self>) {
         self.heard.messages.fetch_add(1, Ordering::Relaxed);
         self.heard.wrong.fetch_add(u64::from(message != self.next), Ordering::Relaxed);
         self.next = message + 1;
-        After::Continue
     }
 }
 
@@ -36,9 +35,10 @@ impl Receive<u64> for Listener {
 struct Large([u64; 64]);
 
 impl Receive<Large> for Listener {
-    fn receive(&mut self, _: Large, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Large, _: &mut Context<Self>) {
         self.heard.messages.fetch_add(1, Ordering::Relaxed);
-        After::Continue
     }
 }
 
@@ -49,7 +49,7 @@ kernel_test! {
         let executor = Executor::start(&Config::default())?;
         let heard = Arc::new(Heard::default());
         // Its mailbox stays on the first core, which its worker does not get while this sends.
-        let listener = executor.handle().spawn_pinned(0, Listener { heard: heard.clone(), next: 0 })?;
+        let listener = executor.handle().spawn_pinned(CoreId::BOOT, Listener { heard: heard.clone(), next: 0 })?;
         let _whole_turns = Changed::no_preemption()?;
         let sender = Spawn::new().pinned(CoreId::BOOT).priority(Priority::Max).start(async move {
             let hoard = Hoard::everything(16)?;

@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive, VictimRule};
+use magpie::actor::{Actor, Config, Context, Executor, Receive, VictimRule};
+use magpie::arch::CoreId;
 use magpie::internals::actor::chunk_bytes;
 use magpie::internals::arch::cpu;
 use magpie::internals::mem::heap::HEAP;
@@ -15,11 +16,12 @@ struct Echo;
 impl Actor for Echo {}
 
 impl Receive<u64> for Echo {
-    fn receive(&mut self, left: u64, context: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, left: u64, context: &mut Context<Self>) {
         if left > 0 {
             let _ = context.address().send(left - 1);
         }
-        After::Continue
     }
 }
 
@@ -29,12 +31,13 @@ struct Slow;
 impl Actor for Slow {}
 
 impl Receive<u64> for Slow {
-    fn receive(&mut self, microseconds: u64, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, microseconds: u64, _: &mut Context<Self>) {
         let began = Instant::now();
         while began.elapsed() < Duration::from_micros(microseconds) {
             cpu::relax();
         }
-        After::Continue
     }
 }
 
@@ -94,11 +97,11 @@ kernel_test! {
     #[cores(2)]
     async fn an_executor_that_cannot_steal_leaves_others_alone() -> Outcome {
         let stolen = || stats::worker_total(|worker| worker.mailboxes_stolen.get());
-        let few = Config { mailboxes: Some(magpie::machine::cores()), ..Config::default() };
-        let never = Config { victim: VictimRule::None, ..Config::default() };
+        let few = Config::default().mailboxes(magpie::machine::cores());
+        let never = Config::default().victim(VictimRule::None);
         for config in [&few, &never] {
             let executor = Executor::start(config)?;
-            executor.handle().spawn_on(0, Echo)?.send(10_u64)?;
+            executor.handle().spawn_on(CoreId::BOOT, Echo)?.send(10_u64)?;
             sched::out_of_work().await;
             executor.stop().await;
         }
@@ -106,7 +109,7 @@ kernel_test! {
         let executor = Executor::start(&Config::default())?;
         while stolen() == before {
             for _ in 0..20 {
-                executor.handle().spawn_on(0, Slow)?.send(100_u64)?;
+                executor.handle().spawn_on(CoreId::BOOT, Slow)?.send(100_u64)?;
             }
             sched::out_of_work().await;
         }

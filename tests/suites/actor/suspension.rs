@@ -3,7 +3,8 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Config, Context, Executor, Receive};
+use magpie::arch::CoreId;
 use magpie::{sched, stats};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
 
@@ -27,24 +28,26 @@ impl Actor for Hog {}
 struct SpinUntil(u64);
 
 impl Receive<SpinUntil> for Hog {
-    fn receive(&mut self, message: SpinUntil, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, message: SpinUntil, _: &mut Context<Self>) {
         self.inside = true;
         while self.seen.neighbour.load(Ordering::Relaxed) < message.0 {
             core::hint::spin_loop();
         }
         self.inside = false;
-        After::Continue
     }
 }
 
 impl Receive<u64> for Hog {
-    fn receive(&mut self, message: u64, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, message: u64, _: &mut Context<Self>) {
         if self.inside || message != self.next {
             self.seen.wrong.fetch_add(1, Ordering::Relaxed);
         }
         self.next = message + 1;
         self.seen.hog.fetch_add(1, Ordering::Relaxed);
-        After::Continue
     }
 }
 
@@ -52,8 +55,10 @@ impl Receive<u64> for Hog {
 struct End;
 
 impl Receive<End> for Hog {
-    fn receive(&mut self, _: End, _: &mut Context<Self>) -> After {
-        After::Delete
+    type Reply = ();
+
+    fn receive(&mut self, _: End, context: &mut Context<Self>) {
+        context.end();
     }
 }
 
@@ -62,9 +67,10 @@ struct Neighbour(Arc<Seen>);
 impl Actor for Neighbour {}
 
 impl Receive<()> for Neighbour {
-    fn receive(&mut self, (): (), _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, (): (), _: &mut Context<Self>) {
         self.0.neighbour.fetch_add(1, Ordering::Relaxed);
-        After::Continue
     }
 }
 
@@ -128,7 +134,7 @@ kernel_test! {
             ensure_eq!(seen.hog.load(Ordering::Relaxed), 1, "what the hog handled before its end");
             ensure!(!hog.is_alive(), "the hog is alive");
             ensure_eq!(Arc::strong_count(&seen), 2, "owners: this test and the neighbour");
-            neighbour.send(magpie::actor::stop::Delete)?;
+            neighbour.send(magpie::actor::stop::End)?;
             executor.all_ended().await;
             ensure_eq!(Arc::strong_count(&seen), 1, "owners at the end");
         }
@@ -146,7 +152,7 @@ kernel_test! {
         let handle = executor.handle();
         const HOGS: u64 = 12;
         for _ in 0..HOGS {
-            let hog = handle.spawn_on(0, hog(&seen))?;
+            let hog = handle.spawn_on(CoreId::BOOT, hog(&seen))?;
             let neighbour = handle.spawn_beside(hog, Neighbour(seen.clone()))?;
             hog.send(SpinUntil(HOGS * 10))?;
             for number in 0..10 {

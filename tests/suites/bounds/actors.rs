@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
 use magpie::sched::Spawn;
 use magpie::time::{self, Instant};
@@ -20,11 +20,12 @@ impl Actor for Hog {}
 struct Spin;
 
 impl Receive<Spin> for Hog {
-    fn receive(&mut self, _: Spin, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Spin, _: &mut Context<Self>) {
         while !self.0.load(Ordering::Relaxed) {
             core::hint::spin_loop();
         }
-        After::Continue
     }
 }
 
@@ -39,10 +40,11 @@ struct Neighbour(Arc<Waited>);
 impl Actor for Neighbour {}
 
 impl Receive<Instant> for Neighbour {
-    fn receive(&mut self, sent: Instant, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, sent: Instant, _: &mut Context<Self>) {
         self.0.longest_nanoseconds.fetch_max(sent.elapsed().as_nanos() as u64, Ordering::Relaxed);
         self.0.messages.fetch_add(1, Ordering::Relaxed);
-        After::Continue
     }
 }
 
@@ -51,7 +53,7 @@ kernel_test! {
     async fn a_spinning_actor_delays_its_mailbox_by_two_slices() -> Outcome {
         const MESSAGES: u64 = 50;
         needs_counted_time()?;
-        let executor = Executor::start(&Config { workers: Some(1), ..Config::default() })?;
+        let executor = Executor::start(&Config::default().workers(1))?;
         let (stop, waited) = (Arc::new(AtomicBool::new(false)), Arc::new(Waited::default()));
         let hog = executor.handle().spawn(Hog(stop.clone()))?;
         let neighbour = executor.handle().spawn_beside(hog, Neighbour(waited.clone()))?;
@@ -88,9 +90,9 @@ kernel_test! {
         for _ in 0..ROUNDS {
             let executor = Executor::start(&Config::default())?;
             let stop = Arc::new(AtomicBool::new(false));
-            let hog = executor.handle().spawn_on(0, Hog(stop.clone()))?;
+            let hog = executor.handle().spawn_on(CoreId::BOOT, Hog(stop.clone()))?;
             // In another mailbox of the first worker.
-            let neighbour = executor.handle().spawn_on(0, Neighbour(waited.clone()))?;
+            let neighbour = executor.handle().spawn_on(CoreId::BOOT, Neighbour(waited.clone()))?;
             hog.send(Spin)?;
             let sender = Spawn::new().pinned(far).start(async move {
                 time::sleep(4 * slice()).await;

@@ -4,7 +4,8 @@ use alloc::sync::Arc;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Config, Context, Executor, Receive};
+use magpie::arch::CoreId;
 use magpie::{sched, stats};
 use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
 
@@ -27,16 +28,17 @@ impl Actor for Balanced {}
 struct Step;
 
 impl Receive<Step> for Balanced {
-    fn receive(&mut self, _: Step, context: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Step, context: &mut Context<Self>) {
         for step in 0..STEPS {
             black_box(step);
         }
         self.left -= 1;
         self.handled.fetch_add(1, Ordering::Relaxed);
         if self.left == 0 || context.address().send(Step).is_err() {
-            return After::Delete;
+            context.end();
         }
-        After::Continue
     }
 }
 
@@ -57,7 +59,7 @@ async fn balance(every_other: bool) -> Result<[u64; 3], Failure> {
     let messages = MESSAGES * handle.workers().div_ceil(4) as u64;
     for number in 0..ACTORS as usize {
         let actor = Balanced { left: messages, handled: handled.clone() };
-        handle.spawn_on(2 * (number % busy), actor)?.send(Step)?;
+        handle.spawn_on(CoreId::new(2 * (number % busy)).ok_or("no such core")?, actor)?.send(Step)?;
     }
     sched::out_of_work().await;
     ensure_eq!(handled.load(Ordering::Relaxed), ACTORS * messages, "messages handled");

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Addr, Config, Context, Executor, Outcome as After, Receive, Request};
+use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
 use magpie::sched::{self, Spawn};
 use magpie::{machine, stats, time};
 use magpie_tests::{Outcome, ensure, ensure_eq, kernel_test};
@@ -48,26 +48,28 @@ struct Link(Option<Addr<Link>>);
 impl Actor for Link {}
 
 impl Receive<Next> for Link {
-    fn receive(&mut self, Next(next): Next, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, Next(next): Next, _: &mut Context<Self>) {
         self.0 = Some(next);
-        After::Continue
     }
 }
 
 impl Receive<Token> for Link {
-    fn receive(&mut self, Token(hops): Token, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, Token(hops): Token, _: &mut Context<Self>) {
         if let Some(next) = self.0.filter(|_| hops > 0) {
             let _ = next.send(Token(hops - 1));
         }
-        After::Continue
     }
 }
 
-impl Receive<Request<u64, u64>> for Link {
-    fn receive(&mut self, request: Request<u64, u64>, _: &mut Context<Self>) -> After {
-        let number = request.message;
-        let _ = request.reply.send(number + 1);
-        After::Continue
+impl Receive<u64> for Link {
+    type Reply = u64;
+
+    fn receive(&mut self, number: u64, _: &mut Context<Self>) -> u64 {
+        number + 1
     }
 }
 
@@ -112,7 +114,7 @@ kernel_test! {
         let asker = Spawn::new().start(async move {
             let mut answers = 0;
             for ask in 0..ASKS {
-                if actors[ask as usize % actors.len()].ask::<_, u64>(ask).await == Ok(ask + 1) {
+                if actors[ask as usize % actors.len()].ask(ask).await == Ok(ask + 1) {
                     answers += 1;
                 }
             }

@@ -11,8 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 
 use magpie::actor::{
-    Actor, Addr, AskError, Config, Context, Executor, ExecutorHandle, Outcome as After, Receive, Request,
-    Shared, StaticActor,
+    Actor, Addr, AskError, Config, Context, Executor, ExecutorHandle, Receive, Shared, StaticActor,
 };
 use magpie::arch::CoreId;
 use magpie::channel::{ProcessAddr, ProcessMailbox};
@@ -74,9 +73,10 @@ impl Innocent {
 impl Actor for Innocent {}
 
 impl Receive<Numbered> for Innocent {
-    fn receive(&mut self, message: Numbered, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, message: Numbered, _: &mut Context<Self>) {
         self.note(message);
-        After::Continue
     }
 }
 
@@ -84,9 +84,10 @@ impl Receive<Numbered> for Innocent {
 struct Later;
 
 impl Receive<Later> for Innocent {
-    fn receive(&mut self, _: Later, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Later, _: &mut Context<Self>) {
         self.seen.later.fetch_add(1, Ordering::Relaxed);
-        After::Continue
     }
 }
 
@@ -126,32 +127,36 @@ impl<const BYTES: usize> Guilty<BYTES> {
 
 impl<const BYTES: usize> Actor for Guilty<BYTES> {}
 
-fn after(crashed: u64) -> After {
-    if black_box(crashed) == 1 { After::Delete } else { After::Continue }
+fn after<A: Actor>(crashed: u64, context: &mut Context<A>) {
+    if black_box(crashed) == 1 {
+        context.end();
+    }
 }
 
 impl<const BYTES: usize> Receive<Crash> for Guilty<BYTES> {
-    fn receive(&mut self, crash: Crash, _: &mut Context<Self>) -> After {
-        after(crash.happen() + u64::from(self.0[0] + self.1[0]))
+    type Reply = u64;
+
+    fn receive(&mut self, crash: Crash, context: &mut Context<Self>) -> u64 {
+        let crashed = crash.happen() + u64::from(self.0[0] + self.1[0]);
+        after(crashed, context);
+        crashed
     }
 }
 
 /// A message that is boxed.
 impl<const BYTES: usize> Receive<(Crash, [u64; 64])> for Guilty<BYTES> {
-    fn receive(&mut self, (crash, load): (Crash, [u64; 64]), _: &mut Context<Self>) -> After {
-        after(crash.happen() + load[black_box(3)])
+    type Reply = ();
+
+    fn receive(&mut self, (crash, load): (Crash, [u64; 64]), context: &mut Context<Self>) {
+        after(crash.happen() + load[black_box(3)], context);
     }
 }
 
 impl<const BYTES: usize> Receive<Shared<Crash>> for Guilty<BYTES> {
-    fn receive(&mut self, crash: Shared<Crash>, _: &mut Context<Self>) -> After {
-        after(crash.happen())
-    }
-}
+    type Reply = ();
 
-impl<const BYTES: usize> Receive<Request<Crash, u64>> for Guilty<BYTES> {
-    fn receive(&mut self, request: Request<Crash, u64>, _: &mut Context<Self>) -> After {
-        after(u64::from(request.reply.send(request.message.happen()).is_ok()))
+    fn receive(&mut self, crash: Shared<Crash>, context: &mut Context<Self>) {
+        after(crash.happen(), context);
     }
 }
 
@@ -203,7 +208,7 @@ impl Scene {
             }
             4 => {
                 let actor = self.handle.spawn(Guilty::<40>::new())?;
-                let answer = actor.ask::<_, u64>(crash).await;
+                let answer = actor.ask(crash).await;
                 ensure_eq!(answer, Err(AskError::Crashed), "what is said to who asked");
             }
             5 => {

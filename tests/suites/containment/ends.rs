@@ -7,7 +7,8 @@ use core::future::Future;
 use core::task::{Context as TaskContext, Waker};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Bound, Config, Context, Executor, Outcome as After, Receive, WhenFull, stop};
+use magpie::actor::{Actor, Bound, Config, Context, Executor, Receive, WhenFull, stop};
+use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::{sched, time};
 use magpie_tests::{ensure, kernel_test};
@@ -29,12 +30,14 @@ impl Owner {
 impl Actor for Owner {}
 
 /// Takes so long that the behaviour is suspended.
-struct AfterSlices(After);
+struct EndAfterSlices;
 
-impl Receive<AfterSlices> for Owner {
-    fn receive(&mut self, AfterSlices(after): AfterSlices, _: &mut Context<Self>) -> After {
+impl Receive<EndAfterSlices> for Owner {
+    type Reply = ();
+
+    fn receive(&mut self, _: EndAfterSlices, context: &mut Context<Self>) {
         spin_for_slices(6);
-        after
+        context.end();
     }
 }
 
@@ -42,7 +45,9 @@ impl Receive<AfterSlices> for Owner {
 struct CrashLater;
 
 impl Receive<CrashLater> for Owner {
-    fn receive(&mut self, _: CrashLater, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: CrashLater, _: &mut Context<Self>) {
         spin_for_slices(6);
         panic!("on purpose, before what waits is dropped")
     }
@@ -57,15 +62,15 @@ fn spin_for_slices(slices: u64) {
 }
 
 impl Receive<Option<Trouble>> for Owner {
-    fn receive(&mut self, _: Option<Trouble>, _: &mut Context<Self>) -> After {
-        After::Continue
-    }
+    type Reply = ();
+
+    fn receive(&mut self, _: Option<Trouble>, _: &mut Context<Self>) {}
 }
 
 impl Receive<Harmless> for Owner {
-    fn receive(&mut self, _: Harmless, _: &mut Context<Self>) -> After {
-        After::Continue
-    }
+    type Reply = ();
+
+    fn receive(&mut self, _: Harmless, _: &mut Context<Self>) {}
 }
 
 kernel_test! {
@@ -77,15 +82,15 @@ kernel_test! {
         for misdeed in ALL {
             for suspended in [false, true] {
                 reset();
-                let owner = handle.spawn_pinned(0, Owner::new(Some(Trouble::knowing(misdeed, handle))))?;
-                let neighbour = handle.spawn_pinned(0, Owner::new(None))?;
+                let owner = handle.spawn_pinned(CoreId::BOOT, Owner::new(Some(Trouble::knowing(misdeed, handle))))?;
+                let neighbour = handle.spawn_pinned(CoreId::BOOT, Owner::new(None))?;
                 if suspended {
-                    owner.send(AfterSlices(After::Delete))?;
+                    owner.send(EndAfterSlices)?;
                 } else {
-                    owner.send(stop::Delete)?;
+                    owner.send(stop::End)?;
                 }
                 // Behind it in the mailbox, and ends as well.
-                neighbour.send(stop::Delete)?;
+                neighbour.send(stop::End)?;
                 // Of what is dropped in a field after one that crashes nothing is said: it is lost with the rest.
                 let harmless = if misdeed.crashes() { 1 } else { 2 };
                 is_contained("state", misdeed, 1, harmless).await?;
@@ -104,11 +109,11 @@ kernel_test! {
         let handle = executor.handle();
         for misdeed in ALL {
             reset();
-            let dead = handle.spawn_pinned(0, Owner::new(None))?;
+            let dead = handle.spawn_pinned(CoreId::BOOT, Owner::new(None))?;
             let trouble = Trouble::knowing(misdeed, handle);
             // In one batch, so that what comes after the end is a dead letter.
             let sent = in_one_go(move || {
-                dead.send(stop::Delete).is_ok()
+                dead.send(stop::End).is_ok()
                     && dead.send(Some(trouble)).is_ok()
                     && dead.send(Harmless).is_ok()
             });
@@ -129,11 +134,11 @@ kernel_test! {
         for misdeed in ALL {
             for crashes in [false, true] {
                 reset();
-                let owner = handle.spawn_pinned(0, Owner::new(None))?;
+                let owner = handle.spawn_pinned(CoreId::BOOT, Owner::new(None))?;
                 if crashes {
                     owner.send(CrashLater)?;
                 } else {
-                    owner.send(AfterSlices(After::Delete))?;
+                    owner.send(EndAfterSlices)?;
                 }
                 owner.send(Some(Trouble::knowing(misdeed, handle)))?;
                 owner.send(Harmless)?;
@@ -155,11 +160,11 @@ kernel_test! {
             let other = Executor::start(&Config::default())?;
             let executor = Executor::start(&Config::default())?;
             let handle = executor.handle();
-            let owner = handle.spawn_pinned(0, Owner::new(None))?;
+            let owner = handle.spawn_pinned(CoreId::BOOT, Owner::new(None))?;
             let mut messages = Vec::new();
             for _ in 0..3 {
                 messages.push(Trouble::knowing(misdeed, other.handle()));
-                handle.spawn_pinned(0, Owner::new(Some(Trouble::knowing(misdeed, other.handle()))))?;
+                handle.spawn_pinned(CoreId::BOOT, Owner::new(Some(Trouble::knowing(misdeed, other.handle()))))?;
             }
             let stopping = in_one_go(move || {
                 let all = messages
@@ -187,12 +192,12 @@ kernel_test! {
     async fn a_message_that_comes_due_in_vain() -> Outcome {
         const SOON: Duration = Duration::from_micros(500);
         let bound = Bound::new(1, WhenFull::DropNewest);
-        let executor = Executor::start(&Config { bound, ..Config::default() })?;
+        let executor = Executor::start(&Config::default().bound(bound))?;
         let handle = executor.handle();
         for misdeed in ALL {
             reset();
             let dead = handle.spawn(Owner::new(None))?;
-            dead.send(stop::Delete)?;
+            dead.send(stop::End)?;
             while dead.is_alive() {
                 time::sleep(Duration::from_micros(100)).await;
             }

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::task::{Context as TaskContext, Poll, Waker};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive, Reply, Request};
+use magpie::actor::{Actor, Config, Context, Executor, Receive, Reply, Request};
 use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::internals::sync;
@@ -70,8 +70,10 @@ impl Actor for Lasting {}
 struct End;
 
 impl Receive<End> for Lasting {
-    fn receive(&mut self, _: End, _: &mut Context<Self>) -> After {
-        After::Delete
+    type Reply = ();
+
+    fn receive(&mut self, _: End, context: &mut Context<Self>) {
+        context.end();
     }
 }
 
@@ -150,18 +152,21 @@ struct Slow(Option<Reply<u32>>);
 impl Actor for Slow {}
 
 impl Receive<Request<(), u32>> for Slow {
-    fn receive(&mut self, request: Request<(), u32>, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, request: Request<(), u32>, _: &mut Context<Self>) {
         self.0 = Some(request.reply);
-        After::Continue
     }
 }
 
 impl Receive<End> for Slow {
-    fn receive(&mut self, _: End, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: End, context: &mut Context<Self>) {
         if let Some(reply) = self.0.take() {
             let _ = reply.send(1);
         }
-        After::Delete
+        context.end();
     }
 }
 
@@ -192,7 +197,7 @@ kernel_test! {
             let actors = executor.clone();
             let crashes = [
                 sched::procedure(move || crash_waiting(waited_for)),
-                sched::procedure(move || crash_waiting(slow.ask::<_, u32>(()))),
+                sched::procedure(move || crash_waiting(slow.ask(()))),
                 sched::procedure(move || crash_waiting(mailbox.receive())),
                 sched::procedure(move || crash_waiting(selective.receive_matching(|&number| number > 5))),
                 sched::procedure(|| crash_waiting(sched::out_of_work())),

@@ -5,7 +5,7 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome as After, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 use magpie::arch::CoreId;
 use magpie::internals::sync;
 use magpie::log::text;
@@ -56,9 +56,9 @@ struct Sink;
 impl Actor for Sink {}
 
 impl Receive<u64> for Sink {
-    fn receive(&mut self, _: u64, _: &mut Context<Self>) -> After {
-        After::Continue
-    }
+    type Reply = ();
+
+    fn receive(&mut self, _: u64, _: &mut Context<Self>) {}
 }
 
 /// Commits its misdeed when it is dropped, or told to.

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context as TaskContext, Waker};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
 use magpie::mutex::{Mutex, MutexGuard, Poisoned, TryLockError};
 use magpie::sched::{self, Spawn};
@@ -63,9 +63,10 @@ impl Actor for Holder {}
 struct Take(Arc<Mutex<u64>>, Crash, Arc<AtomicBool>);
 
 impl Receive<Take> for Holder {
-    fn receive(&mut self, Take(mutex, how, may_go): Take, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, Take(mutex, how, may_go): Take, _: &mut Context<Self>) {
         hold(&mutex, how, &may_go);
-        After::Continue
     }
 }
 

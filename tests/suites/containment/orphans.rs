@@ -8,7 +8,7 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive, Request};
+use magpie::actor::{Actor, Config, Context, Executor, Receive, Request};
 use magpie::internals::mem::heap::HEAP;
 use magpie::sched::{self, Priority, Setting, Spawn};
 use magpie::{stats, time};
@@ -88,12 +88,13 @@ impl Actor for Keeper {}
 struct Exchange(Things);
 
 impl Receive<Request<Exchange, Things>> for Keeper {
-    fn receive(&mut self, request: Request<Exchange, Things>, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, request: Request<Exchange, Things>, context: &mut Context<Self>) {
         let Exchange(new) = request.message;
         if request.reply.send(core::mem::replace(&mut self.things, new)).is_err() {
-            return After::Delete;
+            context.end();
         }
-        After::Continue
     }
 }
 
@@ -110,7 +111,9 @@ impl Actor for Glutton {}
 struct Eat(usize, usize);
 
 impl Receive<Request<Eat, ()>> for Glutton {
-    fn receive(&mut self, request: Request<Eat, ()>, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, request: Request<Eat, ()>, _: &mut Context<Self>) {
         let Eat(words, bytes) = request.message;
         let mut eaten = 0;
         while eaten < bytes {

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::task::{Context as TaskContext, Poll};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Addr, AskError, Config, Context, Executor, Outcome as After, Receive, Request};
+use magpie::actor::{Actor, Addr, AskError, Config, Context, Executor, Receive, Request};
 use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::log::text;
@@ -216,23 +216,26 @@ struct Never;
 impl Actor for Innocent {}
 
 impl Receive<Add> for Innocent {
-    fn receive(&mut self, _: Add, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Add, _: &mut Context<Self>) {
         self.0 += 1;
-        After::Continue
     }
 }
 
-impl Receive<Request<Read, u64>> for Innocent {
-    fn receive(&mut self, request: Request<Read, u64>, _: &mut Context<Self>) -> After {
-        let _ = request.reply.send(self.0);
-        After::Continue
+impl Receive<Read> for Innocent {
+    type Reply = u64;
+
+    fn receive(&mut self, _: Read, _: &mut Context<Self>) -> u64 {
+        self.0
     }
 }
 
 impl Receive<Request<Never, u64>> for Innocent {
-    fn receive(&mut self, request: Request<Never, u64>, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, request: Request<Never, u64>, _: &mut Context<Self>) {
         core::mem::forget(request.reply);
-        After::Continue
     }
 }
 
@@ -249,13 +252,15 @@ type Live = Request<Arc<Fuse>, u64>;
 impl Actor for Liver {}
 
 impl Receive<Add> for Liver {
-    fn receive(&mut self, _: Add, _: &mut Context<Self>) -> After {
-        After::Continue
-    }
+    type Reply = ();
+
+    fn receive(&mut self, _: Add, _: &mut Context<Self>) {}
 }
 
 impl Receive<Live> for Liver {
-    fn receive(&mut self, request: Live, context: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, request: Live, context: &mut Context<Self>) {
         let fuse = request.message;
         fuse.point();
         let kept: Vec<_> = (0..3_u64)
@@ -274,7 +279,7 @@ impl Receive<Live> for Liver {
         if let Ok(child) = child {
             let _ = child.send(Add);
             fuse.point();
-            let _ = child.send(magpie::actor::stop::Delete);
+            let _ = child.send(magpie::actor::stop::End);
         }
         fuse.point();
         let innocent = self.innocent;
@@ -296,7 +301,7 @@ impl Receive<Live> for Liver {
         drop((kept, process, alarm));
         fuse.point();
         self.will = Some(Will(fuse, self.innocent));
-        After::Delete
+        context.end();
     }
 }
 
@@ -367,7 +372,7 @@ kernel_test! {
             loop {
                 let fuse = world.fuse(way, points);
                 let liver = Liver { innocent: world.innocent, mailbox: ProcessMailbox::new(4)?, will: None };
-                let liver = handle.spawn_on(points as usize % handle.workers(), liver)?;
+                let liver = handle.spawn_on(CoreId::new(points as usize % handle.workers()).ok_or("no such core")?, liver)?;
                 let neighbour = handle.spawn_beside(liver, Innocent(0))?;
                 neighbour.send(Add)?;
                 let answer = liver.ask(fuse.clone());
@@ -382,7 +387,7 @@ kernel_test! {
                 }
                 ensure!(!liver.is_alive(), "it lives on");
                 ensure_eq!(neighbour.ask(Read).await?, 2, "what its neighbour was sent");
-                neighbour.send(magpie::actor::stop::Delete)?;
+                neighbour.send(magpie::actor::stop::End)?;
                 if is_over {
                     break;
                 }

@@ -8,7 +8,7 @@ use core::task::{Context as TaskContext, Poll, Waker};
 use core::time::Duration;
 
 use magpie::actor::{
-    Actor, Addr, Config, Context, Executor, ExecutorHandle, Outcome as After, Receive, SendError, StaticActor,
+    Actor, Addr, Config, Context, Executor, ExecutorHandle, Receive, SendError, StaticActor,
 };
 use magpie::arch::CoreId;
 use magpie::channel::{ProcessAddr, ProcessMailbox};
@@ -41,14 +41,15 @@ struct Crash<const BYTES: usize> {
 }
 
 impl<const STATE: usize, const MESSAGE: usize> Receive<Crash<MESSAGE>> for Weighty<STATE> {
-    fn receive(&mut self, crash: Crash<MESSAGE>, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, crash: Crash<MESSAGE>, context: &mut Context<Self>) {
         if crash.late {
             linger();
         }
         if crash.way.crash() == u64::from(crash.load[black_box(0)]) + u64::from(self.0[black_box(0)]) {
-            return After::Delete;
+            context.end();
         }
-        After::Continue
     }
 }
 
@@ -57,7 +58,7 @@ async fn one_actor<const STATE: usize, const MESSAGE: usize>(
     handle: &ExecutorHandle,
     number: usize,
 ) -> Outcome {
-    let actor = handle.spawn_pinned(0, Weighty([1; STATE]))?;
+    let actor = handle.spawn_pinned(CoreId::BOOT, Weighty([1; STATE]))?;
     let (way, late) = (Way::ALL[number % 3], number % 10 == 9);
     for _ in 0..3 {
         // It may have crashed already.

@@ -3,9 +3,8 @@
 use core::hint::black_box;
 use core::time::Duration;
 
-use magpie::actor::{
-    Actor, Addr, Config, Context, Executor, Outcome as After, Receive, Request, SendError, stop,
-};
+use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive, SendError, stop};
+use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::{sched, time};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
@@ -25,7 +24,7 @@ enum Crash {
     Later,
 }
 
-fn crash(when: Crash) -> After {
+fn crash(when: Crash) {
     if matches!(when, Crash::Later) {
         let began = time::Instant::now();
         let several = Duration::from_micros(8 * sched::setting(sched::Setting::SliceMicroseconds));
@@ -36,11 +35,12 @@ fn crash(when: Crash) -> After {
     if black_box(true) {
         panic!("on purpose");
     }
-    After::Continue
 }
 
 impl Receive<Crash> for Fragile {
-    fn receive(&mut self, when: Crash, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, when: Crash, _: &mut Context<Self>) {
         crash(when)
     }
 }
@@ -55,12 +55,14 @@ struct Teller {
 impl Actor for Teller {}
 
 impl Receive<Crash> for Teller {
-    fn receive(&mut self, when: Crash, _: &mut Context<Self>) -> After {
-        let ending = self.ending.iter().all(|actor| actor.send(stop::Delete).is_ok());
+    type Reply = ();
+
+    fn receive(&mut self, when: Crash, context: &mut Context<Self>) {
+        let ending = self.ending.iter().all(|actor| actor.send(stop::End).is_ok());
         if !ending || self.crashing.send(when).is_err() {
-            return After::Continue;
+            return;
         }
-        After::Delete
+        context.end();
     }
 }
 
@@ -73,10 +75,10 @@ kernel_test! {
             let handle = executor.handle();
             let mut fragile = alloc::vec::Vec::new();
             for _ in 0..4 {
-                fragile.push(handle.spawn_pinned(0, Fragile)?);
+                fragile.push(handle.spawn_pinned(CoreId::BOOT, Fragile)?);
             }
             let ending = [fragile[0], fragile[1], fragile[2]];
-            let teller = handle.spawn_pinned(0, Teller { ending, crashing: fragile[3] })?;
+            let teller = handle.spawn_pinned(CoreId::BOOT, Teller { ending, crashing: fragile[3] })?;
             teller.send(when)?;
             let all = time::timeout(LONG, executor.all_ended()).await;
             ensure_eq!(handle.live_actors(), 0, "actors that are said to live");
@@ -93,18 +95,23 @@ struct Reader(ProcessMailbox<u64>);
 impl Actor for Reader {}
 
 impl Receive<Crash> for Reader {
-    fn receive(&mut self, when: Crash, _: &mut Context<Self>) -> After {
-        if self.0.try_receive() == Some(1) { crash(when) } else { After::Continue }
+    type Reply = ();
+
+    fn receive(&mut self, when: Crash, _: &mut Context<Self>) {
+        if self.0.try_receive() == Some(1) {
+            crash(when);
+        }
     }
 }
 
 /// Looks without crashing, and says what it has seen.
 struct Look;
 
-impl Receive<Request<Look, Option<u64>>> for Reader {
-    fn receive(&mut self, request: Request<Look, Option<u64>>, _: &mut Context<Self>) -> After {
-        let _ = request.reply.send(self.0.try_receive());
-        After::Continue
+impl Receive<Look> for Reader {
+    type Reply = Option<u64>;
+
+    fn receive(&mut self, _: Look, _: &mut Context<Self>) -> Option<u64> {
+        self.0.try_receive()
     }
 }
 
@@ -120,9 +127,9 @@ kernel_test! {
             let (to_one, to_other) = (one.address(), other.address());
             to_one.send(1)?;
             to_other.send(2)?;
-            let neighbour = handle.spawn_pinned(0, Reader(other))?;
+            let neighbour = handle.spawn_pinned(CoreId::BOOT, Reader(other))?;
             ensure_eq!(neighbour.ask(Look).await?, Some(2), "what the neighbour has received");
-            let crashing = handle.spawn_pinned(0, Reader(one))?;
+            let crashing = handle.spawn_pinned(CoreId::BOOT, Reader(one))?;
             crashing.send(when)?;
             let gone = time::timeout(LONG, async {
                 while crashing.is_alive() {

@@ -7,7 +7,7 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
 use magpie::log::text;
 use magpie::sched::{self, Priority, Setting, Spawn};
@@ -243,9 +243,10 @@ struct Sink;
 impl Actor for Sink {}
 
 impl Receive<u64> for Sink {
-    fn receive(&mut self, number: u64, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, number: u64, _: &mut Context<Self>) {
         black_box(number);
-        After::Continue
     }
 }
 
@@ -254,7 +255,7 @@ kernel_test! {
     async fn recursion_that_sends() -> Outcome {
         let executor = Executor::start(&Config::default())?;
         let sink = executor.handle().spawn(Sink)?;
-        ends_alone(move || drop(black_box(sink.send(7_u64)))).await?;
+        ends_alone(move || _ = black_box(sink.send(7_u64))).await?;
         executor.stop().await;
         Ok(())
     }
@@ -265,9 +266,10 @@ struct Deep;
 impl Actor for Deep {}
 
 impl Receive<u64> for Deep {
-    fn receive(&mut self, _: u64, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: u64, _: &mut Context<Self>) {
         black_box(descend(&|| drop(black_box(alloc::vec::Vec::<u8>::with_capacity(black_box(300)))), 0));
-        After::Continue
     }
 }
 
@@ -276,8 +278,8 @@ kernel_test! {
     #[machine("stacks of its own")]
     async fn recursion_of_a_behaviour_that_allocates() -> Outcome {
         let executor = Executor::start(&Config::default())?;
-        for worker in 0..machine::cores() {
-            executor.handle().spawn_on(worker, Deep)?.send(1_u64)?;
+        for core in executor.handle().cores().iter() {
+            executor.handle().spawn_on(core, Deep)?.send(1_u64)?;
         }
         sched::out_of_work().await;
         executor.stop().await;

@@ -8,7 +8,7 @@ use core::pin::pin;
 use core::task::{Context as TaskContext, Poll, Waker};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive, Request};
+use magpie::actor::{Actor, Config, Context, Executor, Receive, Request};
 use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::sched::{self, JoinError, Spawn};
@@ -89,17 +89,19 @@ impl Actor for Crasher {}
 struct Crash;
 
 impl Receive<Crash> for Crasher {
-    fn receive(&mut self, _: Crash, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Crash, _: &mut Context<Self>) {
         crash_with_a_timer_on_the_stack();
-        After::Continue
     }
 }
 
 impl Receive<Request<u32, u32>> for Crasher {
+    type Reply = ();
+
     /// Never answers, and keeps the asker waiting.
-    fn receive(&mut self, request: Request<u32, u32>, _: &mut Context<Self>) -> After {
+    fn receive(&mut self, request: Request<u32, u32>, _: &mut Context<Self>) {
         core::mem::forget(request.reply);
-        After::Continue
     }
 }
 
@@ -141,7 +143,7 @@ kernel_test! {
                 let message = asked.send_after(LONGEST, Crash)?;
                 ensure!(!until(time::sleep(LONGEST), soon()).await, "a sleep for ever is over");
                 ensure!(!until(time::timeout(LONGEST, pending::<()>()), soon()).await, "a limit of ever is over");
-                ensure!(!until(asked.ask_within::<_, u32>(LONGEST, 1), soon()).await, "an answer came");
+                ensure!(!until(asked.ask_within(LONGEST, 1_u32), soon()).await, "an answer came");
                 let mut mailbox = ProcessMailbox::<u32>::new(1)?;
                 let _address = mailbox.address();
                 ensure!(!until(mailbox.receive_within(LONGEST), soon()).await, "a message came");

@@ -9,7 +9,8 @@ use core::pin::Pin;
 use core::task::{Context as TaskContext, Waker};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive, Reply, Request, stop};
+use magpie::actor::{Actor, Config, Context, Executor, Receive, Reply, Request, stop};
+use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::{sched, time};
 use magpie_tests::{Outcome, ensure, kernel_test};
@@ -59,25 +60,30 @@ struct Told(Option<Reply<()>>);
 impl Actor for Told {}
 
 impl Receive<Request<(), ()>> for Told {
-    fn receive(&mut self, request: Request<(), ()>, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, request: Request<(), ()>, _: &mut Context<Self>) {
         self.0 = Some(request.reply);
-        After::Continue
     }
 }
 
 struct Answer;
 
 impl Receive<Answer> for Told {
-    fn receive(&mut self, _: Answer, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Answer, context: &mut Context<Self>) {
         let _ = self.0.take().map(|reply| reply.send(()));
-        After::Delete
+        context.end();
     }
 }
 
 struct Crash;
 
 impl Receive<Crash> for Told {
-    fn receive(&mut self, _: Crash, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, _: Crash, _: &mut Context<Self>) {
         panic!("on purpose, while somebody waits")
     }
 }
@@ -110,7 +116,7 @@ async fn each_event(misdeed: Misdeed, when: When) -> Outcome {
     }
 
     for crashes in [false, true] {
-        let told = executor.handle().spawn_pinned(0, Told(None))?;
+        let told = executor.handle().spawn_pinned(CoreId::BOOT, Told(None))?;
         let answer = waiting(told.ask(()), when, trouble())?;
         if crashes {
             told.send(Crash)?;
@@ -128,9 +134,9 @@ async fn each_event(misdeed: Misdeed, when: When) -> Outcome {
     is_contained("a message", misdeed, 1, 0).await?;
     drop(received);
 
-    let told = executor.handle().spawn_pinned(0, Told(None))?;
+    let told = executor.handle().spawn_pinned(CoreId::BOOT, Told(None))?;
     let ended = waiting(executor.all_ended(), when, trouble())?;
-    told.send(stop::Delete)?;
+    told.send(stop::End)?;
     is_contained("the end of all actors", misdeed, 1, 0).await?;
     drop(ended);
 

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::hint::black_box;
 
-use magpie::actor::{Actor, AskError, Config, Context, Executor, Outcome as After, Receive, Reply, Request};
+use magpie::actor::{Actor, AskError, Config, Context, Executor, Receive, Reply, Request};
 use magpie::internals::mem::heap::HEAP;
 use magpie::sched;
 use magpie_tests::{Changed, ensure, ensure_eq, kernel_test};
@@ -19,36 +19,40 @@ struct Keep;
 struct Crash;
 struct Fault;
 
-impl Receive<Request<u64, u64>> for Fragile {
-    fn receive(&mut self, request: Request<u64, u64>, _: &mut Context<Self>) -> After {
-        let _ = request.reply.send(request.message * 2);
-        After::Continue
+impl Receive<u64> for Fragile {
+    type Reply = u64;
+
+    fn receive(&mut self, number: u64, _: &mut Context<Self>) -> u64 {
+        number * 2
     }
 }
 
 impl Receive<Request<Keep, u64>> for Fragile {
-    fn receive(&mut self, request: Request<Keep, u64>, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, request: Request<Keep, u64>, _: &mut Context<Self>) {
         self.kept.push(request.reply);
-        After::Continue
     }
 }
 
-impl Receive<Request<Crash, u64>> for Fragile {
-    fn receive(&mut self, _request: Request<Crash, u64>, _: &mut Context<Self>) -> After {
+impl Receive<Crash> for Fragile {
+    type Reply = u64;
+
+    fn receive(&mut self, _: Crash, _: &mut Context<Self>) -> u64 {
         if black_box(true) {
             panic!("on purpose");
         }
-        After::Continue
+        0
     }
 }
 
-impl Receive<Request<Fault, u64>> for Fragile {
-    fn receive(&mut self, request: Request<Fault, u64>, _: &mut Context<Self>) -> After {
+impl Receive<Fault> for Fragile {
+    type Reply = u64;
+
+    fn receive(&mut self, _: Fault, _: &mut Context<Self>) -> u64 {
         let nowhere = black_box(8_usize) as *const u64;
         // SAFETY: deliberately not: nothing is mapped there, and the actor is to be ended for it.
-        let answer = unsafe { nowhere.read_volatile() };
-        let _ = request.reply.send(answer);
-        After::Continue
+        unsafe { nowhere.read_volatile() }
     }
 }
 
@@ -61,10 +65,10 @@ kernel_test! {
         for round in 0..20 {
             let fragile = executor.handle().spawn(Fragile { kept: Vec::new() })?;
             let neighbour = executor.handle().spawn_beside(fragile, Fragile { kept: Vec::new() })?;
-            let spared = neighbour.ask::<_, u64>(Keep);
-            let kept: Vec<_> = (0..10).map(|_| fragile.ask::<_, u64>(Keep)).collect();
-            let fatal = if round % 2 == 0 { fragile.ask::<_, u64>(Crash) } else { fragile.ask(Fault) };
-            let behind: Vec<_> = (0..10).map(|number| fragile.ask::<u64, u64>(number)).collect();
+            let spared = neighbour.ask(Keep);
+            let kept: Vec<_> = (0..10).map(|_| fragile.ask(Keep)).collect();
+            let fatal = if round % 2 == 0 { fragile.ask(Crash) } else { fragile.ask(Fault) };
+            let behind: Vec<_> = (0..10_u64).map(|number| fragile.ask(number)).collect();
             ensure_eq!(fatal.await, Err(AskError::Crashed), "the request that crashed it");
             for answer in kept {
                 ensure_eq!(answer.await, Err(AskError::Crashed), "a reply that was kept");
@@ -77,7 +81,7 @@ kernel_test! {
                 );
             }
             ensure_eq!(neighbour.ask(21_u64).await, Ok(42), "the neighbour's answer");
-            neighbour.send(magpie::actor::stop::Delete)?;
+            neighbour.send(magpie::actor::stop::End)?;
             ensure_eq!(spared.await, Err(AskError::Unanswered), "the neighbour's asker");
         }
         executor.stop().await;

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Outcome as After, Receive};
+use magpie::actor::{Actor, Config, Context, Executor, Receive};
 use magpie::sched::{self, Setting, Spawn};
 use magpie::time;
 use magpie_tests::{Failure, amount, ensure, ensure_eq, kernel_test};
@@ -15,10 +15,11 @@ struct Adder(Arc<(AtomicU64, AtomicU64)>);
 impl Actor for Adder {}
 
 impl Receive<u32> for Adder {
-    fn receive(&mut self, number: u32, _: &mut Context<Self>) -> After {
+    type Reply = ();
+
+    fn receive(&mut self, number: u32, _: &mut Context<Self>) {
         self.0.0.fetch_add(1, Ordering::Relaxed);
         self.0.1.fetch_add(u64::from(number), Ordering::Relaxed);
-        After::Continue
     }
 }
 

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use magpie::actor::{Actor, Addr, AskError, Context, ExecutorHandle, Outcome, Receive, Request};
+use magpie::actor::{Actor, Addr, AskError, Context, ExecutorHandle, Receive};
 use magpie::sched;
 
 use crate::failed::Failed;
@@ -42,29 +42,29 @@ impl Account {
     }
 }
 
-impl Receive<Request<Debit, i64>> for Account {
-    fn receive(&mut self, Request { message, reply }: Request<Debit, i64>, _: &mut Context<Self>) -> Outcome {
-        let _ = reply.send(self.book(-message.0));
-        Outcome::Continue
+impl Receive<Debit> for Account {
+    type Reply = i64;
+
+    fn receive(&mut self, Debit(amount): Debit, _: &mut Context<Self>) -> i64 {
+        self.book(-amount)
     }
 }
 
-impl Receive<Request<Credit, i64>> for Account {
-    fn receive(
-        &mut self,
-        Request { message, reply }: Request<Credit, i64>,
-        _: &mut Context<Self>,
-    ) -> Outcome {
-        let _ = reply.send(self.book(message.0));
-        Outcome::Continue
+impl Receive<Credit> for Account {
+    type Reply = i64;
+
+    fn receive(&mut self, Credit(amount): Credit, _: &mut Context<Self>) -> i64 {
+        self.book(amount)
     }
 }
 
-impl Receive<Request<Close, Statement>> for Account {
-    fn receive(&mut self, request: Request<Close, Statement>, _: &mut Context<Self>) -> Outcome {
+impl Receive<Close> for Account {
+    type Reply = Statement;
+
+    fn receive(&mut self, _: Close, context: &mut Context<Self>) -> Statement {
+        context.end();
         let Statement { balance, bookings } = self.0;
-        let _ = request.reply.send(Statement { balance, bookings });
-        Outcome::Delete
+        Statement { balance, bookings }
     }
 }
 
@@ -77,8 +77,8 @@ async fn teller(accounts: Accounts, seed: u32, transfers: u64) -> Result<(), Ask
         // Any other one.
         let to = (from + 1 + random.below(accounts.len() - 1)) % accounts.len();
         let amount = random.below(1000) as i64;
-        let _: i64 = accounts[from].ask(Debit(amount)).await?;
-        let _: i64 = accounts[to].ask(Credit(amount)).await?;
+        accounts[from].ask(Debit(amount)).await?;
+        accounts[to].ask(Credit(amount)).await?;
     }
     stopwatch::done();
     Ok(())
@@ -88,7 +88,7 @@ async fn teller(accounts: Accounts, seed: u32, transfers: u64) -> Result<(), Ask
 async fn audit(accounts: Accounts, transfers: u64) -> Result<(), AskError> {
     let (mut money, mut bookings) = (0, 0);
     for account in accounts.iter() {
-        let statement: Statement = account.ask(Close).await?;
+        let statement = account.ask(Close).await?;
         money += statement.balance;
         bookings += statement.bookings;
     }

@@ -10,7 +10,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::hint::black_box;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use crate::busy::work;
 use crate::failed::Failed;
@@ -63,7 +63,9 @@ struct Factory {
 impl Actor for Factory {}
 
 impl Receive<Open> for Factory {
-    fn receive(&mut self, _: Open, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Open, context: &mut Context<Self>) {
         for _ in 0..self.customers {
             let customer = Customer { factory: context.address(), haircuts: 0 };
             if let Ok(customer) = context.spawn(customer) {
@@ -71,27 +73,29 @@ impl Receive<Open> for Factory {
             }
             self.labour.toil();
         }
-        Outcome::Continue
     }
 }
 
 impl Receive<Returned> for Factory {
-    fn receive(&mut self, Returned(customer): Returned, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Returned(customer): Returned, _: &mut Context<Self>) {
         let _ = self.room.send(Enter(customer));
-        Outcome::Continue
     }
 }
 
 impl Receive<Served> for Factory {
-    fn receive(&mut self, Served(haircuts): Served, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Served(haircuts): Served, context: &mut Context<Self>) {
         verdict::expect_equal("haircuts of one customer", haircuts, 1);
         self.left -= 1;
         if self.left > 0 {
-            return Outcome::Continue;
+            return;
         }
         stopwatch::done();
         let _ = self.room.send(Close);
-        Outcome::Delete
+        context.end();
     }
 }
 
@@ -103,29 +107,33 @@ struct Customer {
 impl Actor for Customer {}
 
 impl Receive<Full> for Customer {
-    fn receive(&mut self, _: Full, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Full, context: &mut Context<Self>) {
         let _ = self.factory.send(Returned(context.address()));
-        Outcome::Continue
     }
 }
 
 impl Receive<Wait> for Customer {
-    fn receive(&mut self, _: Wait, _: &mut Context<Self>) -> Outcome {
-        Outcome::Continue
-    }
+    type Reply = ();
+
+    fn receive(&mut self, _: Wait, _: &mut Context<Self>) {}
 }
 
 impl Receive<Begin> for Customer {
-    fn receive(&mut self, _: Begin, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Begin, _: &mut Context<Self>) {
         self.haircuts += 1;
-        Outcome::Continue
     }
 }
 
 impl Receive<Finished> for Customer {
-    fn receive(&mut self, _: Finished, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Finished, context: &mut Context<Self>) {
         let _ = self.factory.send(Served(self.haircuts));
-        Outcome::Delete
+        context.end();
     }
 }
 
@@ -139,10 +147,12 @@ struct Room {
 impl Actor for Room {}
 
 impl Receive<Enter> for Room {
-    fn receive(&mut self, Enter(customer): Enter, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Enter(customer): Enter, context: &mut Context<Self>) {
         if self.waiting.len() == self.seats {
             let _ = customer.send(Full);
-            return Outcome::Continue;
+            return;
         }
         self.waiting.push_back(customer);
         if self.barber_sleeps {
@@ -151,27 +161,29 @@ impl Receive<Enter> for Room {
         } else {
             let _ = customer.send(Wait);
         }
-        Outcome::Continue
     }
 }
 
 impl Receive<Next> for Room {
-    fn receive(&mut self, _: Next, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Next, context: &mut Context<Self>) {
         match self.waiting.pop_front() {
             Some(customer) => {
                 let _ = self.barber.send(Cut { customer, room: context.address() });
             }
             None => self.barber_sleeps = true,
         }
-        Outcome::Continue
     }
 }
 
 impl Receive<Close> for Room {
-    fn receive(&mut self, _: Close, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Close, context: &mut Context<Self>) {
         verdict::expect_equal("customers left in the room", self.waiting.len(), 0);
         let _ = self.barber.send(Close);
-        Outcome::Delete
+        context.end();
     }
 }
 
@@ -189,20 +201,23 @@ struct Barber {
 impl Actor for Barber {}
 
 impl Receive<Cut> for Barber {
-    fn receive(&mut self, Cut { customer, room }: Cut, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Cut { customer, room }: Cut, _: &mut Context<Self>) {
         let _ = customer.send(Begin);
         self.labour.toil();
         self.haircuts += 1;
         let _ = customer.send(Finished);
         let _ = room.send(Next);
-        Outcome::Continue
     }
 }
 
 impl Receive<Close> for Barber {
-    fn receive(&mut self, _: Close, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Close, context: &mut Context<Self>) {
         verdict::expect_equal("haircuts", self.haircuts, self.expected);
-        Outcome::Delete
+        context.end();
     }
 }
 

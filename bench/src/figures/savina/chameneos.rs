@@ -8,7 +8,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use crate::driver::drive;
 use crate::failed::Failed;
@@ -58,10 +58,12 @@ struct Mall {
 impl Actor for Mall {}
 
 impl Receive<Meet> for Mall {
-    fn receive(&mut self, second: Meet, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, second: Meet, _: &mut Context<Self>) {
         if self.meetings_left == 0 {
             let _ = second.creature.send(Closed);
-            return Outcome::Continue;
+            return;
         }
         match self.waiting.take() {
             None => self.waiting = Some(second),
@@ -70,20 +72,21 @@ impl Receive<Meet> for Mall {
                 let _ = first.creature.send(second);
             }
         }
-        Outcome::Continue
     }
 }
 
 impl Receive<Met> for Mall {
-    fn receive(&mut self, Met(times): Met, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Met(times): Met, context: &mut Context<Self>) {
         self.met += times;
         self.creatures_left -= 1;
         if self.creatures_left > 0 {
-            return Outcome::Continue;
+            return;
         }
         stopwatch::done();
         verdict::expect_equal("how often all have met", self.met, 2 * self.meetings);
-        Outcome::Delete
+        context.end();
     }
 }
 
@@ -96,39 +99,46 @@ struct Creature {
 impl Actor for Creature {}
 
 impl Creature {
-    fn go_to_the_mall(&self, own: Addr<Self>) -> Outcome {
+    fn go_to_the_mall(&self, own: Addr<Self>) {
         let _ = self.mall.send(Meet { colour: self.colour, creature: own });
-        Outcome::Continue
     }
 }
 
 impl Receive<Start> for Creature {
-    fn receive(&mut self, _: Start, context: &mut Context<Self>) -> Outcome {
-        self.go_to_the_mall(context.address())
+    type Reply = ();
+
+    fn receive(&mut self, _: Start, context: &mut Context<Self>) {
+        self.go_to_the_mall(context.address());
     }
 }
 
 impl Receive<Meet> for Creature {
-    fn receive(&mut self, other: Meet, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, other: Meet, context: &mut Context<Self>) {
         self.colour = self.colour.after_meeting(other.colour);
         self.met += 1;
         let _ = other.creature.send(Change(self.colour));
-        self.go_to_the_mall(context.address())
+        self.go_to_the_mall(context.address());
     }
 }
 
 impl Receive<Change> for Creature {
-    fn receive(&mut self, Change(colour): Change, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Change(colour): Change, context: &mut Context<Self>) {
         self.colour = colour;
         self.met += 1;
-        self.go_to_the_mall(context.address())
+        self.go_to_the_mall(context.address());
     }
 }
 
 impl Receive<Closed> for Creature {
-    fn receive(&mut self, _: Closed, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Closed, context: &mut Context<Self>) {
         let _ = self.mall.send(Met(self.met));
-        Outcome::Delete
+        context.end();
     }
 }
 

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use crate::driver::drive;
 use crate::failed::Failed;
@@ -52,31 +52,35 @@ struct Dictionary {
 impl Actor for Dictionary {}
 
 impl Receive<Read> for Dictionary {
-    fn receive(&mut self, Read { key, client }: Read, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Read { key, client }: Read, _: &mut Context<Self>) {
         self.requests += 1;
         let _ = client.send(Reply { key, value: self.entries.get(&key).copied() });
-        Outcome::Continue
     }
 }
 
 impl Receive<Write> for Dictionary {
-    fn receive(&mut self, Write { key, value, client }: Write, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Write { key, value, client }: Write, _: &mut Context<Self>) {
         self.requests += 1;
         self.entries.insert(key, value);
         let _ = client.send(Reply { key, value: Some(value) });
-        Outcome::Continue
     }
 }
 
 impl Receive<Leave> for Dictionary {
-    fn receive(&mut self, _: Leave, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Leave, context: &mut Context<Self>) {
         self.clients -= 1;
         if self.clients > 0 {
-            return Outcome::Continue;
+            return;
         }
         stopwatch::done();
         verdict::expect_equal("requests", self.requests, self.expected);
-        Outcome::Delete
+        context.end();
     }
 }
 
@@ -91,34 +95,38 @@ struct Client {
 impl Actor for Client {}
 
 impl Client {
-    fn request(&mut self, client: Addr<Self>) -> Outcome {
+    fn request(&mut self, context: &mut Context<Self>) {
         if self.left == 0 {
             let _ = self.dictionary.send(Leave);
-            return Outcome::Delete;
+            return context.end();
         }
         self.left -= 1;
+        let client = context.address();
         let key = self.random.below(KEYS) as u32;
         if self.random.below(100) < self.writes {
             let _ = self.dictionary.send(Write { key, value: value_of(key), client });
         } else {
             let _ = self.dictionary.send(Read { key, client });
         }
-        Outcome::Continue
     }
 }
 
 impl Receive<Start> for Client {
-    fn receive(&mut self, _: Start, context: &mut Context<Self>) -> Outcome {
-        self.request(context.address())
+    type Reply = ();
+
+    fn receive(&mut self, _: Start, context: &mut Context<Self>) {
+        self.request(context);
     }
 }
 
 impl Receive<Reply> for Client {
-    fn receive(&mut self, Reply { key, value }: Reply, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Reply { key, value }: Reply, context: &mut Context<Self>) {
         if value.is_some_and(|value| value != value_of(key)) {
             verdict::wrong(format!("key {key} has the value {value:?}"));
         }
-        self.request(context.address())
+        self.request(context);
     }
 }
 

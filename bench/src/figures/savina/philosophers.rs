@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use crate::driver::drive;
 use crate::failed::Failed;
@@ -46,7 +46,9 @@ impl Arbiter {
 }
 
 impl Receive<Hungry> for Arbiter {
-    fn receive(&mut self, Hungry { seat, philosopher }: Hungry, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Hungry { seat, philosopher }: Hungry, _: &mut Context<Self>) {
         let forks = self.forks_of(seat);
         if forks.iter().any(|&fork| self.forks[fork].is_some()) {
             let _ = philosopher.send(Denied);
@@ -54,31 +56,33 @@ impl Receive<Hungry> for Arbiter {
             forks.into_iter().for_each(|fork| self.forks[fork] = Some(seat));
             let _ = philosopher.send(Eat);
         }
-        Outcome::Continue
     }
 }
 
 impl Receive<Done> for Arbiter {
-    fn receive(&mut self, Done { seat }: Done, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Done { seat }: Done, _: &mut Context<Self>) {
         self.meals += 1;
         for fork in self.forks_of(seat) {
             if self.forks[fork].take() != Some(seat) {
                 verdict::wrong(format!("the one at seat {seat} gave back fork {fork}, but did not have it"));
             }
         }
-        Outcome::Continue
     }
 }
 
 impl Receive<Leave> for Arbiter {
-    fn receive(&mut self, _: Leave, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Leave, context: &mut Context<Self>) {
         self.guests -= 1;
         if self.guests > 0 {
-            return Outcome::Continue;
+            return;
         }
         stopwatch::done();
         verdict::expect_equal("meals", self.meals, self.expected_meals);
-        Outcome::Delete
+        context.end();
     }
 }
 
@@ -91,35 +95,39 @@ struct Philosopher {
 impl Actor for Philosopher {}
 
 impl Philosopher {
-    fn ask_for_forks(&self, own: Addr<Self>) -> Outcome {
+    fn ask_for_forks(&self, own: Addr<Self>) {
         let _ = self.arbiter.send(Hungry { seat: self.seat, philosopher: own });
-        Outcome::Continue
     }
 }
 
 impl Receive<Start> for Philosopher {
-    fn receive(&mut self, _: Start, context: &mut Context<Self>) -> Outcome {
-        self.ask_for_forks(context.address())
+    type Reply = ();
+
+    fn receive(&mut self, _: Start, context: &mut Context<Self>) {
+        self.ask_for_forks(context.address());
     }
 }
 
 impl Receive<Denied> for Philosopher {
-    fn receive(&mut self, _: Denied, context: &mut Context<Self>) -> Outcome {
-        self.ask_for_forks(context.address())
+    type Reply = ();
+
+    fn receive(&mut self, _: Denied, context: &mut Context<Self>) {
+        self.ask_for_forks(context.address());
     }
 }
 
 impl Receive<Eat> for Philosopher {
-    fn receive(&mut self, _: Eat, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Eat, context: &mut Context<Self>) {
         self.meals_left -= 1;
         let _ = self.arbiter.send(Done { seat: self.seat });
         if self.meals_left == 0 {
             let _ = self.arbiter.send(Leave);
-            return Outcome::Delete;
+            return context.end();
         }
         // Thinking is a message to itself, as in Savina.
         let _ = context.address().send(Start);
-        Outcome::Continue
     }
 }
 

@@ -8,7 +8,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use crate::failed::Failed;
 use crate::figures::Go;
@@ -85,44 +85,50 @@ struct Master {
 impl Actor for Master {}
 
 impl Master {
-    fn hand_out(&mut self, board: Board) -> Outcome {
+    fn hand_out(&mut self, board: Board) {
         let _ = self.workers[self.next].send(Task(board));
         self.next = (self.next + 1) % self.workers.len();
         self.outstanding += 1;
-        Outcome::Continue
     }
 }
 
 impl Receive<Begin> for Master {
-    fn receive(&mut self, Begin { workers, board }: Begin, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Begin { workers, board }: Begin, _: &mut Context<Self>) {
         self.workers = workers;
-        self.hand_out(board)
+        self.hand_out(board);
     }
 }
 
 impl Receive<Task> for Master {
-    fn receive(&mut self, Task(board): Task, _: &mut Context<Self>) -> Outcome {
-        self.hand_out(board)
+    type Reply = ();
+
+    fn receive(&mut self, Task(board): Task, _: &mut Context<Self>) {
+        self.hand_out(board);
     }
 }
 
 impl Receive<Solution> for Master {
-    fn receive(&mut self, _: Solution, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Solution, _: &mut Context<Self>) {
         self.solutions += 1;
-        Outcome::Continue
     }
 }
 
 impl Receive<Done> for Master {
-    fn receive(&mut self, _: Done, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Done, context: &mut Context<Self>) {
         // What came of a task has arrived before this, for it is of the same sender.
         self.outstanding -= 1;
         if self.outstanding > 0 {
-            return Outcome::Continue;
+            return;
         }
         stopwatch::done();
         verdict::expect_equal("solutions", self.solutions, self.expected);
-        Outcome::Delete
+        context.end();
     }
 }
 
@@ -134,7 +140,9 @@ struct Worker {
 impl Actor for Worker {}
 
 impl Receive<Task> for Worker {
-    fn receive(&mut self, Task(board): Task, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Task(board): Task, _: &mut Context<Self>) {
         if board.is_full() || board.rows >= self.threshold {
             board.search(&mut || {
                 let _ = self.master.send(Solution);
@@ -145,7 +153,6 @@ impl Receive<Task> for Worker {
             }
         }
         let _ = self.master.send(Done);
-        Outcome::Continue
     }
 }
 

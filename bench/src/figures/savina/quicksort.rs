@@ -8,7 +8,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use crate::failed::Failed;
 use crate::figures::Go;
@@ -51,7 +51,7 @@ impl Sorter {
         Self { client, threshold, numbers: Vec::new(), missing: 2 }
     }
 
-    fn deliver(&mut self, numbers: Vec<u64>) -> Outcome {
+    fn deliver(&mut self, numbers: Vec<u64>, context: &mut Context<Self>) {
         match self.client {
             Client::Parent(parent, part) => {
                 let _ = parent.send(Sorted { part, numbers });
@@ -63,7 +63,7 @@ impl Sorter {
                 verdict::expect_equal("sum", numbers.iter().sum(), sum);
             }
         }
-        Outcome::Delete
+        context.end();
     }
 
     fn delegate(&self, part: Part, numbers: Vec<u64>, context: &Context<Self>) {
@@ -76,10 +76,12 @@ impl Sorter {
 }
 
 impl Receive<Sort> for Sorter {
-    fn receive(&mut self, Sort(mut numbers): Sort, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Sort(mut numbers): Sort, context: &mut Context<Self>) {
         if numbers.len() < self.threshold {
             numbers.sort_unstable();
-            return self.deliver(numbers);
+            return self.deliver(numbers, context);
         }
         let pivot = numbers[numbers.len() / 2];
         let chosen = |wanted: fn(&u64, &u64) -> bool| -> Vec<u64> {
@@ -88,12 +90,13 @@ impl Receive<Sort> for Sorter {
         self.delegate(Part::Below, chosen(u64::lt), context);
         self.delegate(Part::Above, chosen(u64::gt), context);
         self.numbers = chosen(u64::eq);
-        Outcome::Continue
     }
 }
 
 impl Receive<Sorted> for Sorter {
-    fn receive(&mut self, Sorted { part, mut numbers }: Sorted, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Sorted { part, mut numbers }: Sorted, context: &mut Context<Self>) {
         match part {
             Part::Below => {
                 numbers.append(&mut self.numbers);
@@ -103,10 +106,10 @@ impl Receive<Sorted> for Sorter {
         }
         self.missing -= 1;
         if self.missing > 0 {
-            return Outcome::Continue;
+            return;
         }
         let numbers = core::mem::take(&mut self.numbers);
-        self.deliver(numbers)
+        self.deliver(numbers, context);
     }
 }
 

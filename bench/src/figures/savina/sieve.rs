@@ -10,7 +10,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Outcome, Receive};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Receive};
 
 use crate::driver::drive;
 use crate::failed::Failed;
@@ -39,9 +39,11 @@ impl Filter {
 impl Actor for Filter {}
 
 impl Receive<Candidate> for Filter {
-    fn receive(&mut self, Candidate(number): Candidate, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, Candidate(number): Candidate, context: &mut Context<Self>) {
         if self.primes.iter().any(|&prime| number.is_multiple_of(prime)) {
-            return Outcome::Continue;
+            return;
         }
         match self.next {
             Some(next) => {
@@ -51,12 +53,13 @@ impl Receive<Candidate> for Filter {
             // Without memory for it a prime is missing in the end.
             None => self.next = context.spawn(Self::new(number, self.most)).ok(),
         }
-        Outcome::Continue
     }
 }
 
 impl Receive<End> for Filter {
-    fn receive(&mut self, End { primes, expected }: End, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, End { primes, expected }: End, context: &mut Context<Self>) {
         let primes = primes + self.primes.len();
         match self.next {
             Some(next) => {
@@ -67,7 +70,7 @@ impl Receive<End> for Filter {
                 verdict::expect_equal("primes", primes, expected);
             }
         }
-        Outcome::Delete
+        context.end();
     }
 }
 

@@ -5,11 +5,12 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
+use super::answers::Answers;
 use super::error::AskError;
 use super::reply::{Reply, Request};
 use super::slot::{self, SlotRef, State};
 use crate::actor::address::Addr;
-use crate::actor::behaviour::Receive;
+use crate::actor::behaviour::Actor;
 use crate::actor::run::pending_asks::Asked;
 use crate::message::{Message, SendError};
 use crate::sync::{is_kept_for, keep_waker};
@@ -78,11 +79,27 @@ impl<R> Drop for Answer<R> {
     }
 }
 
-impl<A> Addr<A> {
-    /// Asks: sends `message` in a [`Request`], at once, and returns the future of the answer. One allocation.
-    pub fn ask<M: Message, R: Send + 'static>(&self, message: M) -> Answer<R>
+impl<A: Actor> Addr<A> {
+    /// Asks: sends `message` with a handle for the reply, at once, and returns the future of the answer. What that is the
+    /// behaviour says: see [`Answers`]. One allocation.
+    ///
+    /// ```
+    /// use magpie::actor::{Actor, Addr, AskError, Context, Receive};
+    /// struct Counter { sum: u64 }
+    /// impl Actor for Counter {}
+    /// struct Read;
+    /// impl Receive<Read> for Counter {
+    ///     type Reply = u64;
+    ///
+    ///     fn receive(&mut self, _: Read, _: &mut Context<Self>) -> u64 { self.sum }
+    /// }
+    /// async fn twice(counter: Addr<Counter>) -> Result<u64, AskError> {
+    ///     Ok(2 * counter.ask(Read).await?)
+    /// }
+    /// ```
+    pub fn ask<M: Message, K>(&self, message: M) -> Answer<<A as Answers<M, K>>::Reply>
     where
-        A: Receive<Request<M, R>>,
+        A: Answers<M, K>,
     {
         self.try_ask(message).unwrap_or_else(|error| Answer(Inner::Failed(error.into())))
     }
@@ -91,30 +108,31 @@ impl<A> Addr<A> {
     ///
     /// # Errors
     /// As [`Addr::send`].
-    pub fn try_ask<M: Message, R: Send + 'static>(&self, message: M) -> Result<Answer<R>, SendError<M>>
+    pub fn try_ask<M: Message, K>(
+        &self,
+        message: M,
+    ) -> Result<Answer<<A as Answers<M, K>>::Reply>, SendError<M>>
     where
-        A: Receive<Request<M, R>>,
+        A: Answers<M, K>,
     {
         let Some((asker, asked)) = slot::create(Asked::of(self.cell(), self.word())) else {
             return Err(SendError::OutOfMemory(message));
         };
         asked.list();
-        match self.send(Request { message, reply: Reply::new(asked) }) {
+        match A::asked(self).send(Request { message, reply: Reply::new(asked) }) {
             Ok(_) => Ok(Answer(Inner::Asked(asker))),
-            Err(SendError::Ended(request)) => Err(SendError::Ended(request.message)),
-            Err(SendError::Full(request)) => Err(SendError::Full(request.message)),
-            Err(SendError::OutOfMemory(request)) => Err(SendError::OutOfMemory(request.message)),
+            Err(error) => Err(error.map(|request| request.message)),
         }
     }
 
     /// As [`Addr::ask`], but waits no longer than `limit`.
-    pub fn ask_within<M: Message, R: Send + 'static>(
+    pub fn ask_within<M: Message, K>(
         &self,
         limit: Duration,
         message: M,
-    ) -> impl Future<Output = Result<R, AskError>> + Send + use<A, M, R>
+    ) -> impl Future<Output = Result<<A as Answers<M, K>>::Reply, AskError>> + Send + use<A, M, K>
     where
-        A: Receive<Request<M, R>>,
+        A: Answers<M, K>,
     {
         let answer = time::timeout(limit, self.ask(message));
         async move { answer.await.unwrap_or(Err(AskError::TimedOut)) }

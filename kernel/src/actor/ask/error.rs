@@ -6,6 +6,7 @@ use crate::message::SendError;
 
 /// Why there is no answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum AskError {
     /// The actor had ended before it was asked.
     Ended,

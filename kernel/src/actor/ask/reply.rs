@@ -6,29 +6,45 @@ use core::mem::ManuallyDrop;
 use super::error::AskError;
 use super::slot::{SlotRef, State};
 
-/// A message that wants a reply.
+/// A message and the handle of its reply, for a behaviour that answers later: one that keeps the handle, or passes it on.
+/// (One that answers at once is written for the message itself, and returns the answer.)
 ///
 /// The behaviour says what is answered to what; an actor cannot be asked what it has no answer to:
 ///
 /// ```
-/// use magpie::actor::{Actor, Addr, Answer, Context, Outcome, Receive, Request};
-/// struct Sage;
+/// use magpie::actor::{Actor, Addr, Answer, Context, Receive, Reply, Request};
+/// struct Sage(Vec<Reply<String>>);
 /// impl Actor for Sage {}
 /// impl Receive<Request<u32, String>> for Sage {
-///     fn receive(&mut self, request: Request<u32, String>, _: &mut Context<Self>) -> Outcome {
-///         let _ = request.reply.send(request.message.to_string());
-///         Outcome::Continue
+///     type Reply = ();
+///
+///     fn receive(&mut self, request: Request<u32, String>, _: &mut Context<Self>) {
+///         self.0.push(request.reply);
 ///     }
 /// }
 /// fn ask(sage: Addr<Sage>) -> Answer<String> { sage.ask(42u32) }
 /// ```
 ///
 /// ```compile_fail,E0277
-/// use magpie::actor::{Actor, Addr, Answer, Context, Outcome, Receive, Request};
+/// use magpie::actor::{Actor, Addr, Answer, Context, Receive};
 /// struct Sage;
 /// impl Actor for Sage {}
 /// impl Receive<u32> for Sage {
-///     fn receive(&mut self, _: u32, _: &mut Context<Self>) -> Outcome { Outcome::Continue }
+///     type Reply = ();
+///
+///     fn receive(&mut self, _: u32, _: &mut Context<Self>) {}
+/// }
+/// fn ask(sage: Addr<Sage>) { let _ = sage.ask(42u64); }
+/// ```
+///
+/// ```compile_fail,E0308
+/// use magpie::actor::{Actor, Addr, Answer, Context, Receive};
+/// struct Sage;
+/// impl Actor for Sage {}
+/// impl Receive<u32> for Sage {
+///     type Reply = ();
+///
+///     fn receive(&mut self, _: u32, _: &mut Context<Self>) {}
 /// }
 /// fn ask(sage: Addr<Sage>) -> Answer<String> { sage.ask(42u32) }
 /// ```
@@ -57,14 +73,14 @@ impl<R> Reply<R> {
     ///
     /// # Errors
     /// The answer comes back when nobody waits for it any more.
-    pub fn send(self, answer: R) -> Result<(), R> {
+    pub fn send(self, answer: R) -> Result<(), Unwanted<R>> {
         // Not dropped in the usual way, which would settle the slot as unanswered.
         let this = ManuallyDrop::new(self);
         // SAFETY: read once, and `this` is not dropped.
         let slot = unsafe { core::ptr::read(&raw const this.slot) };
         slot.unlist();
         match slot.settle(State::Answered(answer)) {
-            Some(State::Answered(answer)) => Err(answer),
+            Some(State::Answered(answer)) => Err(Unwanted(answer)),
             _ => Ok(()),
         }
     }
@@ -87,3 +103,33 @@ impl<R> fmt::Debug for Reply<R> {
         f.write_str(if self.is_wanted() { "Reply(wanted)" } else { "Reply(unwanted)" })
     }
 }
+
+/// Nobody waits for the answer any more; it comes back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Unwanted<R>(R);
+
+impl<R> Unwanted<R> {
+    /// The answer.
+    pub fn into_answer(self) -> R {
+        self.0
+    }
+
+    /// The same error without the answer, to be kept or passed on whatever that was.
+    pub const fn without_answer(&self) -> Unwanted<()> {
+        Unwanted(())
+    }
+}
+
+impl<R> fmt::Debug for Unwanted<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<R> fmt::Display for Unwanted<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nobody waits for the answer any more")
+    }
+}
+
+impl<R> core::error::Error for Unwanted<R> {}

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
-use crate::actor::stop::Delete;
-use crate::actor::{Actor, Addr, AskError, Bound, Config, Context, Executor, Outcome, Reply};
+use crate::actor::stop::End;
+use crate::actor::{Actor, Addr, AskError, Bound, Config, Context, Executor, Reply};
 use crate::actor::{Receive, Request, SendError, WhenFull};
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::{sched, time};
@@ -35,29 +35,32 @@ struct Never;
 /// Answer what was kept with this number.
 struct Now(u64, &'static AtomicU64);
 
-impl Receive<Request<u64, u64>> for Oracle {
-    fn receive(&mut self, request: Request<u64, u64>, _: &mut Context<Self>) -> Outcome {
-        // Nobody may wait any more, which is no trouble.
-        let _ = request.reply.send(request.message + 1);
-        Outcome::Continue
+impl Receive<u64> for Oracle {
+    type Reply = u64;
+
+    fn receive(&mut self, number: u64, _: &mut Context<Self>) -> u64 {
+        number + 1
     }
 }
 
 impl Receive<Request<Later, Told>> for Oracle {
-    fn receive(&mut self, request: Request<Later, Told>, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, request: Request<Later, Told>, _: &mut Context<Self>) {
         self.kept.push(request.reply);
-        Outcome::Continue
     }
 }
 
 impl Receive<Request<Never, u64>> for Oracle {
-    fn receive(&mut self, _: Request<Never, u64>, _: &mut Context<Self>) -> Outcome {
-        Outcome::Continue
-    }
+    type Reply = ();
+
+    fn receive(&mut self, _: Request<Never, u64>, _: &mut Context<Self>) {}
 }
 
 impl Receive<Now> for Oracle {
-    fn receive(&mut self, message: Now, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: Now, _: &mut Context<Self>) {
         for reply in self.kept.drain(..) {
             let wanted = reply.is_wanted();
             if let Err(told) = reply.send(Told(message.0, Some(DebugDropped(Dropped(message.1))))) {
@@ -65,7 +68,6 @@ impl Receive<Now> for Oracle {
                 drop(told);
             }
         }
-        Outcome::Continue
     }
 }
 
@@ -107,13 +109,13 @@ pub(super) async fn an_answer_may_come_later(_work: u64) -> Verdict {
     }
     equal(count(drops), 10, "answers dropped by who got them")?;
     // Given up before it is answered: the answer goes back, and is dropped once.
-    drop(oracle.ask::<_, Told>(Later));
+    drop(oracle.ask(Later));
     oracle.send(Now(8, drops)).map_err(failed)?;
     sched::out_of_work().await;
     equal(count(came_back), 1, "answers that came back")?;
     equal(count(drops), 11, "answers dropped")?;
     // Answered, and never looked at.
-    let unread = oracle.ask::<_, Told>(Later);
+    let unread = oracle.ask(Later);
     oracle.send(Now(9, drops)).map_err(failed)?;
     sched::out_of_work().await;
     equal(count(drops), 11, "answers dropped before their asker gave up")?;
@@ -128,7 +130,7 @@ pub(super) async fn who_gets_no_answer_is_told(_work: u64) -> Verdict {
     let executor = start()?;
     let (came_back, drops) = (counter(), counter());
     let asked = oracle(&executor, came_back)?;
-    equal(asked.ask::<_, u64>(Never).await, Err(AskError::Unanswered), "an actor that does not answer")?;
+    equal(asked.ask(Never).await, Err(AskError::Unanswered), "an actor that does not answer")?;
     let begin = time::Instant::now();
     let late = asked.ask_within(LIMIT, Later).await.map(|told: Told| told.0);
     equal(late, Err(AskError::TimedOut), "an actor that answers too late")?;
@@ -139,9 +141,9 @@ pub(super) async fn who_gets_no_answer_is_told(_work: u64) -> Verdict {
     sched::out_of_work().await;
     equal((count(came_back), count(drops)), (1, 1), "answers that came back, and were dropped")?;
     // The actor ends with a reply in its state, and with requests in its mail.
-    let kept = asked.ask::<_, Told>(Later);
-    asked.send(Delete).map_err(failed)?;
-    let behind = asked.ask::<_, u64>(1_u64);
+    let kept = asked.ask(Later);
+    asked.send(End).map_err(failed)?;
+    let behind = asked.ask(1_u64);
     equal(kept.await.map(|told| told.0), Err(AskError::Unanswered), "the state was dropped")?;
     let behind = behind.await;
     ensure!(
@@ -155,7 +157,7 @@ pub(super) async fn who_gets_no_answer_is_told(_work: u64) -> Verdict {
         other => return Err(alloc::format!("asked an actor that has ended: {}", other.is_ok())),
     }
     let stopped = oracle(&executor, came_back)?;
-    let kept = stopped.ask::<_, Told>(Later);
+    let kept = stopped.ask(Later);
     sched::out_of_work().await;
     executor.stop().await;
     equal(kept.await.map(|told| told.0), Err(AskError::Unanswered), "the executor was stopped")
@@ -167,19 +169,20 @@ struct Pusher(Addr<Oracle>, &'static AtomicU64);
 impl Actor for Pusher {}
 
 impl Receive<()> for Pusher {
-    fn receive(&mut self, (): (), _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, (): (), _: &mut Context<Self>) {
         for number in 0..10_u64 {
-            if let Err(SendError::Full(message)) = self.0.try_ask::<u64, u64>(number) {
+            if let Err(SendError::Full(message)) = self.0.try_ask(number) {
                 self.1.fetch_add(u64::from(message == number), Ordering::Relaxed);
             }
         }
-        Outcome::Continue
     }
 }
 
 pub(super) async fn a_full_mailbox_gives_the_question_back(_work: u64) -> Verdict {
     let bound = Bound::new(4, WhenFull::Refuse);
-    let executor = Executor::start(&Config { bound, ..Config::default() }).map_err(failed)?;
+    let executor = Executor::start(&Config::default().bound(bound)).map_err(failed)?;
     let (came_back, refused) = (counter(), counter());
     let oracle = oracle(&executor, came_back)?;
     let pusher = executor.handle().spawn_beside(oracle, Pusher(oracle, refused)).map_err(failed)?;

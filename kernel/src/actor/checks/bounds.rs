@@ -1,7 +1,7 @@
 //! Mailboxes with a bound, and mailboxes that grow.
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed};
-use crate::actor::{Actor, Bound, Config, Context, Executor, Outcome, Receive, SendError, WhenFull};
+use crate::actor::{Actor, Bound, Config, Context, Executor, Receive, SendError, WhenFull};
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::sched;
 
@@ -26,31 +26,33 @@ struct Number {
 }
 
 impl Receive<Begin> for SelfSender {
-    fn receive(&mut self, _: Begin, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Begin, context: &mut Context<Self>) {
         for value in 1..=SENT {
             match context.address().send(Number { value, _dropped: Dropped(self.drops) }) {
                 Ok(_) => {}
                 Err(SendError::Full(_)) => _ = self.refused.fetch_add(1, Ordering::Relaxed),
-                Err(_) => return Outcome::Delete,
+                Err(_) => return context.end(),
             }
         }
-        Outcome::Continue
     }
 }
 
 impl Receive<Number> for SelfSender {
-    fn receive(&mut self, message: Number, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: Number, _: &mut Context<Self>) {
         if self.handled.fetch_add(1, Ordering::Relaxed) == 0 {
             self.first.store(message.value, Ordering::Relaxed);
         }
-        Outcome::Continue
     }
 }
 
 /// How many were refused, the first that was handled, and how many were.
 async fn run(when_full: WhenFull) -> Result<(u64, u64, u64), alloc::string::String> {
     let bound = Bound::new(BOUND, when_full);
-    let executor = Executor::start(&Config { bound, ..Config::default() }).map_err(failed)?;
+    let executor = Executor::start(&Config::default().bound(bound)).map_err(failed)?;
     let (refused, first, handled, drops) = (counter(), counter(), counter(), counter());
     let actor = SelfSender { refused, first, handled, drops };
     executor.handle().spawn(actor).map_err(failed)?.send(Begin).map_err(failed)?;
@@ -85,7 +87,9 @@ impl Actor for Grower {}
 struct Flood(u64);
 
 impl Receive<Flood> for Grower {
-    fn receive(&mut self, message: Flood, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: Flood, context: &mut Context<Self>) {
         for number in 0..message.0 {
             // Envelopes of different sizes.
             let sent = if number % 3 == 0 {
@@ -97,30 +101,32 @@ impl Receive<Flood> for Grower {
                 self.wrong.fetch_add(1, Ordering::Relaxed);
             }
         }
-        Outcome::Continue
     }
 }
 
 impl Grower {
-    fn note(&mut self, number: u64) -> Outcome {
+    fn note(&mut self, number: u64) {
         if number != self.next {
             self.wrong.fetch_add(1, Ordering::Relaxed);
         }
         self.next += 1;
         self.handled.fetch_add(1, Ordering::Relaxed);
-        Outcome::Continue
     }
 }
 
 impl Receive<u64> for Grower {
-    fn receive(&mut self, message: u64, _: &mut Context<Self>) -> Outcome {
-        self.note(message)
+    type Reply = ();
+
+    fn receive(&mut self, message: u64, _: &mut Context<Self>) {
+        self.note(message);
     }
 }
 
 impl Receive<[u64; 30]> for Grower {
-    fn receive(&mut self, message: [u64; 30], _: &mut Context<Self>) -> Outcome {
-        self.note(if message[0] == message[29] { message[0] } else { u64::MAX })
+    type Reply = ();
+
+    fn receive(&mut self, message: [u64; 30], _: &mut Context<Self>) {
+        self.note(if message[0] == message[29] { message[0] } else { u64::MAX });
     }
 }
 

@@ -1,7 +1,8 @@
 //! Actors are created and ended all the time, while their mailboxes are stolen.
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start_with_thieves};
-use crate::actor::{Actor, Context, Outcome, Receive, VictimRule};
+use crate::actor::{Actor, Context, Receive, VictimRule};
+use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicU64, Ordering};
 
 /// Handles one message and ends; before that it begets a successor, and tells it so.
@@ -14,7 +15,9 @@ struct Mayfly {
 impl Actor for Mayfly {}
 
 impl Receive<u64> for Mayfly {
-    fn receive(&mut self, left: u64, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, left: u64, context: &mut Context<Self>) {
         self.handled.fetch_add(1, Ordering::Relaxed);
         if left > 0 {
             let child = Self { _dropped: Dropped(self.drops), ..*self };
@@ -23,7 +26,7 @@ impl Receive<u64> for Mayfly {
                 let _ = child.send(left - 1).and_then(|child| child.send(0));
             }
         }
-        Outcome::Delete
+        context.end();
     }
 }
 
@@ -36,7 +39,7 @@ pub(super) async fn actors_come_and_go_while_mailboxes_are_stolen(work: u64) -> 
     let (drops, handled) = (counter(), counter());
     for _ in 0..LINES {
         let first = Mayfly { _dropped: Dropped(drops), drops, handled };
-        let first = executor.handle().spawn_on(0, first).map_err(failed)?;
+        let first = executor.handle().spawn_on(CoreId::BOOT, first).map_err(failed)?;
         first.send(generations).map_err(failed)?;
     }
     executor.all_ended().await;

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
-use crate::actor::{Actor, Context, Outcome, Receive, SendAfter};
+use crate::actor::{Actor, Context, Receive, SendAfter};
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::sched;
 use crate::time::{self, Instant};
@@ -24,12 +24,13 @@ struct Clock {
 impl Actor for Clock {}
 
 impl Receive<Due> for Clock {
-    fn receive(&mut self, message: Due, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: Due, _: &mut Context<Self>) {
         self.handled.fetch_add(1, Ordering::Relaxed);
         if Instant::now() < message.moment {
             self.early.fetch_add(1, Ordering::Relaxed);
         }
-        Outcome::Continue
     }
 }
 
@@ -103,7 +104,7 @@ pub(super) async fn what_cannot_be_sent_is_dropped_once(_work: u64) -> Verdict {
     let executor = start()?;
     let (handled, early, drops) = (counter(), counter(), counter());
     let ended = executor.handle().spawn(Clock { handled, early }).map_err(failed)?;
-    ended.send(crate::actor::stop::Delete).map_err(failed)?;
+    ended.send(crate::actor::stop::End).map_err(failed)?;
     let stopped = executor.handle().spawn(Clock { handled, early }).map_err(failed)?;
     for _ in 0..EACH {
         ended.send_after(DELAY, due(DELAY, drops)).map_err(failed)?;

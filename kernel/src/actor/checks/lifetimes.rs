@@ -1,7 +1,7 @@
 //! How actors end: each outcome, by message, with their executor; and how the living are counted.
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
-use crate::actor::{Actor, Config, Context, Executor, Outcome, Receive, SendError, SpawnError, stop};
+use crate::actor::{Actor, Config, Context, Executor, Receive, SendError, SpawnError, stop};
 use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sched;
 use alloc::sync::Arc;
@@ -12,32 +12,49 @@ struct Mortal {
 
 impl Actor for Mortal {}
 
-struct End(Outcome);
+/// What a behaviour says becomes of its actor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Say {
+    Nothing,
+    End,
+    Vacate,
+    Retire,
+}
 
-impl Receive<End> for Mortal {
-    fn receive(&mut self, message: End, _: &mut Context<Self>) -> Outcome {
-        message.0
+impl Receive<Say> for Mortal {
+    type Reply = ();
+
+    fn receive(&mut self, word: Say, context: &mut Context<Self>) {
+        // The last word counts.
+        if word != Say::Nothing {
+            context.end();
+            context.retire();
+        }
+        match word {
+            Say::Nothing => {}
+            Say::End => context.end(),
+            Say::Vacate => context.vacate(),
+            Say::Retire => context.retire(),
+        }
     }
 }
 
 impl Receive<Dropped> for Mortal {
-    fn receive(&mut self, _: Dropped, _: &mut Context<Self>) -> Outcome {
-        Outcome::Continue
-    }
+    type Reply = ();
+
+    fn receive(&mut self, _: Dropped, _: &mut Context<Self>) {}
 }
 
 pub(super) async fn each_outcome_drops_once(_work: u64) -> Verdict {
-    for (outcome, at_once) in
-        [(Outcome::Continue, 0), (Outcome::Delete, 1), (Outcome::Destroy, 1), (Outcome::Finished, 0)]
-    {
+    for (word, at_once) in [(Say::Nothing, 0), (Say::End, 1), (Say::Vacate, 1), (Say::Retire, 0)] {
         let executor = start()?;
         let drops = counter();
         let actor = executor.handle().spawn(Mortal { _dropped: Dropped(drops) }).map_err(failed)?;
-        actor.send(End(outcome)).map_err(failed)?;
+        actor.send(word).map_err(failed)?;
         sched::out_of_work().await;
         equal(count(drops), at_once, "drops after the behaviour")?;
-        equal(actor.is_alive(), outcome == Outcome::Continue, "alive after the behaviour")?;
-        equal(executor.handle().live_actors(), u64::from(outcome == Outcome::Continue), "actors that live")?;
+        equal(actor.is_alive(), word == Say::Nothing, "alive after the behaviour")?;
+        equal(executor.handle().live_actors(), u64::from(word == Say::Nothing), "actors that live")?;
         executor.stop().await;
         equal(count(drops), 1, "drops after the executor was stopped")?;
     }
@@ -48,14 +65,14 @@ pub(super) async fn stop_messages_end_actors(_work: u64) -> Verdict {
     let executor = start()?;
     let drops = counter();
     let spawn = || executor.handle().spawn(Mortal { _dropped: Dropped(drops) }).map_err(failed);
-    spawn()?.send(stop::Delete).map_err(failed)?;
-    spawn()?.send(stop::Destroy).map_err(failed)?;
-    let finished = spawn()?;
-    finished.send(stop::Finish).map_err(failed)?;
+    spawn()?.send(stop::End).map_err(failed)?;
+    spawn()?.send(stop::Vacate).map_err(failed)?;
+    let retired = spawn()?;
+    retired.send(stop::Retire).map_err(failed)?;
     executor.all_ended().await;
-    equal(count(drops), 2, "drops of the deleted and the destroyed")?;
-    ensure!(finished.take().is_some(), "the finished actor's state was there");
-    equal(count(drops), 3, "drops with that of the finished")?;
+    equal(count(drops), 2, "drops of those that ended and that vacated")?;
+    ensure!(retired.take().is_some(), "the retired actor's state was there");
+    equal(count(drops), 3, "drops with that of the retired")?;
     executor.stop().await;
     equal(count(drops), 3, "drops after the executor was stopped")
 }
@@ -69,19 +86,20 @@ struct Blocker {
 impl Actor for Blocker {}
 
 impl Receive<Dropped> for Blocker {
-    fn receive(&mut self, message: Dropped, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: Dropped, context: &mut Context<Self>) {
         // More comes out of each message than goes in: the mailbox is never empty at the end.
         for _ in 0..2 {
             // Counted whether it is accepted or comes back, for it is dropped once either way.
             self.mail.fetch_add(1, Ordering::Relaxed);
             let _ = context.address().send(Dropped(message.0));
         }
-        Outcome::Continue
     }
 }
 
 pub(super) async fn undelivered_mail_is_dropped_once(_work: u64) -> Verdict {
-    let executor = Executor::start(&Config { reductions: 100, ..Config::default() }).map_err(failed)?;
+    let executor = Executor::start(&Config::default().reductions(100)).map_err(failed)?;
     let (made, drops, ends) = (counter(), counter(), counter());
     for _ in 0..10 {
         let blocker = Blocker { mail: made, _dropped: Dropped(ends) };
@@ -106,7 +124,9 @@ struct Parent {
 impl Actor for Parent {}
 
 impl Receive<u32> for Parent {
-    fn receive(&mut self, depth: u32, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, depth: u32, context: &mut Context<Self>) {
         for _ in 0..2 {
             if depth > 0
                 && let Ok(child) = context.spawn(Self { handled: self.handled })
@@ -115,7 +135,7 @@ impl Receive<u32> for Parent {
             }
         }
         self.handled.fetch_add(1, Ordering::Relaxed);
-        Outcome::Delete
+        context.end();
     }
 }
 
@@ -147,10 +167,7 @@ pub(super) async fn handles_outlive_their_executor(_work: u64) -> Verdict {
         matches!(handle.spawn(Mortal { _dropped: Dropped(counter()) }), Err(SpawnError::Stopped(_))),
         "a stopped executor refuses to spawn"
     );
-    ensure!(
-        matches!(actor.send(End(Outcome::Delete)), Err(SendError::Ended(_))),
-        "an actor ends with its executor"
-    );
+    ensure!(matches!(actor.send(Say::End), Err(SendError::Ended(_))), "an actor ends with its executor");
     ensure!(neighbour.is_alive(), "another executor's actor lives");
     next.stop().await;
     equal(count(drops), 2, "drops with the second executor")

@@ -6,6 +6,7 @@
 mod asking;
 mod bounds;
 mod crowd;
+mod hooks;
 mod later;
 mod lifetimes;
 mod order;
@@ -55,9 +56,12 @@ pub const ALL: &[Check] = checks![
     lifetimes::the_count_of_the_living_is_never_early,
     lifetimes::handles_outlive_their_executor,
     lifetimes::executors_start_while_workers_are_roused,
+    hooks::an_actor_starts_and_stops_once,
+    hooks::no_bound_forgets_a_beginning,
+    hooks::what_had_no_time_to_start_is_no_lost_message,
     storage::memory_is_used_again_and_old_addresses_are_not,
-    storage::a_destroyed_actor_has_one_successor,
-    storage::a_finished_actor_is_taken_once,
+    storage::vacant_storage_has_one_successor,
+    storage::a_retired_actor_is_taken_once,
     storage::a_static_actor_belongs_to_the_user,
     storage::a_storage_that_is_used_up_says_so,
     storage::the_last_of_a_storage_has_no_successor,
@@ -125,5 +129,5 @@ pub(crate) fn start() -> Result<super::Executor, String> {
 
 /// One whose mailboxes are stolen as much as can be.
 fn start_with_thieves(victim: VictimRule) -> Result<super::Executor, StartError> {
-    super::Executor::start(&Config { victim, thieves: 64, reductions: 50, ..Config::default() })
+    super::Executor::start(&Config::default().victim(victim).thieves(64).reductions(50))
 }

@@ -4,7 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Verdict, count, counter, ensure, equal, failed, start_with_thieves};
-use crate::actor::{Actor, Addr, Context, Outcome, Receive, VictimRule};
+use crate::actor::{Actor, Addr, Context, Receive, VictimRule};
+use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sched;
 
@@ -26,7 +27,9 @@ struct Receiver {
 impl Actor for Receiver {}
 
 impl Receive<Numbered> for Receiver {
-    fn receive(&mut self, message: Numbered, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: Numbered, _: &mut Context<Self>) {
         let is_alone = !self.inside.swap(true, Ordering::Relaxed);
         if !is_alone || self.next[message.sender] != message.number {
             self.wrong.fetch_add(1, Ordering::Relaxed);
@@ -34,7 +37,6 @@ impl Receive<Numbered> for Receiver {
         self.next[message.sender] = message.number + 1;
         self.handled.fetch_add(1, Ordering::Relaxed);
         self.inside.store(false, Ordering::Relaxed);
-        Outcome::Continue
     }
 }
 
@@ -48,17 +50,18 @@ struct Sender {
 impl Actor for Sender {}
 
 impl Receive<()> for Sender {
-    fn receive(&mut self, (): (), context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, (): (), context: &mut Context<Self>) {
         for to in self.to.iter() {
             if to.send(Numbered { sender: self.sender, number: self.number }).is_err() {
-                return Outcome::Delete;
+                return context.end();
             }
         }
         self.number += 1;
         if self.number == self.last || context.address().send(()).is_err() {
-            return Outcome::Delete;
+            context.end();
         }
-        Outcome::Continue
     }
 }
 
@@ -79,12 +82,12 @@ async fn one_rule(rule: VictimRule, work: u64) -> Verdict {
     for _ in 0..RECEIVERS {
         let inside = Arc::new(AtomicBool::new(false));
         let receiver = Receiver { next: [0; SENDERS], inside, wrong, handled };
-        receivers.push(handle.spawn_on(0, receiver).map_err(failed)?);
+        receivers.push(handle.spawn_on(CoreId::BOOT, receiver).map_err(failed)?);
     }
     let to = Arc::new(receivers);
     for sender in 0..SENDERS {
         let sender = Sender { to: to.clone(), sender, number: 0, last };
-        handle.spawn_on(0, sender).map_err(failed)?.send(()).map_err(failed)?;
+        handle.spawn_on(CoreId::BOOT, sender).map_err(failed)?.send(()).map_err(failed)?;
     }
     sched::out_of_work().await;
     equal(count(handled), RECEIVERS * last * SENDERS as u64, "messages handled")?;

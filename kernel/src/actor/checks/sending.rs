@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
-use crate::actor::{Actor, Addr, Context, Outcome, Receive, Recipient, SendError, Shared};
+use crate::actor::{Actor, Addr, Context, Receive, Recipient, SendError, Shared};
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::sched::{self, Setting};
 
@@ -16,27 +16,30 @@ struct Adder {
 impl Actor for Adder {}
 
 impl Receive<u64> for Adder {
-    fn receive(&mut self, message: u64, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: u64, _: &mut Context<Self>) {
         // Only in order does the sum come out.
         if message == self.last + 1 {
             self.sum.fetch_add(message, Ordering::Relaxed);
         }
         self.last = message;
-        Outcome::Continue
     }
 }
 
 impl Receive<Shared<(Dropped, u64)>> for Adder {
-    fn receive(&mut self, message: Shared<(Dropped, u64)>, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: Shared<(Dropped, u64)>, _: &mut Context<Self>) {
         self.sum.fetch_add(message.1, Ordering::Relaxed);
-        Outcome::Continue
     }
 }
 
 impl Receive<[u64; 400]> for Adder {
-    fn receive(&mut self, message: [u64; 400], _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: [u64; 400], _: &mut Context<Self>) {
         self.sum.fetch_add(message.iter().sum(), Ordering::Relaxed);
-        Outcome::Continue
     }
 }
 
@@ -45,10 +48,11 @@ impl Receive<[u64; 400]> for Adder {
 struct Aligned(u8);
 
 impl Receive<Aligned> for Adder {
-    fn receive(&mut self, message: Aligned, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: Aligned, _: &mut Context<Self>) {
         let is_aligned = (&raw const message).addr().is_multiple_of(64);
         self.sum.fetch_add(if is_aligned { u64::from(message.0) } else { 1_000_000 }, Ordering::Relaxed);
-        Outcome::Continue
     }
 }
 
@@ -58,9 +62,10 @@ struct Doubler(&'static AtomicU64);
 impl Actor for Doubler {}
 
 impl Receive<u64> for Doubler {
-    fn receive(&mut self, message: u64, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: u64, _: &mut Context<Self>) {
         self.0.fetch_add(2 * message, Ordering::Relaxed);
-        Outcome::Continue
     }
 }
 
@@ -93,11 +98,11 @@ pub(super) async fn one_message_to_many(_work: u64) -> Verdict {
         recipients.push(adder.recipient());
         recipients.push(executor.handle().spawn(Doubler(sum)).map_err(failed)?.recipient());
     }
-    Recipient::send_to_all(&recipients, &1).map_err(|(_, error)| failed(error))?;
+    Recipient::send_to_all(&recipients, &1).map_err(failed)?;
     sched::out_of_work().await;
     equal(count(sum), 10 + 20, "copies that arrived")?;
-    let shared = Shared::new((Dropped(drops), 100)).map_err(|(error, _)| failed(error))?;
-    Addr::send_to_all(&adders, &shared).map_err(|(_, error)| failed(error))?;
+    let shared = Shared::new((Dropped(drops), 100)).map_err(failed)?;
+    Addr::send_to_all(&adders, &shared).map_err(failed)?;
     drop(shared);
     sched::out_of_work().await;
     equal(count(sum), 30 + 1000, "references that arrived")?;
@@ -126,15 +131,17 @@ struct Once;
 impl Actor for Once {}
 
 impl Receive<()> for Once {
-    fn receive(&mut self, (): (), _: &mut Context<Self>) -> Outcome {
-        Outcome::Delete
+    type Reply = ();
+
+    fn receive(&mut self, (): (), context: &mut Context<Self>) {
+        context.end();
     }
 }
 
 impl Receive<Precious> for Once {
-    fn receive(&mut self, _: Precious, _: &mut Context<Self>) -> Outcome {
-        Outcome::Continue
-    }
+    type Reply = ();
+
+    fn receive(&mut self, _: Precious, _: &mut Context<Self>) {}
 }
 
 pub(super) async fn an_ended_actor_returns_the_message(_work: u64) -> Verdict {

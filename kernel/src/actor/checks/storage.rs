@@ -3,7 +3,8 @@
 use alloc::boxed::Box;
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
-use crate::actor::{Actor, Context, Outcome, Receive, SendError, SpawnError, StaticActor, stop};
+use crate::actor::{Actor, Context, Receive, SendError, SpawnError, StaticActor, stop};
+use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::sched;
 
@@ -16,10 +17,11 @@ struct Box1 {
 impl Actor for Box1 {}
 
 impl Receive<u64> for Box1 {
-    fn receive(&mut self, message: u64, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, message: u64, _: &mut Context<Self>) {
         self.value += message;
         self.seen.fetch_add(message, Ordering::Relaxed);
-        Outcome::Continue
     }
 }
 
@@ -33,9 +35,9 @@ pub(super) async fn memory_is_used_again_and_old_addresses_are_not(_work: u64) -
     let (seen, drops) = (counter(), counter());
     let mut old = alloc::vec::Vec::new();
     for _ in 0..100 {
-        let actor = executor.handle().spawn_on(0, with(0, seen, drops)).map_err(failed)?;
+        let actor = executor.handle().spawn_on(CoreId::BOOT, with(0, seen, drops)).map_err(failed)?;
         actor.send(1).map_err(failed)?;
-        actor.send(stop::Delete).map_err(failed)?;
+        actor.send(stop::End).map_err(failed)?;
         executor.all_ended().await;
         for former in &old {
             let former: &crate::actor::Addr<Box1> = former;
@@ -49,7 +51,7 @@ pub(super) async fn memory_is_used_again_and_old_addresses_are_not(_work: u64) -
     Ok(())
 }
 
-pub(super) async fn a_destroyed_actor_has_one_successor(_work: u64) -> Verdict {
+pub(super) async fn vacant_storage_has_one_successor(_work: u64) -> Verdict {
     let executor = start()?;
     let handle = executor.handle();
     let (seen, drops) = (counter(), counter());
@@ -58,7 +60,7 @@ pub(super) async fn a_destroyed_actor_has_one_successor(_work: u64) -> Verdict {
         return Err("the storage of a living actor was used again".into());
     };
     drop(early);
-    first.send(stop::Destroy).map_err(failed)?;
+    first.send(stop::Vacate).map_err(failed)?;
     executor.all_ended().await;
     equal(count(drops), 2, "drops, of the first and of the one that came too early")?;
     let second = handle.respawn(first, with(0, seen, drops)).map_err(failed)?;
@@ -67,7 +69,7 @@ pub(super) async fn a_destroyed_actor_has_one_successor(_work: u64) -> Verdict {
     second.send(7).map_err(failed)?;
     sched::out_of_work().await;
     equal(count(seen), 7, "what the second was sent")?;
-    second.send(stop::Destroy).map_err(failed)?;
+    second.send(stop::Vacate).map_err(failed)?;
     executor.all_ended().await;
     executor.stop().await;
     equal(count(drops), 4, "drops at the end")?;
@@ -75,14 +77,14 @@ pub(super) async fn a_destroyed_actor_has_one_successor(_work: u64) -> Verdict {
     Ok(())
 }
 
-pub(super) async fn a_finished_actor_is_taken_once(_work: u64) -> Verdict {
+pub(super) async fn a_retired_actor_is_taken_once(_work: u64) -> Verdict {
     let executor = start()?;
     let (seen, drops) = (counter(), counter());
     let actor = executor.handle().spawn(with(40, seen, drops)).map_err(failed)?;
     ensure!(actor.take().is_none(), "a living actor was taken");
-    actor.send(2).map_err(failed)?.send(stop::Finish).map_err(failed)?;
+    actor.send(2).map_err(failed)?.send(stop::Retire).map_err(failed)?;
     executor.all_ended().await;
-    let taken = actor.take().ok_or("the finished actor's state was not there")?;
+    let taken = actor.take().ok_or("the retired actor's state was not there")?;
     equal((taken.value, count(drops)), (42, 0), "its state, and drops")?;
     ensure!(actor.take().is_none(), "it was taken twice");
     drop(taken);
@@ -95,17 +97,17 @@ fn storage_for(actors: u32) -> &'static StaticActor<Box1> {
     Box::leak(Box::new(StaticActor::after_generations(u32::MAX - actors)))
 }
 
-/// Of the last two that can be told apart one is destroyed and the other finishes; a third is refused.
+/// Of the last two that can be told apart one vacates its storage and the other retires; a third is refused.
 pub(super) async fn a_storage_that_is_used_up_says_so(_work: u64) -> Verdict {
     let executor = start()?;
     let handle = executor.handle();
     let (seen, drops) = (counter(), counter());
     let storage = storage_for(2);
     let first = storage.start(handle, with(1, seen, drops)).map_err(failed)?;
-    first.send(stop::Destroy).map_err(failed)?;
+    first.send(stop::Vacate).map_err(failed)?;
     executor.all_ended().await;
     let last = handle.respawn(first, with(2, seen, drops)).map_err(failed)?;
-    last.send(3).map_err(failed)?.send(stop::Finish).map_err(failed)?;
+    last.send(3).map_err(failed)?.send(stop::Retire).map_err(failed)?;
     executor.all_ended().await;
     ensure!(first.take().is_none(), "the first took what the last has left");
     equal(last.take().map(|taken| taken.value), Some(5), "what the last has left")?;
@@ -125,7 +127,7 @@ pub(super) async fn the_last_of_a_storage_has_no_successor(_work: u64) -> Verdic
     let handle = executor.handle();
     let (seen, drops) = (counter(), counter());
     let last = storage_for(1).start(handle, with(1, seen, drops)).map_err(failed)?;
-    last.send(stop::Destroy).map_err(failed)?;
+    last.send(stop::Vacate).map_err(failed)?;
     executor.all_ended().await;
     match handle.respawn(last, with(0, seen, drops)) {
         Err(SpawnError::UsedUp(refused)) => drop(refused),
@@ -147,11 +149,11 @@ pub(super) async fn a_static_actor_belongs_to_the_user(_work: u64) -> Verdict {
         "two actors were started in one storage"
     );
     equal(count(drops), 1, "drops of the one that was refused")?;
-    actor.send(4).map_err(failed)?.send(stop::Finish).map_err(failed)?;
+    actor.send(4).map_err(failed)?.send(stop::Retire).map_err(failed)?;
     executor.all_ended().await;
     // It outlives the executor.
     executor.stop().await;
-    let taken = KEPT.take().ok_or("the finished actor's state was not there")?;
+    let taken = KEPT.take().ok_or("the retired actor's state was not there")?;
     equal((taken.value, count(drops)), (5, 1), "its state, and drops")?;
     ensure!(KEPT.take().is_none(), "it was taken twice");
     drop(taken);

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use super::{Verdict, count, counter, ensure, equal, failed, start_with_thieves};
 use crate::actor::mail::directory;
-use crate::actor::{Actor, Addr, Context, Outcome, Receive, VictimRule};
+use crate::actor::{Actor, Addr, Context, Receive, VictimRule};
 use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sched::{self, Setting};
 use crate::{machine, stats};
@@ -70,9 +70,10 @@ impl Actor for Player {}
 struct Join(Arc<Game>);
 
 impl Receive<Join> for Player {
-    fn receive(&mut self, join: Join, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, join: Join, _: &mut Context<Self>) {
         self.game = Some(join.0);
-        Outcome::Continue
     }
 }
 
@@ -80,15 +81,18 @@ impl Receive<Join> for Player {
 struct Begin(u32);
 
 impl Receive<Begin> for Player {
-    fn receive(&mut self, begin: Begin, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, begin: Begin, context: &mut Context<Self>) {
         self.pass_on(begin.0, context);
-        Outcome::Continue
     }
 }
 
 impl Receive<Token> for Player {
-    fn receive(&mut self, token: Token, context: &mut Context<Self>) -> Outcome {
-        let Some(game) = self.game.clone() else { return Outcome::Delete };
+    type Reply = ();
+
+    fn receive(&mut self, token: Token, context: &mut Context<Self>) {
+        let Some(game) = self.game.clone() else { return context.end() };
         let is_alone = !self.inside.swap(true, Ordering::Relaxed);
         if !is_alone || self.from[token.sender] != token.number {
             game.wrong.fetch_add(1, Ordering::Relaxed);
@@ -97,7 +101,6 @@ impl Receive<Token> for Player {
         game.handled.fetch_add(1, Ordering::Relaxed);
         self.pass_on(token.left, context);
         self.inside.store(false, Ordering::Relaxed);
-        Outcome::Continue
     }
 }
 
@@ -128,12 +131,16 @@ struct Mortal {
 impl Actor for Mortal {}
 
 impl Receive<u8> for Mortal {
-    fn receive(&mut self, number: u8, _: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, number: u8, context: &mut Context<Self>) {
         if number != self.next {
             self.wrong.fetch_add(1, Ordering::Relaxed);
         }
         self.next += 1;
-        if number < 2 { Outcome::Continue } else { Outcome::Delete }
+        if number >= 2 {
+            context.end();
+        }
     }
 }
 

@@ -7,7 +7,8 @@ pub enum WhenFull {
     Refuse,
     /// It is dropped; the sender is not told.
     DropNewest,
-    /// The oldest one waiting in the mailbox is dropped in its favour, whoever it was for.
+    /// The oldest one waiting in the mailbox is dropped in its favour, whoever it was for. Where an actor that has a hook for
+    /// its beginning has yet to start first, the newest is.
     DropOldest,
 }
 

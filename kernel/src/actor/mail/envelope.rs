@@ -29,10 +29,15 @@ pub(crate) enum Operation {
     Measure = 2,
 }
 
-/// An envelope's size in bytes, and in the lowest three bits the outcome.
+/// An envelope's size in bytes, and in the lowest three bits the outcome: two for what becomes of the actor and, if that
+/// ends, one for whether it has a hook for its end. Of an envelope that is measured they say whether it is a message.
 pub(crate) type SizeAndOutcome = usize;
 
 pub(crate) const OUTCOME_MASK: usize = 7;
+/// The actor that ends has a hook for that.
+pub(crate) const HAS_HOOK: usize = 4;
+/// What is measured is no message of anybody's.
+pub(crate) const NO_MESSAGE: usize = 4;
 /// Buffers and envelopes are aligned to this.
 pub(super) const ALIGN: usize = 8;
 /// Messages up to this size lie in the envelope; larger ones, and those with a greater alignment, are boxed.
@@ -179,7 +184,16 @@ impl Envelope {
     #[inline(always)]
     pub(crate) unsafe fn measure(this: NonNull<Self>) -> usize {
         // SAFETY: by contract.
-        unsafe { Self::carry_out(this, Operation::Measure) }
+        unsafe { Self::carry_out(this, Operation::Measure) & !OUTCOME_MASK }
+    }
+
+    /// Whether it is a message, and not the beginning of an actor.
+    ///
+    /// # Safety
+    /// As [`Self::measure`].
+    pub(crate) unsafe fn is_message(this: NonNull<Self>) -> bool {
+        // SAFETY: by contract.
+        unsafe { Self::carry_out(this, Operation::Measure) & NO_MESSAGE == 0 }
     }
 
     /// Drops the message. Returns the envelope's size.
@@ -205,10 +219,10 @@ impl Envelope {
 
 /// What an outcome's bits mean.
 pub(crate) fn outcome(result: SizeAndOutcome) -> Outcome {
-    match result & OUTCOME_MASK {
+    match result & OUTCOME_MASK & !HAS_HOOK {
         0 => Outcome::Continue,
-        1 => Outcome::Delete,
-        2 => Outcome::Destroy,
-        _ => Outcome::Finished,
+        1 => Outcome::End,
+        2 => Outcome::Vacate,
+        _ => Outcome::Retire,
     }
 }

@@ -23,6 +23,13 @@ impl Taken {
         unsafe { (envelope.as_ref().cell, envelope.as_ref().word) }
     }
 
+    /// Whether it is a message: not the beginning of an actor.
+    pub(crate) fn is_message(&mut self) -> bool {
+        let envelope = NonNull::from(&mut self.bytes).cast::<Envelope>();
+        // SAFETY: the bytes are those of an envelope.
+        unsafe { Envelope::is_message(envelope) }
+    }
+
     /// Drops the message.
     pub(crate) fn drop_message(mut self) {
         let envelope = NonNull::from(&mut self.bytes).cast::<Envelope>();
@@ -31,14 +38,35 @@ impl Taken {
     }
 }
 
-/// Takes the oldest message out of a mailbox.
+/// The oldest is the beginning of an actor, which must not be forgotten.
+pub(crate) struct Stays;
+
+/// Takes the oldest message out of a mailbox, to be forgotten; none if the mailbox is empty by now.
+pub(crate) fn take_to_forget(mailbox: &Mailbox) -> Result<Option<Taken>, Stays> {
+    let mut stays = false;
+    // SAFETY: asked of an envelope that lies in the queue.
+    let taken = take_if(mailbox, |envelope| unsafe {
+        stays = !Envelope::is_message(envelope);
+        !stays
+    });
+    if stays { Err(Stays) } else { Ok(taken) }
+}
+
+/// Takes the oldest envelope out of a mailbox.
 pub(crate) fn take(mailbox: &Mailbox) -> Option<Taken> {
+    take_if(mailbox, |_| true)
+}
+
+fn take_if(mailbox: &Mailbox, may_go: impl FnOnce(NonNull<Envelope>) -> bool) -> Option<Taken> {
     let mut inside = mailbox.inside.lock();
     let waiting = mailbox.waiting();
     if waiting == 0 {
         return None;
     }
     let oldest = inside.queue.oldest();
+    if !may_go(oldest.cast()) {
+        return None;
+    }
     let mut taken = Taken { bytes: [MaybeUninit::uninit(); _] };
     // SAFETY: the queue is not empty, so an envelope lies there, no longer than the array. An envelope may be
     // moved, because whoever has it has its message, and the queue forgets it below.

@@ -6,7 +6,7 @@ use super::batch::Batch;
 use super::side_queue;
 use super::tally::Tally;
 use crate::actor::mail::Envelope;
-use crate::actor::mail::envelope::{self, OUTCOME_MASK};
+use crate::actor::mail::envelope::{self, HAS_HOOK, OUTCOME_MASK, SizeAndOutcome};
 use crate::actor::storage::{CellHeader, Life, Outcome, Word, cell, pool};
 use crate::sync::PreemptGuard;
 
@@ -92,7 +92,7 @@ unsafe fn deliver_slowly(
         batch.tally.add_handled(1);
         if result & OUTCOME_MASK != 0 {
             batch.note_end(envelope);
-            end_actor(cell, expected, envelope::outcome(result), &batch.tally);
+            end_actor(cell, expected, result, &batch.tally);
         }
         return Some(result & !OUTCOME_MASK);
     }
@@ -133,26 +133,27 @@ fn after(
     word: Word,
 ) -> NonNull<Envelope> {
     batch.note_end(envelope);
-    end_actor(cell, word, envelope::outcome(result), &batch.tally);
+    end_actor(cell, word, result, &batch.tally);
     batch.advance(envelope, result & !OUTCOME_MASK)
 }
 
-/// Ends an actor, attached or held by the caller. Its state is dropped with preemption enabled, because that is the
-/// application's code. From before that on the actor's word says that it has ended: whoever meets a message for it meets
+/// Ends an actor, attached or held by the caller, as its behaviour's result says. Its hook is run and its state dropped with
+/// preemption enabled, because that is the application's code. From before that on the actor's word says that it has ended: whoever meets a message for it meets
 /// a dead letter, the interrupt that splits a batch here leaves no actor to the activation, and a crash loses the state
 /// alone.
-pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, tally: &Tally) {
+pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, result: SizeAndOutcome, tally: &Tally) {
+    let (outcome, has_hook) = (envelope::outcome(result), result & HAS_HOOK != 0);
     // The actor must not be detached between the look at its word and the change.
     let here = PreemptGuard::new();
-    tally.add_end(matches!(outcome, Outcome::Destroy | Outcome::Finished));
+    tally.add_end(matches!(outcome, Outcome::Vacate | Outcome::Retire));
     // SAFETY: cells are never unmapped.
     let header = unsafe { cell.as_ref() };
     let was_detached = header.word() != word;
     let drop_state = match outcome {
-        Outcome::Finished => None,
-        Outcome::Delete | Outcome::Destroy | Outcome::Continue => cell::kind(cell, word).drop_state,
+        Outcome::Retire => None,
+        Outcome::End | Outcome::Vacate | Outcome::Continue => cell::kind(cell, word).drop_state,
     };
-    if !was_detached && drop_state.is_none() {
+    if !was_detached && drop_state.is_none() && !has_hook {
         return free(cell, word, outcome, &here);
     }
     // Another activation may meet a message for this actor while the state is dropped, and crash: it is not its to give
@@ -162,6 +163,10 @@ pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, outcome: Outcome,
     drop(here);
     if was_detached {
         side_queue::give_up(cell, word);
+    }
+    if has_hook {
+        // SAFETY: as below, and the word is that of the attached actor.
+        unsafe { (cell::kind(cell, word).stopped)(cell, word) };
     }
     if let Some(drop_state) = drop_state {
         // SAFETY: the state is there, this activation alone runs the actor, and nobody else touches an ending one.
@@ -175,9 +180,9 @@ pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, outcome: Outcome,
 #[inline(always)]
 fn free(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, here: &PreemptGuard) {
     let life = match outcome {
-        Outcome::Destroy => Life::Destroyed,
-        Outcome::Finished => Life::Finished,
-        Outcome::Delete | Outcome::Continue => return pool::give(cell, word, here),
+        Outcome::Vacate => Life::Vacant,
+        Outcome::Retire => Life::Retired,
+        Outcome::End | Outcome::Continue => return pool::give(cell, word, here),
     };
     // SAFETY: cells are never unmapped.
     unsafe { cell.as_ref() }.set_word(word.after_end(life));

@@ -31,7 +31,7 @@ use super::side_queue::{self, Next};
 use super::tally::Tally;
 use super::worker::{Worker, account};
 use super::{crash, delivery};
-use crate::actor::mail::envelope::{self, OUTCOME_MASK};
+use crate::actor::mail::envelope::OUTCOME_MASK;
 use crate::actor::mail::{Envelope, Gulp, Segment};
 use crate::actor::storage::{CellHeader, Word};
 use crate::arch::atomic::Ordering;
@@ -191,7 +191,7 @@ fn deliver_one(envelope: NonNull<Envelope>, tally: &Tally) -> bool {
     if result & OUTCOME_MASK == 0 {
         return false;
     }
-    delivery::end_actor(cell, word, envelope::outcome(result), tally);
+    delivery::end_actor(cell, word, result, tally);
     true
 }
 

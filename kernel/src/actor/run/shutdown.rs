@@ -77,7 +77,9 @@ unsafe fn drop_all(executor: &ExecutorState) {
     let clearing = &executor.clearing;
     for mailbox in &executor.mailboxes {
         while let Some(mut message) = oldest::take(mailbox) {
-            clearing.count_dropped();
+            if message.is_message() {
+                clearing.count_dropped();
+            }
             let (cell, word) = message.target();
             clearing.begin(cell, word);
             message.drop_message();
@@ -100,8 +102,8 @@ fn drop_actors(executor: &ExecutorState) {
         let word = unsafe { cell.as_ref() }.word();
         let (has_state, is_kept) = match word.life() {
             Some(Life::Attached | Life::Detached) => (true, false),
-            Some(Life::Finished) => (true, word.is_static()),
-            Some(Life::Destroyed) => (false, word.is_static()),
+            Some(Life::Retired) => (true, word.is_static()),
+            Some(Life::Vacant) => (false, word.is_static()),
             // One that is being started, taken or dropped is given back by whoever does that.
             Some(Life::Free | Life::Starting | Life::Ending) | None => continue,
         };
@@ -119,8 +121,13 @@ fn drop_actors(executor: &ExecutorState) {
             executor.live.ended(1, &PreemptGuard::new());
             left -= 1;
         }
-        if let Some(drop_state) = cell::kind(cell, word).drop_state.filter(|_| has_state) {
-            executor.clearing.begin(cell, word);
+        let kind = cell::kind(cell, word);
+        executor.clearing.begin(cell, word);
+        if word.is_alive() {
+            // SAFETY: as below; the hook is told the word under which the actor was known.
+            unsafe { (kind.stopped)(cell, word.attached()) };
+        }
+        if let Some(drop_state) = kind.drop_state.filter(|_| has_state) {
             // SAFETY: no worker is left that could run the actor, and nobody else can claim the cell.
             unsafe { drop_state(cell) };
         }

@@ -74,10 +74,21 @@ impl<A> Cell<UnsafeCell<MaybeUninit<A>>> {
     }
 }
 
+/// What storage must know of a type of actor, beside how large it is.
+pub(crate) trait Stored: Sized + 'static {
+    /// Does what the actor does when it ends.
+    ///
+    /// # Safety
+    /// The cell is of this kind and holds a state, which nobody else uses; `word` is the actor's while it was attached.
+    unsafe fn stopped(cell: NonNull<CellHeader>, word: Word);
+}
+
 /// How actors of one type are kept; one static for each type, compared by address.
 pub(crate) struct Kind {
     /// The type's name.
     pub name: fn() -> &'static str,
+    /// See [`Stored::stopped`].
+    pub stopped: unsafe fn(NonNull<CellHeader>, Word),
     /// Drops the state in a cell; `None` if there is nothing to do for that.
     pub drop_state: Option<unsafe fn(NonNull<CellHeader>)>,
     /// Gives back the memory of a state that is not to be dropped, or not again. Returns how many bytes that were, beside
@@ -95,11 +106,12 @@ impl Kind {
 }
 
 /// The kind of `A`.
-pub(crate) const fn kind_of<A: 'static>() -> &'static Kind {
+pub(crate) const fn kind_of<A: Stored>() -> &'static Kind {
     struct Of<A>(core::marker::PhantomData<A>);
-    impl<A: 'static> Of<A> {
+    impl<A: Stored> Of<A> {
         const KIND: Kind = Kind {
             name: core::any::type_name::<A>,
+            stopped: A::stopped,
             drop_state: if needs_drop::<A>() || is_boxed::<A>() { Some(drop_state::<A>) } else { None },
             abandon_state: abandon_state::<A>,
             cell_bytes: if is_boxed::<A>() { size_of::<Cell<Box<A>>>() } else { size_of::<Cell<A>>() },

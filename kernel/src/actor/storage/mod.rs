@@ -12,5 +12,5 @@ pub(crate) mod word_cell;
 
 pub(crate) use cell::CellHeader;
 pub(crate) use mailbox_index::MailboxIndex;
-pub use outcome::Outcome;
+pub(crate) use outcome::Outcome;
 pub(crate) use word::{Life, Word};

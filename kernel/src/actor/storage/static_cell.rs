@@ -43,7 +43,7 @@ unsafe impl Linked for Link {
 /// Where the cell lies, behind the link and the kind.
 const CELL_OFFSET: usize = size_of::<Link>() + size_of::<&Kind>();
 
-impl<A: 'static> StaticCell<A> {
+impl<A: cell::Stored> StaticCell<A> {
     const FITS: () = assert!(
         align_of::<A>() <= 8 && !cell::is_boxed::<A>(),
         "a static actor's state may have 1000 bytes, aligned to 8: box what is larger"

@@ -9,14 +9,14 @@
 //!            spawn             detach
 //!      free ──────▶ attached ──────────▶ detached
 //!       ▲            │  │  ▲                │ │
-//!       │            │  │  └── re-attach ───┘ │ delete, crash, destroy, finish: as from attached
-//!       ├─ delete, ──┘  │
-//!       │  crash        ├── destroy ──▶ destroyed ── respawn ──▶ starting ──▶ attached
-//!       │               └── finish ───▶ finished ─── take ─────▶ starting ──▶ free
+//!       │            │  │  └── re-attach ───┘ │ end, crash, vacate, retire: as from attached
+//!       ├─ end, ─────┘  │
+//!       │  crash        ├── vacate ───▶ vacant ──── respawn ──▶ starting ──▶ attached
+//!       │               └── retire ───▶ retired ─── take ─────▶ starting ──▶ free
 //!       └── the executor stops ── from anywhere but starting and ending
 //! ```
 //!
-//! Between the end of an actor and *free* or *destroyed* its cell is *ending*, while its state is dropped: that is the
+//! Between the end of an actor and *free* or *vacant* its cell is *ending*, while its state is dropped: that is the
 //! application's code, which may take long, and may crash.
 //!
 //! An address carries the word of its actor as it is while the actor is attached. So one load and one
@@ -24,7 +24,7 @@
 //! holds it; everything else is the slow path.
 //!
 //! A cell's generation grows each time its actor ends, and stays at the last one: in a cell that has reached it nothing
-//! is started any more, so an address never means a later actor. Who finds a cell destroyed or finished claims it by
+//! is started any more, so an address never means a later actor. Who finds a cell vacant or retired claims it by
 //! exchanging the word for *starting*; only one can.
 
 use super::mailbox_index::MailboxIndex;
@@ -47,9 +47,9 @@ pub(crate) enum Life {
     /// An actor that a suspended behaviour holds.
     Detached = 2,
     /// Nothing, but the memory is kept for a successor.
-    Destroyed = 3,
+    Vacant = 3,
     /// The state of an actor that has ended.
-    Finished = 4,
+    Retired = 4,
     /// Somebody has claimed the cell.
     Starting = 5,
     /// The state of an actor that has ended, while it is dropped.
@@ -87,6 +87,11 @@ impl Word {
         Self(kept | (mailbox.get() as u64) << MAILBOX_SHIFT | Life::Attached as u64)
     }
 
+    /// The same actor, as its address knows it.
+    pub(crate) const fn attached(self) -> Self {
+        self.with_life(Life::Attached)
+    }
+
     /// The same actor, held by a suspended behaviour.
     pub(crate) const fn detached(self) -> Self {
         self.with_life(Life::Detached)
@@ -121,8 +126,8 @@ impl Word {
             0 => Some(Life::Free),
             1 => Some(Life::Attached),
             2 => Some(Life::Detached),
-            3 => Some(Life::Destroyed),
-            4 => Some(Life::Finished),
+            3 => Some(Life::Vacant),
+            4 => Some(Life::Retired),
             5 => Some(Life::Starting),
             6 => Some(Life::Ending),
             _ => None,
@@ -169,7 +174,7 @@ mod tests {
     #[test]
     fn what_is_left_of_an_actor_is_not_alive() {
         let actor = Word::free_static(0).spawned(MailboxIndex::from_bits(7));
-        for life in [Life::Free, Life::Destroyed, Life::Finished] {
+        for life in [Life::Free, Life::Vacant, Life::Retired] {
             let left = actor.after_end(life);
             assert!(!left.is_alive() && !left.is_same_actor(actor) && left.is_static());
             assert_eq!((left.life(), left.mailbox()), (Some(life), actor.mailbox()));
@@ -180,7 +185,7 @@ mod tests {
     fn the_last_generation_is_not_followed_by_the_first() {
         let last = Word::free_static(u32::MAX - 1).spawned(MailboxIndex::from_bits(7));
         assert!(!last.is_used_up());
-        for life in [Life::Free, Life::Destroyed, Life::Finished] {
+        for life in [Life::Free, Life::Vacant, Life::Retired] {
             let left = last.after_end(life);
             assert!(left.is_used_up() && left.is_static() && !left.is_same_actor(last));
             assert_eq!((left.life(), left.mailbox()), (Some(life), last.mailbox()));

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::ended;
 use crate::actor::checks::{Verdict, ensure, equal, failed, start};
-use crate::actor::{Actor, Context, Outcome, Receive};
+use crate::actor::{Actor, Context, Receive};
 use crate::channel::{ProcessAddr, ProcessMailbox};
 use crate::message::SendError;
 use crate::sched;
@@ -27,19 +27,20 @@ impl Actor for Sender {}
 struct Go;
 
 impl Receive<Go> for Sender {
-    fn receive(&mut self, _: Go, context: &mut Context<Self>) -> Outcome {
+    type Reply = ();
+
+    fn receive(&mut self, _: Go, context: &mut Context<Self>) {
         while self.next < self.count {
             match self.to.send((self.number, self.next)) {
                 Ok(_) => self.next += 1,
                 Err(SendError::Full(_)) => break,
-                Err(_) => return Outcome::Delete,
+                Err(_) => return context.end(),
             }
         }
         // Again, until all are sent.
         if self.next < self.count && context.address().send(Go).is_ok() {
-            Outcome::Continue
         } else {
-            Outcome::Delete
+            context.end();
         }
     }
 }
