@@ -1,6 +1,6 @@
-//! A table in memory that the heap sets aside at its start: of a length that is known then, and there for ever.
+//! A table in memory that the heap sets aside at its start. Its length is known then, and it stays for ever.
 //!
-//! What an entry means, and how they are ordered, is up to whose table it is.
+//! What an entry means, and how accesses are ordered, is up to the table's owner.
 
 use core::ptr::{self, NonNull};
 

@@ -1,10 +1,11 @@
 //! Spans: pieces of one length that the central heap gives, each cut into blocks of one size class.
 //!
-//! A span counts its blocks that are handed out. With the last that comes back it returns to the central heap, so that
-//! other sizes can have its memory. Its header is at its beginning. Blocks are cut off in order as they are needed, so
-//! that no step takes longer than what it asks for.
+//! A span counts its blocks that are handed out. When the last one comes back, the span returns to the central heap, so
+//! that other sizes can use its memory. Its header is at its beginning. Blocks are cut off in order as they are needed,
+//! so that no step takes longer than what it asks for.
 //!
-//! This file knows the spans of one class; its lock is the depot's. Which span a block is of says the table.
+//! This file knows the spans of one class; its lock is the depot's. Which span a block belongs to is in the
+//! [table](super::span_table).
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};

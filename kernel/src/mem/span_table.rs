@@ -2,11 +2,11 @@
 //!
 //! The heap's memory is looked at in slots of a span's length. Spans begin anywhere, so at most one begins in each
 //! slot, and what a slot holds belongs to that one or to the one that begins in the slot before. Two bytes for each
-//! slot say where: that is all the memory which the table takes, at the beginning of the heap.
+//! slot say where. That is all the memory that the table takes, at the beginning of the heap.
 //!
-//! The table is read and written without a lock. Whoever asks has a block in hand. If it is of a span, that span's
-//! entry was written before the block was handed out, and stays until the block is back. Entries next to it may change
-//! meanwhile: they are of spans that do not hold the block, before and after.
+//! The table is read and written without a lock. Whoever asks has a block in hand. If the block is of a span, that
+//! span's entry was written before the block was handed out, and stays until the block is back. Neighbouring entries
+//! may change meanwhile, but neither the old nor the new ones are of spans that hold the block.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};

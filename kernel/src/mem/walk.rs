@@ -1,7 +1,7 @@
 //! Walking the heap: which block an address is in, which blocks there are, and which of them are free.
 //!
-//! For who looks at all of memory while every other core stands still. Nothing here is on the way of a block that is
-//! allocated or freed, except that large ones are noted in a table ([`large_table`](super::large_table)).
+//! For code that looks at all of memory while every other core stands still. Allocating and freeing do not pay for it,
+//! except that large blocks are noted in a table ([`large_table`](super::large_table)).
 //!
 //! A small block that was freed is still a block, of its span, until the span goes back to the central heap. Large blocks
 //! are blocks only while they are in use; memory of the central heap, and what was not cut off a span yet, is in none.
@@ -69,7 +69,7 @@ impl Heap {
         });
     }
 
-    /// Frees the block that begins there. Whether one does.
+    /// Frees the block that begins there. Returns whether one does.
     ///
     /// # Safety
     /// Nobody else is in the heap. The block is in use, and nobody uses it any more.
@@ -181,7 +181,7 @@ mod tests {
                     }
                 }
                 if step % 1000 == 650 {
-                    // No room for a span: small blocks that are of none.
+                    // No room for a span: small blocks that belong to no span.
                     for size in [9000, 40] {
                         let layout = Layout::from_size_align(size, 16).expect("valid");
                         // SAFETY: the size is not zero.

@@ -16,7 +16,7 @@ pub(super) enum Mark {
     Live = 0,
     /// Free: nothing in it counts.
     Free = 1,
-    /// A dead one could reach it; whether anybody else can is being asked.
+    /// The dead could reach it; whether anything alive can is still to be found out.
     Candidate = 2,
 }
 

@@ -1,9 +1,9 @@
 //! Wakers that are not the scheduler's: what an application makes to be woken in its own way.
 //!
-//! Events come everywhere: in a core's loop, in a crash, in the middle of somebody else's turn. There such a waker must not be
-//! called, or dropped, for it may do anything. So what the kernel keeps in its place is a waker of its own, with the foreign
-//! one in an [`Errand`]: woken, or dropped, that is started, once, and its process does it. To be cloned is the business of
-//! who polls.
+//! Events come everywhere: in a core's loop, in a crash, in the middle of somebody else's turn. There such a waker must
+//! not be called or dropped, because it may do anything. So the kernel keeps a waker of its own in its place, with the
+//! foreign one in an [`Errand`]. To be woken or dropped starts the errand, once, and its process wakes or drops the
+//! foreign waker. Cloning happens only where the application polls.
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
@@ -17,11 +17,11 @@ use crate::sched::place::waker;
 use crate::sched::process::ProcessRef;
 use crate::sched::spawn::errand::Errand;
 
-/// The errand has not been started.
+/// The errand has not been started yet.
 const KEPT: u8 = 0;
-/// It has, to wake.
+/// It was started, to wake.
 const WOKEN: u8 = 1;
-/// It has, to drop: nobody is left who could wake.
+/// It was started, to drop: nobody is left who could wake.
 const DROPPED: u8 = 2;
 
 #[repr(C)]
@@ -64,7 +64,7 @@ pub(crate) fn is_for(kept: &Waker, waker: &Waker) -> bool {
     if !ptr::eq(kept.vtable(), &VTABLE) {
         return kept.will_wake(waker);
     }
-    // SAFETY: such a waker was made in `keep`. Who looks has it, and nobody else, so it was neither woken nor dropped.
+    // SAFETY: such a waker was made in `keep`. Only the caller has it, so it was neither woken nor dropped.
     let own = unsafe { &*(*kept.data().cast::<Foreign>()).waker.get() };
     own.will_wake(waker)
 }
