@@ -11,7 +11,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Every how many exclusive stores one fails; 0: none does.
+/// One exclusive store in this many fails; 0: none does.
 static PERIOD: AtomicU32 = AtomicU32::new(0);
 static ATTEMPTS: AtomicU32 = AtomicU32::new(0);
 static FORCED: AtomicU32 = AtomicU32::new(0);

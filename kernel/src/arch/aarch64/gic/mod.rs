@@ -93,7 +93,7 @@ pub(super) fn acknowledge() -> Interrupt {
     Interrupt(if is_v3() { v3::acknowledge() } else { v2::acknowledge() })
 }
 
-/// Says that the interrupt was handled.
+/// Tells the controller that the interrupt was handled.
 pub(super) fn end(interrupt: Interrupt) {
     if interrupt.number() < SPURIOUS {
         if is_v3() { v3::end(interrupt.0) } else { v2::end(interrupt.0) }
