@@ -1,5 +1,5 @@
 //! The atomics every portable structure uses: the real ones, or those of loom or shuttle when a model checks them. The
-//! cell of a lock's data is here as well, for loom watches over it.
+//! cell of a lock's data is here as well, because loom checks access to it.
 
 #[cfg(not(any(loom, shuttle)))]
 pub use core::sync::atomic::{
