@@ -90,7 +90,7 @@ pub(crate) unsafe fn on_fault(fault: &Fault, frame: *mut Frame) -> Verdict {
         console::enter_panic();
         return Verdict::Stop;
     }
-    // SAFETY: by contract.
+    // SAFETY: the machine promised the frame of the code that faulted.
     let frame = unsafe { &*frame };
     let core = percpu::core_number();
     let report = || {

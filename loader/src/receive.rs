@@ -9,7 +9,7 @@ use core::fmt::Write;
 pub trait Board: Write {
     /// The longest kernel that there is room for, in bytes.
     const MOST_BYTES: u32;
-    /// Makes the place ready for so many bytes.
+    /// Makes the place ready for this many bytes.
     fn prepare(&mut self, bytes: u32);
     /// Writes a byte of the kernel.
     fn put(&mut self, offset: u32, byte: u8);

@@ -43,7 +43,7 @@ impl Central {
     /// # Safety
     /// The region is used for nothing else.
     pub unsafe fn add(&mut self, start: NonNull<u8>, length_bytes: usize) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that the region is used for nothing else.
         let _ = unsafe { self.memory.claim(start.as_ptr(), length_bytes) };
     }
 
@@ -62,7 +62,7 @@ impl Central {
     /// # Safety
     /// The block came from [`Self::allocate`] with this layout, and nobody uses it any more.
     pub unsafe fn deallocate(&mut self, block: NonNull<u8>, layout: Layout) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a block with this layout that nobody uses any more.
         unsafe { self.memory.deallocate(block.as_ptr(), layout) };
     }
 

@@ -80,7 +80,7 @@ impl Depot {
             inner.batches = list.head;
             inner.batch_count += 1;
         } else {
-            // SAFETY: by contract.
+            // SAFETY: the caller promised free blocks of the class, and nobody else's.
             unsafe { inner.take_apart(self.class, list, source) };
         }
     }
@@ -90,7 +90,7 @@ impl Depot {
     /// # Safety
     /// They are free blocks of the class, and nobody else's.
     pub(super) unsafe fn put_apart(&self, list: List, source: &impl Source) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised free blocks of the class, and nobody else's.
         unsafe { self.inner.lock().take_apart(self.class, list, source) };
     }
 

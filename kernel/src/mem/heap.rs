@@ -103,7 +103,7 @@ impl Heap {
         self.caches.allocations() + self.large_allocations.load(Ordering::Relaxed)
     }
 
-    /// A block that the table of large blocks has, with so many bytes.
+    /// A block that the table of large blocks has, with this many bytes.
     fn take_noted(&self, layout: Layout, bytes: usize) -> Option<NonNull<u8>> {
         let mut central = self.central.lock();
         let block = central.allocate(noted(layout))?;
@@ -116,7 +116,7 @@ impl Heap {
     unsafe fn give_noted(&self, block: NonNull<u8>, layout: Layout) {
         let mut central = self.central.lock();
         self.large.remove(block);
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a noted block with this layout that nobody uses any more.
         unsafe { central.deallocate(block, noted(layout)) };
     }
 
@@ -188,7 +188,7 @@ impl Heap {
     pub(crate) unsafe fn lend_cache_during(&self, sleep: impl FnOnce()) {
         let here = PreemptGuard::new();
         let core = core_here(&here);
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that nothing allocates or frees here meanwhile.
         unsafe { self.caches.let_go(core) };
         sleep();
         self.caches.take_back(core, &here);

@@ -25,7 +25,7 @@ impl<T> Reserved<T> {
     pub(super) unsafe fn init(&self, memory: NonNull<u8>, count: usize, entry: impl Fn() -> T) {
         let first = memory.cast::<T>();
         for index in 0..count {
-            // SAFETY: by contract.
+            // SAFETY: the caller promised room for that many entries.
             unsafe { first.add(index).write(entry()) };
         }
         // Relaxed, here and below: boot does this before there is another core, and starting that orders it.

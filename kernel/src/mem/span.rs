@@ -149,7 +149,7 @@ impl Spans {
     /// # Safety
     /// `memory` is of a span's layout and nobody else's.
     pub(super) unsafe fn add(&mut self, memory: NonNull<u8>, class: SizeClass) -> NonNull<Span> {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised memory of a span's layout.
         let span = unsafe { Span::write(memory, class) };
         self.link(span);
         span
@@ -177,7 +177,7 @@ impl Spans {
         // SAFETY: by contract it is alive, and the class's lock makes this the only reference.
         let header = unsafe { &mut *span.as_ptr() };
         let was_full = header.is_full();
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a block of this span that nobody uses any more.
         unsafe { header.free.push(block) };
         header.out -= 1;
         let is_empty = header.out == 0;

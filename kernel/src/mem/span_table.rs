@@ -37,7 +37,7 @@ impl SpanTable {
         length_bytes / SPAN_BYTES + 1
     }
 
-    /// The memory that the table for so many bytes takes.
+    /// The memory that the table for this many bytes takes.
     pub(super) fn layout(length_bytes: usize) -> Option<Layout> {
         Layout::array::<AtomicU16>(Self::slots(length_bytes)).ok()?.align_to(UNIT_BYTES).ok()
     }
@@ -49,7 +49,7 @@ impl SpanTable {
     pub(super) unsafe fn init(&self, entries: NonNull<u8>, base: usize, length_bytes: usize) {
         // Relaxed, here and below: as in `Reserved`.
         self.base.store(base, Ordering::Relaxed);
-        // SAFETY: by contract.
+        // SAFETY: the caller promised memory of the layout, used for nothing else.
         unsafe { self.entries.init(entries, Self::slots(length_bytes), || AtomicU16::new(0)) };
     }
 

@@ -88,13 +88,13 @@ impl<T, const N: usize> Deque<T, N> {
         let () = Self::CAPACITY_IS_A_POWER_OF_TWO;
         let empty = |slots: *mut [AtomicPtr<T>; N]| {
             for slot in 0..N {
-                // SAFETY: by contract; within the array.
+                // SAFETY: the caller promised a place fit to be written; this is within the array.
                 unsafe {
                     slots.cast::<AtomicPtr<T>>().add(slot).write(AtomicPtr::new(core::ptr::null_mut()))
                 };
             }
         };
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a place fit to be written.
         unsafe {
             write_fields!(place => Self { top: Index(AtomicU64::new(0)), bottom: Index(AtomicU64::new(0)), }
                 in place { slots: empty, });

@@ -83,7 +83,7 @@ unsafe extern "C" fn magpie_unexpected_exception(frame: *mut Frame) {
 /// # Safety
 /// `frame` is the complete frame of the code that faulted.
 unsafe fn report(reason: FaultReason, frame: *mut Frame) {
-    // SAFETY: by contract.
+    // SAFETY: the caller promised a complete frame.
     let frame = unsafe { &mut *frame };
     give_up_if_nested(frame);
     let address = FAR_EL1.get();
@@ -106,7 +106,7 @@ unsafe fn report(reason: FaultReason, frame: *mut Frame) {
         on_own_stack: place != Place::Outside,
     };
     if let Some(table) = handlers::get() {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised the complete frame of the code that faulted.
         if unsafe { (table.fault)(&fault, frame) } == Verdict::Retry {
             return;
         }

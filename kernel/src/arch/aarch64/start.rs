@@ -222,7 +222,7 @@ pub unsafe fn release_from_spin_table(slot: usize, affinity: u64, record: usize)
     place.store(record, Ordering::Relaxed);
     mmu::clean(core::ptr::from_ref(place) as usize, size_of::<usize>());
     let entry = magpie_spin_secondary as *const () as u64;
-    // SAFETY: by contract.
+    // SAFETY: the caller promised that the slot is mapped as memory.
     unsafe { core::ptr::with_exposed_provenance_mut::<u64>(slot).write_volatile(entry) };
     mmu::clean(slot, size_of::<u64>());
     cpu::send_event();

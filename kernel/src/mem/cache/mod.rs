@@ -142,7 +142,7 @@ impl Caches {
     ) {
         let bytes = (class.block_bytes() as u64).wrapping_neg();
         let Some(cache) = core.and_then(|core| self.cores.get(core)) else {
-            // SAFETY: by contract.
+            // SAFETY: the caller promised a block of this class that nobody uses any more.
             unsafe { self.free_elsewhere(block, class, source) };
             return;
         };
@@ -158,7 +158,7 @@ impl Caches {
                 unsafe { self.spill(class, cache, spare, source) };
             }
         }
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a block of this class that nobody uses any more.
         unsafe { list.push(block) };
         magazines.current.set(list);
         cache.count(bytes, 0);
@@ -188,7 +188,7 @@ impl Caches {
     #[cold]
     #[inline(never)]
     unsafe fn spill(&self, class: SizeClass, cache: &CoreCache, list: List, source: &impl Source) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a batch of the class, and is the cache's core.
         unsafe {
             self.depots[class.index()].put(list, source);
             self.answer(cache, source);
@@ -238,7 +238,7 @@ impl Caches {
     pub(super) unsafe fn for_each_waiting(&self, mut tell: impl FnMut(usize, SizeClass)) {
         for class in SizeClass::ALL {
             for cache in &self.cores {
-                // SAFETY: by contract.
+                // SAFETY: the caller promised that no other core uses the heap.
                 unsafe {
                     let magazines = &(*cache.classes.get())[class.index()];
                     magazines.current.get().for_each(|start| tell(start, class));

@@ -60,7 +60,7 @@ impl Caches {
     /// # Safety
     /// The caller has the lock of the cache.
     unsafe fn empty(&self, class: SizeClass, cache: &CoreCache, source: &impl Source) {
-        // SAFETY: by contract.
+        // SAFETY: the caller has the lock of the cache.
         let magazines = unsafe { &(*cache.classes.get())[class.index()] };
         for list in [&magazines.current, &magazines.spare] {
             // SAFETY: a core's lists hold free blocks of the class.
@@ -82,7 +82,7 @@ impl Caches {
     pub(super) unsafe fn answer(&self, cache: &CoreCache, source: &impl Source) -> bool {
         // Relaxed: as in `note_shortage`.
         let shortage = self.shortages.load(Ordering::Relaxed);
-        // SAFETY: by contract; nothing below comes here again.
+        // SAFETY: the caller has the lock of the cache; nothing below comes here again.
         let answer = unsafe { &mut *cache.answer.get() };
         if answer.next >= SizeClass::COUNT {
             if answer.shortage == shortage {
@@ -92,7 +92,7 @@ impl Caches {
         }
         let class = SizeClass::ALL[answer.next];
         answer.next += 1;
-        // SAFETY: by contract.
+        // SAFETY: the caller has the lock of the cache.
         unsafe { self.empty(class, cache, source) };
         answer.next < SizeClass::COUNT
     }

@@ -189,7 +189,7 @@ impl<W: World> Search<'_, W> {
     unsafe fn finish(&mut self) {
         loop {
             while let Some(block) = self.waiting.pop() {
-                // SAFETY: by contract.
+                // SAFETY: as the caller of `mark` promised.
                 unsafe { self.look_into(block) };
             }
             if !core::mem::take(&mut self.waiting.overflowed) || self.is_over {
@@ -199,10 +199,10 @@ impl<W: World> Search<'_, W> {
             // more of them.
             self.world.each_block(&mut |block| {
                 if self.marks.get(block.start) == self.to {
-                    // SAFETY: by contract.
+                    // SAFETY: as the caller of `mark` promised.
                     unsafe { self.look_into(block) };
                     while let Some(block) = self.waiting.pop() {
-                        // SAFETY: by contract.
+                        // SAFETY: as the caller of `mark` promised.
                         unsafe { self.look_into(block) };
                     }
                 }
@@ -215,7 +215,7 @@ impl<W: World> Search<'_, W> {
     unsafe fn look_into(&mut self, block: Extent) {
         // A block's last bytes that fill no word hold no pointer.
         let range = block.start..block.start + block.bytes / WORD_BYTES * WORD_BYTES;
-        // SAFETY: by contract.
+        // SAFETY: as the caller of `mark` promised.
         unsafe { self.look_through(range) }
     }
 

@@ -27,7 +27,7 @@ pub(in crate::mem) struct Marks<'a> {
 }
 
 impl<'a> Marks<'a> {
-    /// How many words the marks for so many bytes take.
+    /// How many words the marks for this many bytes take.
     pub(in crate::mem) const fn words_for(bytes: usize) -> usize {
         bytes.div_ceil(GRANULE_BYTES * PER_WORD)
     }

@@ -107,7 +107,7 @@ pub unsafe fn note(memory: *const u8, bytes: usize) {
     let first = memory.wrapping_add(skipped).cast::<usize>();
     let mut noted = NOTED.lock();
     for index in 0..words {
-        // SAFETY: by contract. Volatile: it may be of any type.
+        // SAFETY: the caller promised readable memory. Volatile: it may be of any type.
         let word = unsafe { first.add(index).read_volatile() };
         if HEAP.marked.holds(word) {
             noted.note(word);
@@ -121,7 +121,7 @@ pub unsafe fn note(memory: *const u8, bytes: usize) {
 /// # Safety
 /// The memory is readable and writable, and nobody uses what is in it any more.
 pub unsafe fn note_and_clear(memory: *mut u8, bytes: usize) {
-    // SAFETY: by contract.
+    // SAFETY: the caller promised memory that can be written and that nobody uses any more.
     unsafe {
         note(memory, bytes);
         memory.write_bytes(0, bytes);

@@ -23,7 +23,7 @@ impl Memory {
         Self { base: AtomicUsize::new(0), bytes: AtomicUsize::new(0), marks: Reserved::empty() }
     }
 
-    /// Bytes of the marks for so many bytes.
+    /// Bytes of the marks for this many bytes.
     pub(in crate::mem) const fn bytes_for(bytes: usize) -> usize {
         Marks::words_for(bytes) * size_of::<u64>()
     }
@@ -34,7 +34,7 @@ impl Memory {
         // Relaxed, here and below: as in `Reserved`.
         self.base.store(base, Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);
-        // SAFETY: by contract.
+        // SAFETY: the caller promised room for the words, used for nothing else.
         unsafe { self.marks.init(marks, Marks::words_for(bytes), || AtomicU64::new(0)) };
     }
 
@@ -112,13 +112,13 @@ pub(super) unsafe fn free_candidates(heap: &Heap, marks: &Marks<'_>) -> (u64, u6
     let mut from = marks.base();
     while let Some(start) = marks.next_candidate(from) {
         from = start + 1;
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that nobody else is in the heap.
         let Some((begins, length)) = (unsafe { heap.block_at(start) }) else { continue };
         if begins == start {
-            // SAFETY: by contract.
+            // SAFETY: the caller promised that nobody uses the candidates.
             unsafe { ptr::with_exposed_provenance_mut::<u8>(start).write_bytes(0, length) };
         }
-        // SAFETY: by contract.
+        // SAFETY: nobody else is in the heap and nobody uses the candidates, as the caller promised.
         if unsafe { heap.free_at(start) } {
             blocks += 1;
             bytes += length as u64;

@@ -170,7 +170,7 @@ impl Core {
     /// # Safety
     /// The place is fit to be written.
     unsafe fn init(place: *mut Self, id: CoreId) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a place fit to be written.
         unsafe {
             write_fields!(place => Self {
                 number: id.index() as u64,

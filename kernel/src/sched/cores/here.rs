@@ -37,7 +37,8 @@ pub fn current_process() -> Option<ProcessRef> {
     Some(unsafe { ProcessRef::count(process) })
 }
 
-/// Whether the caller is part of a turn that belongs to no single process: of a resident's, or of a piece of one.
+/// Whether the caller is part of a turn that belongs to no single process: of a resident's, or of a piece of work
+/// detached from one.
 pub(crate) fn is_in_resident() -> bool {
     let process = NonNull::new(StackBlock::current().process().cast::<Header>());
     // SAFETY: a process is kept alive during its turn, which the caller is part of.

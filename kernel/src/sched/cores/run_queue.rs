@@ -45,7 +45,7 @@ impl PriorityQueue {
     /// # Safety
     /// The place is fit to be written.
     unsafe fn init(place: *mut Self) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a place fit to be written.
         unsafe {
             write_fields!(place => Self {
                 overflow: Overflow::new(),
@@ -107,7 +107,7 @@ impl PriorityQueue {
     /// As for [`Self::push_own`].
     unsafe fn take_own(&self, bound_first: bool) -> Option<Runnable> {
         if !self.inbox.is_empty() {
-            // SAFETY: by contract.
+            // SAFETY: the caller is the owner's core.
             unsafe { self.drain_inbox() };
         }
         if !self.bound_inbox.is_empty() {
@@ -117,7 +117,7 @@ impl PriorityQueue {
             }
         }
         let bound = || self.bound.pop();
-        // SAFETY: by contract.
+        // SAFETY: the caller is the owner's core.
         let unbound = || unsafe { self.deque.pop_oldest() }.or_else(|| self.overflow.pop());
         let taken =
             if bound_first { bound().or_else(unbound).or_else(bound) } else { unbound().or_else(bound) };
@@ -168,11 +168,11 @@ impl RunQueue {
     pub(crate) unsafe fn init(place: *mut Self) {
         let queues = |queues: *mut [PriorityQueue; Priority::COUNT]| {
             for index in 0..Priority::COUNT {
-                // SAFETY: by contract; within the array.
+                // SAFETY: the caller promised a place fit to be written; this is within the array.
                 unsafe { PriorityQueue::init(queues.cast::<PriorityQueue>().add(index)) };
             }
         };
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a place fit to be written.
         unsafe {
             write_fields!(place => Self {
                 ready: ReadyMask::new(),
@@ -236,7 +236,7 @@ impl RunQueue {
     /// The caller is the owner's core, with preemption disabled and not in an interrupt.
     pub(super) unsafe fn push_own(&self, process: Runnable) {
         let priority = process.priority();
-        // SAFETY: by contract.
+        // SAFETY: the caller is the owner's core.
         unsafe { self.of(priority).push_own(process) };
         self.flag(priority);
     }
@@ -308,7 +308,7 @@ impl RunQueue {
             }
             self.fast_turns.set(0);
             self.bound_first.set(!self.bound_first.get());
-            // SAFETY: by contract.
+            // SAFETY: the caller is the owner's core.
             if let Some(process) = unsafe { self.of(priority).take_own(self.bound_first.get()) } {
                 return Some(process);
             }

@@ -110,7 +110,7 @@ pub(crate) struct Wish {
     /// Loads, counting what runs, and the process itself at the source.
     pub(crate) source_load: u64,
     pub(crate) target_load: u64,
-    /// The target's balancer scales the load difference by so many hundredths.
+    /// The target's balancer scales the load difference by this many hundredths.
     pub(crate) scale: u64,
     /// When the process was enqueued, and when it last moved, in clock ticks.
     pub(crate) enqueued_at: u64,

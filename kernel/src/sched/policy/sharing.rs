@@ -67,7 +67,7 @@ impl Worth {
         self.0.load(Ordering::Relaxed) > 0
     }
 
-    /// What was taken kept the thief busy for so many clock ticks at first.
+    /// Records that what was taken kept the thief busy for this many clock ticks at first.
     pub(crate) fn note(&self, ticks: u64) {
         let left = if ticks >= settings::ticks(Setting::ShareWorthMicroseconds) {
             Self::MOST

@@ -2,8 +2,8 @@
 //!
 //! Whether it waits, is queued or runs is one word, [`RunState`], with the life cycle in its head.
 //!
-//! A process that is suspended on a lent stack stays running there: a wake-up only notifies it, for it is in
-//! a queue already. Whoever takes it from the queue sees the stack and resumes it instead of stepping it.
+//! A process that is suspended on a lent stack stays running there: a wake-up only notifies it, because it is in a
+//! queue already. Whoever takes it from the queue sees the stack and resumes it instead of stepping it.
 //!
 //! A header is kept alive by references: one for the scheduler until the process has ended, one for each
 //! waker and handle.
@@ -240,7 +240,7 @@ impl ProcessRef {
     /// # Safety
     /// `header` is kept alive by somebody during the call.
     pub(crate) unsafe fn count(header: NonNull<Header>) -> Self {
-        // SAFETY: the header is alive, by contract.
+        // SAFETY: the caller promised that the header is alive.
         // Relaxed: a new reference is made from an existing one, which already orders everything.
         let before = unsafe { header.as_ref() }.references.fetch_add(1, Ordering::Relaxed);
         debug_assert!(before != 0 && before < u32::MAX / 2, "a process was referenced after its end");

@@ -47,10 +47,10 @@ pub(crate) fn after_crash() {
 /// The caller is `core`'s loop, between two turns.
 pub(crate) unsafe fn answer(core: &Core, called_for: u32) {
     if called_for & calls::HALT != 0 {
-        // SAFETY: by contract.
+        // SAFETY: the caller is the core's loop, between two turns.
         unsafe { halt::stand_still_in_loop(core) };
     } else if calls::CALLS.lower(calls::COLLECT) {
-        // SAFETY: by contract.
+        // SAFETY: as above.
         unsafe { collect(core) };
     }
 }
@@ -74,7 +74,7 @@ unsafe fn collect(core: &Core) {
         clock::now() - began
     };
     let began = clock::now();
-    // SAFETY: by contract.
+    // SAFETY: the caller is the core's loop, between two turns.
     let was_worth_it = match unsafe { halt::with_all_standing(core, mark) } {
         Some(ticks) => collection.end(ticks),
         None => collection.give_up(),

@@ -26,7 +26,7 @@ use crate::time;
 /// # Safety
 /// Called on a core whose block and stack block are set, with preemption disabled once.
 pub(crate) unsafe fn run() {
-    // SAFETY: by contract.
+    // SAFETY: the caller promised that the core's block is set.
     unsafe { Core::this() }.enter(Activity::Running);
     loop {
         // SAFETY: by contract; made afresh in every round, because a turn may end on another core.

@@ -97,10 +97,10 @@ pub unsafe fn end_panicked(report: impl FnOnce()) -> ! {
         report();
         // The report is complete. The stack is the same, whatever core it is on by now.
         block.set_crashes(0);
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that the code of this process will not go on.
         unsafe { end_current(None, || {}) }
     }
-    // SAFETY: by contract.
+    // SAFETY: as above.
     unsafe { end_current(None, report) }
 }
 
@@ -155,7 +155,7 @@ fn note_stack(block: &StackBlock, frame: Option<&Frame>, here: usize) {
 /// # Safety
 /// `process` ran on `core` until now and does not go on; the scheduler's reference to it is handed over.
 unsafe fn end(core: &Core, process: NonNull<Header>) {
-    // SAFETY: by contract.
+    // SAFETY: the caller handed the reference over, so the process is alive.
     let header = unsafe { process.as_ref() };
     let resident = header.vtable().detach.is_some();
     if !resident {

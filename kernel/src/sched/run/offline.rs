@@ -20,7 +20,7 @@ pub enum OfflineError {
     NoSuchCore,
     /// The boot core ends the image, and stays.
     BootCore,
-    /// So many processes can run nowhere else: executors' workers and processes pinned to that core. End those
+    /// This many processes can run nowhere else: executors' workers and processes pinned to that core. End those
     /// first.
     Pinned(u32),
 }

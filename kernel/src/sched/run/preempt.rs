@@ -152,13 +152,13 @@ unsafe fn lend_stack(
 /// # Safety
 /// The turn of `process` runs on the current stack and holds no lock; the caller suspends it.
 unsafe fn hand_over(core: &Core, process: NonNull<Header>) -> Option<(Runnable, Option<Runnable>)> {
-    // SAFETY: by contract.
+    // SAFETY: the process runs on this stack, so it is alive.
     let header = unsafe { process.as_ref() };
     // SAFETY: its turn ends here, so it is nobody's but the caller's.
     let own = || unsafe { Runnable::new(process) };
     let Some(detach) = header.vtable().detach else { return Some((own(), None)) };
     let reservation = detached::Reservation::new(header.priority(), core.id())?;
-    // SAFETY: by contract.
+    // SAFETY: its turn runs on this stack and holds no lock, as the caller promised.
     let token = unsafe { detach(process) }?;
     Some((reservation.fill(token), Some(own())))
 }

@@ -67,7 +67,7 @@ impl Errand {
     /// Called once. The errand stays where it is until `free` was called for it. Before that it must be safe to call
     /// `run`.
     pub(crate) unsafe fn start(this: NonNull<Self>) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that the errand stays where it is.
         let header = unsafe { &this.as_ref().header };
         population::count_detached(header.affinity_mask());
         header.set_home(here::current_core().unwrap_or(CoreId::BOOT));

@@ -74,7 +74,7 @@ pub(crate) fn is_for(kept: &Waker, waker: &Waker) -> bool {
 /// # Safety
 /// The caller has a reference.
 unsafe fn start(data: *const (), why: u8) {
-    // SAFETY: by contract.
+    // SAFETY: the caller has a reference.
     let foreign = unsafe { &*data.cast::<Foreign>() };
     // Release: pairs with the acquire in `run`, which sees what the waker's caller wrote. The exchange makes one starter.
     if foreign.state.compare_exchange(KEPT, why, Ordering::Release, Ordering::Relaxed).is_ok() {
@@ -86,7 +86,7 @@ unsafe fn start(data: *const (), why: u8) {
 /// # Safety
 /// The contract of `RawWakerVTable`: `data` is that of a live waker.
 unsafe fn clone(data: *const ()) -> RawWaker {
-    // SAFETY: by contract. Relaxed: made from a waker that exists.
+    // SAFETY: the waker is alive, so it keeps its reference. Relaxed: made from a waker that exists.
     unsafe {
         (*data.cast::<Foreign>()).wakers.fetch_add(1, Ordering::Relaxed);
         let _ = ProcessRef::count(NonNull::new_unchecked(data.cast_mut().cast())).into_counted();
@@ -107,7 +107,7 @@ unsafe fn wake(data: *const ()) {
 /// # Safety
 /// The contract of `RawWakerVTable`: `data` is that of a live waker.
 unsafe fn wake_by_ref(data: *const ()) {
-    // SAFETY: by contract.
+    // SAFETY: the waker is alive, so it keeps its reference.
     unsafe { start(data, WOKEN) };
 }
 

@@ -67,6 +67,6 @@ unsafe fn run<T: Send + 'static>(errand: NonNull<Errand>) {
 /// # Safety
 /// The errand of a `Room<T>`, which is over: gives up the reference that it was started with.
 unsafe fn free<T: Send + 'static>(errand: NonNull<Errand>) {
-    // SAFETY: by contract.
+    // SAFETY: this is the reference that the errand was started with, given up once.
     drop(unsafe { Held::<Room<T>, T>::from_room(errand.cast()) });
 }

@@ -42,7 +42,7 @@ pub(crate) fn add(process: ProcessRef) -> Result<(), SpawnError> {
 /// # Safety
 /// `process` is alive, and runs on the caller's core.
 pub(crate) unsafe fn has_waiting(process: NonNull<Header>, now: u64) -> bool {
-    // SAFETY: by contract.
+    // SAFETY: the caller promised that the process is alive.
     if unsafe { process.as_ref() }.vtable().detach.is_none() {
         return false;
     }

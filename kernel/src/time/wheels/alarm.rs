@@ -63,7 +63,7 @@ impl<R, T> Held<R, T> {
     /// # Safety
     /// A value was put back, and is not taken again.
     pub(crate) unsafe fn take_back(&self) -> T {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that a value was put back and is taken once.
         unsafe { (*self.0.as_ref().value.get()).assume_init_read() }
     }
 
@@ -101,7 +101,7 @@ impl<R, T> Block<R, T> {
     /// # Safety
     /// The contract of `RawWakerVTable`: `data` is a live block.
     unsafe fn clone(data: *const ()) -> RawWaker {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a live block.
         // Relaxed: made from a reference that exists.
         unsafe { &*data.cast::<Self>() }.references.fetch_add(1, Ordering::Relaxed);
         RawWaker::new(data, &Self::VTABLE)
@@ -132,7 +132,7 @@ impl<R, T> Block<R, T> {
     /// # Safety
     /// Consumes one reference to a live block.
     unsafe fn drop_reference(data: *const ()) {
-        // SAFETY: by contract.
+        // SAFETY: the reference that is given up here keeps the block until then.
         let this = unsafe { &*data.cast::<Self>() };
         // AcqRel: this user's accesses happen before the block is freed by whoever sees the last, which
         // acquires what the others released. Not a fence in the branch: ThreadSanitizer does not know those.

@@ -97,7 +97,7 @@ pub(crate) unsafe fn link(timer: NonNull<Timer>, core: usize) {
 /// # Safety
 /// The caller holds the lock of the timer's wheel, and has not changed its waker.
 pub(crate) unsafe fn unlink(timer: NonNull<Timer>) {
-    // SAFETY: by contract.
+    // SAFETY: the caller holds the lock of the timer's wheel.
     unsafe {
         if timer.as_ref().link.is_linked
             && let Some(owner) = (*timer.as_ptr()).owner

@@ -118,7 +118,7 @@ pub(crate) unsafe fn cancel(timer: NonNull<Timer>, core: usize) {
 /// # Safety
 /// The timer is in the wheel, which is that of `core`.
 unsafe fn remove(wheel: &mut Wheel, timer: NonNull<Timer>, core: usize) {
-    // SAFETY: by contract.
+    // SAFETY: the caller promised that the timer is in this wheel.
     unsafe {
         wheel.remove(timer);
         publish(core, wheel);
@@ -137,7 +137,7 @@ unsafe fn remove(wheel: &mut Wheel, timer: NonNull<Timer>, core: usize) {
 unsafe fn take_out(core: usize, choose: impl FnOnce() -> Option<NonNull<Timer>>) -> Option<Waker> {
     let mut wheel = CORES[core].wheel.lock();
     let timer = choose()?;
-    // SAFETY: by contract.
+    // SAFETY: the caller promised that the timer is in this wheel.
     unsafe {
         remove(&mut wheel, timer, core);
         (*timer.as_ptr()).waker.take()
