@@ -26,7 +26,7 @@ pub fn register(sink: &'static dyn Sink) {
 const PIECE_BYTES: usize = 1024;
 
 /// Text that is being formatted. The line is held only while a full buffer is written, never while the application's own
-/// `Display` runs: which may write lines itself, and may fail.
+/// `Display` runs, which may write lines itself and may fail.
 struct Piece {
     bytes: [u8; PIECE_BYTES],
     used: usize,

@@ -49,8 +49,8 @@ pub fn watch_crashes(watcher: fn(Identity)) {
     assert!(is_listed, "more rooms watch crashes than there are places: make room for another");
 }
 
-/// Tells of a crash, before anybody else is told. Whoever kept something for that identity did so before, and the
-/// crashed code has synchronised between the cores since, so this finds the watcher that was registered before that.
+/// Tells of a crash, before anybody else is told. Whoever kept something for that identity did so before, and
+/// what ran under it has been handed from core to core since, so this finds the watcher that was registered before that.
 pub fn tell_of_crash(crashed: Identity) {
     for watcher in WATCHERS.iter().filter_map(Once::get) {
         watcher(crashed);

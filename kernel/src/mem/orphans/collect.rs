@@ -399,7 +399,7 @@ mod tests {
         }
     }
 
-    /// In any memory, exactly what the dead could reach and nothing alive can becomes free.
+    /// In any memory, exactly those blocks become free that the dead could reach and nothing alive can.
     #[test]
     fn it_finds_what_only_the_dead_could_reach() {
         let (mut found, mut cut_short) = (0, 0);
