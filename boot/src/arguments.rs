@@ -47,7 +47,7 @@ fn apply(key: &str, value: &str) -> Result<(), Ignored> {
     })
 }
 
-/// A number that boot itself wants to know, before there are settings: its name, the least and the most of it.
+/// A number that boot itself wants to know, before there are settings: its name, its least and its greatest value.
 #[cfg(any(test, target_os = "none"))]
 pub(crate) struct Numbered {
     pub key: &'static str,
@@ -72,7 +72,7 @@ impl Numbered {
         })
     }
 
-    /// Says so if there is a value that is not used.
+    /// Reports a value that is not used.
     #[cfg(target_os = "none")]
     pub(crate) fn report(&self, arguments: &str) {
         if let Some(Err((value, ignored))) = self.read(arguments) {
@@ -90,8 +90,8 @@ pub(crate) fn number(arguments: &str, key: &str) -> Option<u64> {
     values(arguments, key).filter_map(|value| value.parse().ok()).next()
 }
 
-/// Whether this word is among the arguments. An input of no bytes is given as `input=empty`: neither QEMU nor a board's
-/// firmware can hand over a file without any.
+/// Whether this word is among the arguments. An empty input is given as `input=empty`, because neither QEMU nor a
+/// board's firmware can hand over an empty file.
 #[cfg(any(test, target_os = "none"))]
 pub(crate) fn has(arguments: &str, word: &str) -> bool {
     arguments.split_ascii_whitespace().any(|argument| argument == word)

@@ -1,4 +1,4 @@
-//! The speed of a serial port: what a PL011 has to divide its clock by.
+//! The speed of a serial port: what a PL011 must divide its clock by.
 
 /// Bits in a second, on every board.
 pub const BAUD: u32 = 115_200;

@@ -1,10 +1,11 @@
-//! Processes that end for want of memory. They come in crowds, so the first is said, the second, the fourth, the eighth, and
-//! so on, and in the end how many there were. Not other panics: each of those may have a cause of its own.
+//! Processes that end because memory ran out. They come in crowds, so the first is reported, the second, the fourth,
+//! the eighth, and so on, and in the end how many there were. Other panics are not counted here, because each may have
+//! a cause of its own.
 
 use core::panic::Location;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// How many have ended so.
+/// How many have ended like this.
 pub(crate) struct Exhaustion(AtomicU32);
 
 impl Exhaustion {
@@ -12,21 +13,22 @@ impl Exhaustion {
         Self(AtomicU32::new(0))
     }
 
-    /// One more: which one it is, if that is to be said.
+    /// Counts one more. Returns its number if it is to be reported.
     pub(crate) fn note(&self) -> Option<u32> {
         // Relaxed: a count.
         let number = self.0.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         number.is_power_of_two().then_some(number)
     }
 
-    /// How many there were, if not each of them was said.
+    /// How many there were, if not each of them was reported.
     pub(crate) fn unsaid(&self) -> Option<u32> {
         // Relaxed: as above.
         Some(self.0.load(Ordering::Relaxed)).filter(|number| *number > 2)
     }
 }
 
-/// Whether a panic there is the allocator's library speaking: of an allocation that failed and cannot be refused.
+/// Whether a panic at this place comes from the `alloc` library, which panics when an allocation fails that cannot be
+/// refused.
 pub(crate) fn is_at(location: Option<&Location<'_>>) -> bool {
     location.is_some_and(|at| at.file().ends_with("library/alloc/src/alloc.rs"))
 }

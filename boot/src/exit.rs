@@ -3,17 +3,18 @@
 /// How an application ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExitCode {
-    /// It did what it was to do.
+    /// It did what it was meant to do.
     Success,
-    /// It did not; it has said why.
+    /// It did not, and has said why.
     Failure,
 }
 
 /// What an application's main function may return.
 ///
-/// An error is said, and the image fails. `Result<(), E>` is for `?`; `Result<ExitCode, E>` for who decides after that.
+/// An error is printed, and the image fails. `Result<(), E>` is for `?`; `Result<ExitCode, E>` for a main function that
+/// chooses the status itself.
 pub trait Termination: Send + 'static {
-    /// Says what there is to say, and how the application ended.
+    /// Prints the error, if there is one, and returns how the application ended.
     fn report(self) -> ExitCode;
 }
 
@@ -74,7 +75,7 @@ mod machine {
     /// Ends the image. Under QEMU the host sees the status; where nobody listens, the board ends the run in its own way.
     pub(crate) fn with(code: ExitCode) -> ! {
         let board = crate::board::this();
-        // Relaxed: it matters to the core that asks, and comes back as a fault if nobody listens.
+        // Relaxed: it matters only to the core that asks, to which it comes back as a fault if nobody listens.
         if (board.semihosting)() && !ASKED.swap(true, Ordering::Relaxed) {
             let handle = qemu_exit::AArch64::new();
             match code {
@@ -90,7 +91,7 @@ mod machine {
         (crate::board::this().end)()
     }
 
-    /// For the handler of faults: ends the image if the fault is the question to a host that is not there.
+    /// For the handler of faults: ends the image if the fault comes from asking a host that is not there.
     pub(crate) fn end_if_nobody_listens() {
         if ASKED.load(Ordering::Relaxed) {
             text!("nobody takes the exit status: the machine is switched off");
@@ -98,7 +99,7 @@ mod machine {
         }
     }
 
-    /// Notes how the firmware is called.
+    /// Records how the firmware is called.
     pub(crate) fn set_firmware(call: Option<FirmwareCall>) {
         if let Some(call) = call {
             FIRMWARE.call_once(|| match call {

@@ -1,4 +1,4 @@
-//! Sharing out the memory: what is left when the image, the device tree and the input are taken out.
+//! Dividing up the memory: what is left when the image, the device tree and the input are taken out.
 
 /// The most separate ranges that are kept; further ones are not used.
 pub const MOST_RANGES: usize = 16;
@@ -43,7 +43,8 @@ impl Free {
         Self::default()
     }
 
-    /// Adds a range; it must not overlap another. With one that it continues, as nodes of memory often do, it is one.
+    /// Adds a range; it must not overlap another. If it continues another, as memory nodes often do, the two become
+    /// one.
     pub fn add(&mut self, range: Range) {
         if range.bytes() == 0 {
             return;

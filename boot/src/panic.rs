@@ -14,7 +14,7 @@ use crate::exhaustion::{self, Exhaustion};
 use crate::exit::{self, ExitCode};
 use crate::pl011::CONSOLE;
 
-/// Where the device tree is that is being read, or zero.
+/// The address of the device tree that is being read, or zero.
 pub(crate) static LOOKING_AT: AtomicUsize = AtomicUsize::new(0);
 
 #[panic_handler]
@@ -28,7 +28,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     console::enter_panic();
     say_unsaid();
     say(info, None);
-    // Relaxed: written by this core, the only one as yet.
+    // Relaxed: written by this core, the only one so far.
     let tree = LOOKING_AT.load(Ordering::Relaxed);
     if tree != 0 {
         text!("that was about the device tree at {tree:#x}: the address that the loader handed over in x0");
@@ -40,7 +40,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
 
 static EXHAUSTION: Exhaustion = Exhaustion::new();
 
-/// What runs here ends alone by it.
+/// Only what runs here ends because of it.
 fn say_crash(info: &PanicInfo<'_>) {
     let name = sched::name_here();
     if !exhaustion::is_at(info.location()) {
@@ -57,14 +57,14 @@ fn say_crash(info: &PanicInfo<'_>) {
     );
 }
 
-/// Says how many have ended for want of memory, if not each of them was said.
+/// Reports how many have ended because memory ran out, if not each of them was reported.
 pub(crate) fn say_unsaid() {
     if let Some(number) = EXHAUSTION.unsaid() {
         text!("in all {number} ended for want of memory");
     }
 }
 
-/// `name`: what ends by it, if that is not the image.
+/// `name`: what ends because of it, if that is not the image.
 fn say(info: &PanicInfo<'_>, name: Option<&str>) {
     let core = percpu::core_number();
     let (before, name) = if let Some(name) = name { (", in ", name) } else { ("", "") };
@@ -90,7 +90,7 @@ pub(crate) unsafe fn on_fault(fault: &Fault, frame: *mut Frame) -> Verdict {
         console::enter_panic();
         return Verdict::Stop;
     }
-    // SAFETY: by contract.
+    // SAFETY: the machine promised the frame of the code that faulted.
     let frame = unsafe { &*frame };
     let core = percpu::core_number();
     let report = || {

@@ -33,7 +33,8 @@ const RECEIVE: u32 = 1 << 9;
 #[cfg(feature = "rpi4")]
 pub(crate) unsafe fn set_up(base: usize, divisor: crate::baud::Divisor) {
     let port = Pl011 { base: AtomicUsize::new(base) };
-    // What the firmware still has to say is lost otherwise. Then off, for the divisor takes effect only so.
+    // First what the firmware has written must leave, or it is lost. Then the port is switched off, because the divisor
+    // takes effect only then.
     port.drain();
     port.write_register(CONTROL, 0);
     port.write_register(WHOLE_DIVISOR, divisor.whole);
@@ -51,7 +52,7 @@ pub(crate) struct Pl011 {
 pub(crate) static CONSOLE: Pl011 = Pl011 { base: AtomicUsize::new(0) };
 
 impl Pl011 {
-    /// Says where the port is, and switches it on, with its queues, if nobody has.
+    /// Sets where the port is, and switches it on, with its queues, if nobody has.
     ///
     /// # Safety
     /// A PL011 is at `base`, mapped as device memory, and its line settings were made by the firmware.
@@ -60,7 +61,8 @@ impl Pl011 {
         self.base.store(base, Ordering::Relaxed);
         let (control, line) = (self.read(CONTROL), self.read(LINE));
         if line & QUEUES == 0 {
-            // Without queues every byte that arrives is an interrupt. The line is changed only while the port is off.
+            // Without queues every byte that arrives raises an interrupt. The line is changed only while the port is
+            // off.
             self.drain();
             self.write_register(CONTROL, 0);
             self.write_register(LINE, line | EIGHT_BITS);
@@ -89,16 +91,16 @@ impl Pl011 {
 
     /// The next byte that has arrived.
     pub(crate) fn receive(&self) -> Option<u8> {
-        // The upper bits tell of errors on the line: what was damaged will not be understood.
+        // The upper bits report errors on the line. They are ignored, because a damaged command will not be understood.
         (self.read(FLAGS) & RECEIVE_EMPTY == 0).then(|| self.read(DATA) as u8)
     }
 
-    /// No interrupt when something arrives.
+    /// Masks the interrupt that says that something arrived.
     pub(crate) fn mask_receive(&self) {
         self.write_register(INTERRUPT_MASK, 0);
     }
 
-    /// An interrupt when something arrives, or has.
+    /// Unmasks the interrupt: it is raised when something arrives, or has arrived.
     pub(crate) fn unmask_receive(&self) {
         self.write_register(INTERRUPT_MASK, RECEIVE_INTERRUPTS);
     }

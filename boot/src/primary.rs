@@ -34,13 +34,14 @@ use crate::{ExitCode, Termination, board, exit, panic, secondary, statistics};
 const PAGE_BYTES: usize = 4096;
 /// The tree is mapped in blocks of this size before its length is known.
 const TREE_BLOCK_BYTES: usize = 2 << 20;
-/// Stacks for preempted processes, and one for each core; fewer where memory is short.
+/// The number of stacks: for preempted processes, and one for each core; fewer where memory is short.
 const LENDABLE_STACKS: usize = 64;
 /// The most memory for stacks, here and as a part of the whole: each 2 MiB of them need a table, for their guards.
 const MOST_STACKS_BYTES: usize = 64 << 20;
-/// Memory that stays unused is said from this part of the heap on.
+/// Unused memory is reported if it is at least this part of the heap.
 const UNUSED_SHARE: usize = 16;
-/// A piece of memory beside the largest is a part of the heap if it has so many bytes and does not lie so low.
+/// A piece of memory beside the largest is a part of the heap if it has at least this many bytes and does not lie below
+/// this address.
 const LEAST_PART_BYTES: usize = 64 << 20;
 const LEAST_PART_START: usize = 16 << 20;
 /// Bytes at the low end of each stack's slot that boot leaves unmapped.
@@ -66,7 +67,7 @@ unsafe extern "Rust" {
 
 #[repr(align(16))]
 struct ExceptionStacks(#[expect(dead_code, reason = "used by its address")] [u8; EXCEPTION_STACK_BYTES]);
-/// The boot core's.
+/// The boot core's part.
 #[unsafe(link_section = ".bss.no_pointers")]
 static mut EXCEPTION_STACKS: ExceptionStacks = ExceptionStacks([0; EXCEPTION_STACK_BYTES]);
 
@@ -123,8 +124,8 @@ fn map_image(tables: &mut Tables<'_>, image: Range) -> Result<(), MapError> {
     board::this().early_devices.iter().try_for_each(|range| tables.map(range.start, range.end, Use::Device))
 }
 
-/// Two blocks, for the tree may lie across a border; the image's own pages stay as they are. In pages, for what surrounds
-/// the tree is not known yet and gets permissions, and neighbours that are not mapped, later.
+/// Two blocks, because the tree may lie across a border; the image's own pages stay as they are. In pages, because what
+/// surrounds the tree is not known yet. It gets its permissions, and unmapped neighbours, later.
 fn map_tree(tables: &mut Tables<'_>, address: usize, image: Range) -> Result<(), MapError> {
     let mut around = Free::new();
     around.add(Range { start: address, end: address + TREE_BLOCK_BYTES }.outward(TREE_BLOCK_BYTES));
@@ -188,7 +189,7 @@ fn set_up(tables: &mut Tables<'_>, found: &Description<'static>, image: Range, t
     let (parts, count) = heap_parts(&free);
     let parts = &parts[..count];
     let used = parts.iter().map(core::ops::Range::len).sum::<usize>();
-    // A little is not worth a line.
+    // A small amount is not worth a line.
     let unused = Some(free.bytes() - used).filter(|unused| *unused > used / UNUSED_SHARE);
     mapped.remove(Range { start: stacks_start, end: heap_start });
     let mut memory = mapped.iter();
@@ -234,7 +235,7 @@ const STACK_KIB: Numbered =
     Numbered { key: "stack_kib", least: SLOT_UNIT_BYTES / 1024, most: MOST_SLOT_BYTES / 1024 };
 
 /// Maps the stacks, but not what is below each. To cut that out of blocks afterwards would change their size while they
-/// are in use; here what is mapped at all, around the tree, is so in pages.
+/// are in use. What is mapped here already, around the tree, is mapped in pages.
 fn map_stacks(tables: &mut Tables<'_>, start: usize, slots: usize) -> Result<(), MapError> {
     (0..slots).map(|slot| start + slot * slot_bytes()).try_for_each(|bottom| {
         tables.map(bottom, bottom + UNMAPPED_BYTES, Use::Guard)?;
@@ -250,8 +251,9 @@ fn map_devices(tables: &mut Tables<'_>, found: &Description<'_>) -> Result<(), M
     Ok(())
 }
 
-/// The parts of the heap: the largest piece of memory, and others where they are worth it. A small one is not: what crashes
-/// leave is found by what looks like an address, and where memory is small or begins at 0, more of what is none does.
+/// The parts of the heap: the largest piece of memory, and others where they are worth it. A small one is not: what
+/// crashes leave is found by what looks like an address, and where memory is small or begins at 0, more values that are
+/// not addresses look like one.
 fn heap_parts(free: &Free) -> ([core::ops::Range<usize>; MOST_RANGES], usize) {
     let mut parts = [const { 0..0 }; MOST_RANGES];
     let mut count = 0;
@@ -270,11 +272,11 @@ fn start(found: &Description<'static>, tables: &mut Tables, unused: Option<usize
     cpu::start_event_stream();
     exit::set_firmware(found.firmware);
     let seed = arguments::number(found.arguments, "seed").unwrap_or(1);
-    // SAFETY: this is the boot core's only way; no other core was started. The two handlers rely on nothing that runs.
+    // SAFETY: this is the boot core's only path; no other core was started. The two handlers rely on nothing that runs.
     let prepared = unsafe {
         prepare(found.cores.min(MAX_CORES), seed, listen::on_interrupt, panic::on_fault, exit::now)
     };
-    // Like every other core this one runs on a stack of the pool, which has the size that was asked for.
+    // Like every other core this one runs on a stack of the pool, which has the size that the boot argument asked for.
     let Some(stack) = stack::take() else {
         panic!("there is no stack for the boot core; give the machine more memory")
     };
@@ -310,8 +312,8 @@ fn start(found: &Description<'static>, tables: &mut Tables, unused: Option<usize
     listen::begin(board::this().uart_interrupt.or(found.uart_interrupt));
     magpie_main();
     secondary::release_others(started);
-    // SAFETY: interrupts are masked since the first instructions. The stack is nobody's, and nothing of this one is needed
-    // any more.
+    // SAFETY: interrupts are masked since the first instructions. The new stack is used by nobody, and nothing on this
+    // one is needed any more.
     unsafe { start_on(stack.top(), core::ptr::from_ref(stack.block()).cast_mut().cast(), enter_boot_core, 0) }
 }
 
@@ -323,7 +325,7 @@ extern "C" fn enter_boot_core(_: usize) -> ! {
     exit::now()
 }
 
-/// Does `what` with the first page mapped, if the spin table is there. It faults again afterwards, so that null
+/// Does `what` with the first page mapped, if the spin table is there. Afterwards the page faults again, so that null
 /// pointers do.
 fn with_first_page(tables: &mut Tables<'_>, found: &Description<'_>, what: impl FnOnce() -> usize) -> usize {
     let in_first_page =
@@ -344,7 +346,7 @@ fn with_first_page(tables: &mut Tables<'_>, found: &Description<'_>, what: impl 
     result
 }
 
-/// Says what of the device tree and of the boot arguments was not used.
+/// Reports what was not used of the device tree and of the boot arguments.
 fn report_what_was_left_out(found: &Description<'_>) {
     STACKS.report(found.arguments);
     STACK_KIB.report(found.arguments);

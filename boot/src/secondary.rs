@@ -16,7 +16,7 @@ use magpie::mem;
 
 use crate::tree::{Description, FirmwareCall, StartMethod};
 
-/// How long a core may take to come up: generous, for an emulator's host may be busy.
+/// How long a core may take to come up: generous, because an emulator's host may be busy.
 const PATIENCE_SECONDS: u64 = 10;
 
 static ARRIVED: AtomicUsize = AtomicUsize::new(1);
@@ -58,7 +58,8 @@ fn start(found: &Description<'_>, core: usize) -> Result<(), &'static str> {
         core,
     };
     let record = mem::try_box(record).map_err(|_| "no memory is left for it")?;
-    // Kept for good: the core reads it at a time of its own choosing, with its caches off. Its stack it uses with them on.
+    // Kept for good: the core reads it at a time of its own choosing, with its caches off. It uses its stack with them
+    // on.
     let record = Box::leak(record) as *const SecondaryStart as usize;
     mmu::clean(record, size_of::<SecondaryStart>());
     match found.start[core] {
@@ -95,8 +96,8 @@ fn start(found: &Description<'_>, core: usize) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Lets the started cores enter the scheduler, and waits until they do: `started` run, this one included. To be rung out of
-/// a sleep takes an emulated core so long that the application would begin without it.
+/// Lets the started cores enter the scheduler, and waits until they do: `started` run, this one included. Waking from a
+/// sleep takes an emulated core so long that the application would begin without it.
 pub(crate) fn release_others(started: usize) {
     // Release: pairs with the acquire below; they see everything that boot set up.
     RELEASED.store(true, Ordering::Release);
@@ -129,8 +130,9 @@ extern "C" fn magpie_boot_secondary(core: usize) -> ! {
     cpu::start_event_stream();
     // Release: pairs with the boot core's acquire.
     ARRIVED.fetch_add(1, Ordering::Release);
-    // Acquire: pairs with `release_others`, which rings after it: masked, the interrupt stays pending and ends the wait, also
-    // if it comes right before. Not for an event: on an emulator that would be to spin, and slow the others' start.
+    // Acquire: pairs with `release_others`, which sends the interrupt after its store. Masked, the interrupt stays
+    // pending and ends the wait even if it comes right before. Waiting for an event (WFE) instead would spin on an
+    // emulator, and slow the others' start.
     while !RELEASED.load(Ordering::Acquire) {
         cpu::wait_for_interrupt();
     }

@@ -38,7 +38,7 @@ fn report_load() {
         text!("boot argument load={argument} ignored: it takes seconds, from 0.01 to 3600");
         return;
     };
-    // Urgent, or a loaded system would be silent about it.
+    // Urgent, because otherwise a loaded system would not report.
     let started = Spawn::new().priority(Priority::High).start(report(every));
     if let Err(error) = started {
         text!("the load is not reported: {error}");
@@ -51,7 +51,7 @@ async fn report(every: Duration) {
         Err(error) => return text!("the load is not reported: {error}"),
     };
     loop {
-        // Ends by the limit: nothing is waited for.
+        // Ends at the limit, because nothing is waited for.
         let _ = time::background_timeout(every, pending::<()>()).await;
         match monitor.sample() {
             Ok(load) => text!("{load}"),

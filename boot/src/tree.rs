@@ -1,4 +1,4 @@
-//! Reading the device tree: what boot needs of it, and a clear error where it does not say.
+//! Reading the device tree: what boot needs of it, and a clear error where it says nothing.
 //!
 //! The tree comes from outside, so nothing in it is trusted: every access may fail, and counts are bounded.
 
@@ -19,7 +19,7 @@ pub const MOST_RESERVED: usize = 16;
 /// What is wrong with the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TreeError {
-    /// There is none at the address given, or it is damaged.
+    /// There is no tree at the given address, or it is damaged.
     Unreadable,
     /// It is longer than boot maps.
     TooLong,
@@ -105,7 +105,7 @@ pub struct Description<'a> {
     pub uart_interrupt: Option<u32>,
     /// How the firmware is called, if there is one that takes calls.
     pub firmware: Option<FirmwareCall>,
-    /// The boot arguments, up to the first byte that is no text.
+    /// The boot arguments, up to the first byte that is not text.
     pub arguments: &'a str,
     /// How many bytes of them follow that.
     pub arguments_cut: usize,
@@ -154,7 +154,8 @@ impl Description<'_> {
     }
 }
 
-/// Writing to registers that are memory would change who knows what, and a console on another device says nothing.
+/// Writing to registers that are really memory could change anything, and a console on another device would stay
+/// silent.
 fn check_devices(found: &Description<'_>) -> Result<(), TreeError> {
     let overlap = |a: Range, b: Range| a.start < b.end && b.start < a.end;
     for (index, device) in found.devices().enumerate() {
@@ -171,7 +172,7 @@ fn text<'a>(node: FdtNode<'a>, name: &str) -> Option<&'a str> {
     core::str::from_utf8(value.strip_suffix(&[0]).unwrap_or(value)).ok()
 }
 
-/// What of the bytes is text, from their beginning.
+/// The part of the bytes, from their beginning, that is text.
 fn valid_start(bytes: &[u8]) -> &str {
     bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
 }
@@ -312,7 +313,7 @@ fn timer(root: FdtNode<'_>) -> Option<u32> {
     // number among the per-core ones, which begin at 16.
     const VIRTUAL_NUMBER: usize = 2 * 3 + 1;
     let number = cell(by_compatible(root, &["arm,armv8-timer"])?.node, "interrupts", VIRTUAL_NUMBER)?;
-    // Not `then_some`: what is out of range would be added to all the same.
+    // Not `then_some`: it would do the addition even for numbers that are out of range.
     (number < 16).then(|| number + 16)
 }
 
@@ -341,7 +342,7 @@ fn input(chosen: FdtNode<'_>) -> Option<Range> {
 
 fn cores(root: FdtNode<'_>, found: &mut Description<'_>) {
     let Some(cpus) = root.child("cpus") else {
-        // A tree without cores: the one that reads it exists.
+        // A tree without cores: the one that reads it exists all the same.
         found.cores = 1;
         return;
     };

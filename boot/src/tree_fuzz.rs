@@ -12,7 +12,7 @@ use super::{MOST_MEMORY, TreeError, read};
 use crate::random::{Random, setting};
 use magpie::arch::MAX_CORES;
 
-/// Whatever is read from a tree, boot can use it without going out of bounds.
+/// Boot can use whatever is read from a tree without going out of bounds.
 fn look(blob: &[u8], seed: u64) -> bool {
     let found = match read(blob) {
         Ok(found) => found,
@@ -64,7 +64,7 @@ fn no_mutated_tree_breaks_it() {
         }
         understood += u64::from(look(&blob, seed));
     }
-    // Else the mutations only ever hit the header, and the reader was not tried.
+    // Otherwise the mutations only ever hit the header, and the reader was not tested.
     assert!(count < 1000 || understood > count / 100, "only {understood} trees were read to the end");
 }
 

@@ -89,7 +89,7 @@ fn memory_without_a_byte_is_no_memory() {
     };
     assert_eq!(memory(&[0, 0x4000_0000, 0, 0]).err(), Some(TreeError::NoMemory));
     assert_eq!(memory(&[]).err(), Some(TreeError::NoMemory));
-    // A range that would go past the last address is none.
+    // A range that would go past the last address is ignored.
     assert_eq!(memory(&[u32::MAX, 0, u32::MAX, 0]).err(), Some(TreeError::NoMemory));
     let two = memory(&[0, 0x1000_0000, 0, 0x2b40_0000, 0, 0x4000_0000, 0, 0xbc00_0000]).expect("two ranges");
     assert_eq!(
@@ -229,7 +229,7 @@ fn reserved_memory_is_found_in_both_places() {
             tree.memory_reservations.push(MemoryReservation::new(0, 0x1000));
             let cells_of = [cells("#address-cells", &[2]), cells("#size-cells", &[2])];
             let fixed = node("atf@4100000", [cells("reg", &[0, 0x4100_0000, 0, 0x2000])], []);
-            // A size alone: the reader may choose the place, so nothing is taken.
+            // A size alone: the reader may choose the place, so no range is reserved.
             let dynamic = node("linux,cma", [cells("size", &[0, 0x400_0000])], []);
             tree.root.add_child(node("reserved-memory", cells_of, [fixed, dynamic]));
         },

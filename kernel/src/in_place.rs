@@ -1,4 +1,4 @@
-//! Building a large value where it is to be: field by field, with nothing of its size on the stack meanwhile.
+//! Building a large value in its final place, field by field, without a copy of its size on the stack.
 //!
 //! A build that is not optimised moves a value through every function that returns it, and has room for each of these
 //! copies on the stack.

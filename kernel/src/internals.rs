@@ -1,5 +1,5 @@
-//! What the boot crate needs of the kernel, and the kernel's own tests and figures. Not for applications: with what is
-//! here the kernel can be stopped, or broken. What breaks it at once is `unsafe`, with what must hold.
+//! What the boot crate, and the kernel's own tests and benchmarks, need of the kernel. Not for applications: these
+//! items can stop the kernel, or break it. Those that break it at once are `unsafe` and say what must hold.
 //!
 //! Everything else that is public is for applications, and keeps its promises whatever safe code does with it.
 
@@ -178,7 +178,7 @@ pub mod sched {
     pub use crate::sched::run::stop::on_deadlock;
 }
 
-/// What the kernel's protocols are made of. A lock of these is held with preemption disabled: whoever keeps one keeps the
+/// What the kernel's protocols are made of. Its locks are held with preemption disabled, so whoever keeps one keeps the
 /// core.
 pub mod sync {
     pub use crate::actor::mail::guest_flag::GuestFlag;

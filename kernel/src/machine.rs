@@ -1,4 +1,4 @@
-//! What machine this is: plain data, set once by boot, read by all.
+//! The machine's description: plain data, set once by boot, read by all.
 
 use spin::Once;
 

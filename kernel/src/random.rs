@@ -1,4 +1,4 @@
-//! Numbers that look random: quick, repeatable, and no secret. Schedulers, checks and fuzzers draw from it.
+//! Numbers that look random: quick, repeatable, and no secret. Schedulers, checks and fuzzers use this generator.
 
 use core::cell::Cell;
 
@@ -7,11 +7,11 @@ use core::cell::Cell;
 pub struct Random(Cell<u64>);
 
 impl Random {
-    /// A sequence of its own for each seed and each who draws.
+    /// A sequence of its own for each seed and each user.
     pub const fn new(seed: u64, who: usize) -> Self {
         let mixed =
             (seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_add((who as u64).wrapping_mul(0xd134_2543_de82_ef95));
-        // Never zero, where it would stay.
+        // Never zero, because the generator would stay there.
         Self(Cell::new(mixed | 1))
     }
 

@@ -1,13 +1,13 @@
-//! Which public types may stand for another of themselves: doctests alone.
+//! Variance of the public types: which may be used in place of another instance of the same type. Doctests alone.
 //!
-//! `for<'a> fn(&'a u64)` is a subtype of `fn(&'static u64)`: a function that takes any reference can be used as one that
-//! is given lasting references only. Not the other way round: such a one may keep what it is given. So
+//! `for<'a> fn(&'a u64)` is a subtype of `fn(&'static u64)`: a function that takes any reference can be used as one
+//! that is given lasting references only. Not the other way round, because the second may keep what it is given. So
 //! - what hands out an `M` may be widened, to where the lasting kind is expected, and not narrowed;
 //! - what accepts an `M` may be narrowed and not widened;
 //! - what does both may be neither.
 //!
-//! What an address may stand for is said where it is: [`Addr`](crate::actor::Addr). Which types may change cores, or be
-//! shared among them, is in `tests/types.rs`.
+//! What an address may stand for is described at the type: [`Addr`](crate::actor::Addr). Which types may change cores,
+//! or be shared among them, is in `tests/types.rs`.
 //!
 //! The two kinds, and that they do convert where they may:
 //!

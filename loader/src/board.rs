@@ -72,7 +72,7 @@ pub fn kernel() -> usize {
         }
         let began = now();
         receiver.tick(began, &mut Rpi4);
-        // Less than half a byte's time. An emulator's device cannot be filled while it is read without a break.
+        // Less than half a byte's time. An emulator's device does not fill while it is read without a pause.
         while now() - began < frequency() / 25_000 {
             core::hint::spin_loop();
         }

@@ -23,7 +23,7 @@ static TABLE: [u32; 16] = {
 pub(crate) struct Crc(u32);
 
 impl Crc {
-    /// Of nothing yet.
+    /// The checksum of nothing yet.
     pub(crate) const fn new() -> Self {
         Self(u32::MAX)
     }

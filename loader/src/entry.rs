@@ -19,7 +19,7 @@ _start:
     .long   0
 1:  msr     daifset, #0xf
     mov     x20, x0                 // the device tree, for the kernel
-    // Lines that whoever ran before has left in a cache could be written back over what is written here without caches.
+    // Lines that earlier code has left in a cache could be written back over what is written here without caches.
     ldr     x0, =__loader_start
     ldr     x1, =__stack_top
     bl      magpie_loader_clean
@@ -37,7 +37,7 @@ _start:
     b.hs    4f
     stp     xzr, xzr, [x2], #16
     b       3b
-    // And instructions may be fetched through one, from lines that are older than what was written.
+    // And instructions may be fetched through a cache, from lines that are older than what was written.
 4:  ldr     x0, =__loader_start
     ldr     x1, =__stack_top
     bl      magpie_loader_clean
@@ -86,9 +86,9 @@ unsafe extern "C" {
 
 /// Writes the caches' lines of a range back to memory and drops them.
 ///
-/// The loader writes to memory itself, past the caches. Before it does, a line that is older may still be written back over
-/// it; afterwards the kernel's instructions may be fetched from one. So it is called before and after, and no line can be
-/// both older than memory and written back.
+/// The loader writes to memory itself, past the caches. Before it does, an older line may still be written back over
+/// it; afterwards the kernel's instructions may be fetched from such a line. So it is called before and after, and no
+/// line can be both older than memory and written back.
 pub fn clean(start: usize, bytes: usize) {
     // SAFETY: changes memory only where a cache holds what is newer.
     unsafe { magpie_loader_clean(start, start + bytes) };

@@ -1,8 +1,9 @@
-//! What the host sends: frames. Each says all about itself, so the loader may hear them twice, late, or in any order.
+//! What the host sends: frames. Each is complete in itself, so the loader may receive them twice, late, or in any
+//! order.
 
 use crate::crc::checksum;
 
-/// What a frame begins with. No part of it but the whole begins it, so a search need not go back.
+/// What a frame begins with. No proper suffix of it is also a prefix, so a search need not go back.
 const MAGIC: [u8; 4] = *b"MGPL";
 /// The magic number, five numbers, and their checksum.
 pub const HEADER_BYTES: usize = 4 + 5 * 4 + 4;

@@ -22,7 +22,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     }
 }
 
-/// It is of use on the board only.
+/// It is useful on the board only.
 #[cfg(not(target_os = "none"))]
 fn main() {
     eprintln!("the chain loader runs on the board: cargo xtask image loader --board rpi4");

@@ -9,7 +9,7 @@ use core::fmt::Write;
 pub trait Board: Write {
     /// The longest kernel that there is room for, in bytes.
     const MOST_BYTES: u32;
-    /// Makes the place ready for so many bytes.
+    /// Makes the place ready for this many bytes.
     fn prepare(&mut self, bytes: u32);
     /// Writes a byte of the kernel.
     fn put(&mut self, offset: u32, byte: u8);
@@ -17,13 +17,14 @@ pub trait Board: Write {
     fn get(&mut self, offset: u32) -> u8;
 }
 
-/// A frame of which nothing more comes for so long has lost bytes. The host waits for longer before it sends it again.
+/// A frame of which nothing more comes for this long has lost bytes. The host waits for longer before it sends it
+/// again.
 const PAUSE_SECONDS: u64 = 2;
 
 /// The state of one line.
 ///
-/// What has arrived of a kernel is kept until another kernel is offered, whatever else comes or does not come: the host
-/// may go on where it, or another run of it, has stopped.
+/// What has arrived of a kernel is kept until another kernel is offered, whatever else comes or does not come, so that
+/// the host may go on where it, or another run of it, has stopped.
 pub struct Receiver {
     /// Ticks of the clock in a second.
     second: u64,
@@ -34,7 +35,7 @@ pub struct Receiver {
     header: Option<Header>,
     /// The checksum of its part so far.
     sum: Crc,
-    /// When the last byte was heard, and when the last line was said.
+    /// When the last byte was received, and when the last line was sent.
     heard: u64,
     said: u64,
     taking: Option<Taking>,
@@ -45,24 +46,24 @@ struct Taking {
     kernel: Kernel,
     /// Its bytes up to here are in their place.
     place: u32,
-    /// Of these bytes, as they were read back.
+    /// The checksum of these bytes, as they were read back.
     sum: Crc,
 }
 
-/// What a byte has made of the frame.
+/// What a byte completes in the frame.
 enum Frame {
-    /// More of it must come.
+    /// More bytes must come.
     More,
-    /// It is whole.
+    /// The frame is whole.
     Whole(Header),
     /// The header is whole, the part is damaged.
     Damaged(Header),
-    /// It was none.
+    /// It was not a frame.
     Noise,
 }
 
 impl Receiver {
-    /// For a clock with so many ticks in a second.
+    /// For a clock with this many ticks in a second.
     pub const fn new(second: u64) -> Self {
         Self {
             second,
@@ -76,7 +77,7 @@ impl Receiver {
         }
     }
 
-    /// A byte has come. The kernel's length when it is whole and to be started.
+    /// A byte has come. Returns the kernel's length when it is whole and to be started.
     pub fn heard(&mut self, byte: u8, now: u64, board: &mut impl Board) -> Option<u32> {
         self.heard = now;
         let (header, is_whole) = match self.collect(byte) {
@@ -90,7 +91,7 @@ impl Receiver {
         started
     }
 
-    /// Time passes: says how far it is, once a second, but not in the middle of a frame. Sending takes longer than the
+    /// Time passes: reports progress, once a second, but not in the middle of a frame. Sending takes longer than the
     /// port can keep what comes meanwhile.
     pub fn tick(&mut self, now: u64, board: &mut impl Board) {
         if now.saturating_sub(self.heard) >= PAUSE_SECONDS * self.second {
@@ -101,7 +102,7 @@ impl Receiver {
         }
     }
 
-    /// Says how far it is.
+    /// Reports progress.
     pub fn announce(&mut self, now: u64, board: &mut impl Board) {
         self.said = now;
         say(board, self.state(None));
@@ -119,8 +120,8 @@ impl Receiver {
         self.header = None;
     }
 
-    /// Adds a byte to the frame. What turns out to be none is searched for the beginning of another: it may be a frame
-    /// that lost bytes, with the next behind it.
+    /// Adds a byte to the frame. What turns out not to be a frame is searched for the beginning of another: it may be a
+    /// frame that lost bytes, with the next behind it.
     fn collect(&mut self, byte: u8) -> Frame {
         self.frame[self.filled] = byte;
         let mut end = self.filled + 1;
@@ -163,7 +164,7 @@ impl Receiver {
         if is_whole { Frame::Whole(header) } else { Frame::Damaged(header) }
     }
 
-    /// Does what a frame says, and answers it.
+    /// Does what a frame asks, and answers it.
     fn answer<B: Board>(&mut self, header: Header, is_whole: bool, board: &mut B) -> Option<u32> {
         let kernel = header.kernel;
         if kernel.length == 0 || kernel.length > B::MOST_BYTES {
@@ -177,7 +178,7 @@ impl Receiver {
                 other.insert(Taking { kernel, place: 0, sum: Crc::new() })
             }
         };
-        // Any other part is one that it has, or that comes too early.
+        // Any other part is one that the receiver has already, or that comes too early.
         if is_whole && header.offset == taking.place {
             if taking.place == kernel.length {
                 say(board, Report::Go);
@@ -190,7 +191,7 @@ impl Receiver {
             }
             taking.place += header.count;
         }
-        // Every part was right, and the whole is not: memory has not kept it, or the beginning is another kernel's.
+        // Every part was right but the whole is not: memory has not kept it, or the beginning is another kernel's.
         if taking.place == kernel.length && taking.sum.value() != kernel.checksum {
             *taking = Taking { kernel, place: 0, sum: Crc::new() };
         }
@@ -200,6 +201,6 @@ impl Receiver {
 }
 
 fn say(board: &mut impl Board, report: Report) {
-    // A board does not fail to send.
+    // Sending cannot fail on a board.
     let _ = writeln!(board, "{report}");
 }

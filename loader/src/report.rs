@@ -1,4 +1,4 @@
-//! What the loader says: lines that a person can read. Each ends with its checksum, so no damaged one is believed.
+//! What the loader says: lines that a person can read. Each ends with its checksum, so a damaged one is not believed.
 
 use crate::crc::{Crc, checksum};
 use crate::frame::Kernel;

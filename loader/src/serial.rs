@@ -15,7 +15,7 @@ const FUNCTION_SELECT_1: usize = 0xfe20_0004;
 const ALTERNATE_0: u32 = 0b100;
 
 fn read(register: usize) -> u32 {
-    // SAFETY: a register of the board's; nothing is mapped, so it is where it is.
+    // SAFETY: a register of the board's; nothing is mapped, so its address is the physical one.
     unsafe { core::ptr::with_exposed_provenance::<u32>(register).read_volatile() }
 }
 

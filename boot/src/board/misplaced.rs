@@ -1,8 +1,8 @@
-//! An image for one board that was started on another: it lies where it was not linked for, and says so on that board's
-//! serial port. Not how a board is recognised otherwise: the device tree was not read.
+//! An image for one board that was started on another: it does not lie where it was linked, and says so on that board's
+//! serial port. A board is recognised by nothing else here, because the device tree was not read yet.
 //!
-//! Nothing here may use an address that the linker has put into a constant: they are all wrong. Code and strings are found
-//! relative to the code that runs.
+//! Nothing here may use an address that the linker has put into a constant, because they are all wrong. Code and
+//! strings are found relative to the code that runs.
 
 use magpie::internals::arch::cpu;
 

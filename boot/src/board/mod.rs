@@ -19,17 +19,17 @@ pub(crate) struct Board {
     pub name: &'static str,
     /// The PL011 that is used until the device tree says otherwise, for what goes wrong before that.
     pub early_uart: usize,
-    /// Whether the device tree's choice of a serial port counts. Else the early one is the console for good.
+    /// Whether the device tree's choice of a serial port counts. Otherwise the early one stays the console.
     pub uart_from_tree: bool,
-    /// The interrupt of that port, where the device tree does not count.
+    /// The interrupt of that port, where the device tree's choice does not count.
     pub uart_interrupt: Option<u32>,
     /// Device registers that are used before the tree is read, whole pages.
     pub early_devices: &'static [Range],
     /// Makes the early port usable, once its registers are mapped.
     pub prepare: fn(),
-    /// Whether the exit status can be handed to an emulator, going by the boot arguments.
+    /// Whether the exit status can be handed to an emulator, according to the boot arguments.
     pub semihosting: fn() -> bool,
-    /// What to do at the end where it cannot.
+    /// What to do at the end if it cannot.
     pub end: fn() -> !,
 }
 

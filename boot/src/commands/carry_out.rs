@@ -1,4 +1,4 @@
-//! Carries a command out, and prints what comes of it.
+//! Carries out a command, and prints the result.
 
 use magpie::arch::CoreId;
 use magpie::log::text;

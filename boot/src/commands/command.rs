@@ -31,14 +31,14 @@ set NAME VALUE   changes a setting
 offline CORE     takes a core out of service
 online CORE      takes it back";
 
-/// Why a line is no command.
+/// Why a line is not a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CommandError<'a> {
-    /// Nothing is called this.
+    /// There is no command of this name.
     Unknown(&'a str),
-    /// The command takes other words; those.
+    /// The command takes other arguments: these.
     Usage(&'static str),
-    /// This is no whole number.
+    /// This is not a whole number.
     NotANumber(&'a str),
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for CommandError<'_> {
     }
 }
 
-/// Understands a line that is not empty.
+/// Parses a line that is not empty.
 pub(super) fn parse(line: &str) -> Result<Command<'_>, CommandError<'_>> {
     let mut words = line.split_whitespace();
     let name = words.next().unwrap_or("");

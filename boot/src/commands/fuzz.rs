@@ -1,4 +1,4 @@
-//! Anything at all on the serial line: lines come out whole or not at all, and no line breaks the parser.
+//! Random bytes on the serial line: lines come out whole or not at all, and no line breaks the parser.
 //!
 //! Seeded as the device tree's fuzzer: `MAGPIE_FUZZ` streams (20,000 unless told) from `MAGPIE_SEED` on.
 
@@ -69,7 +69,7 @@ fn nothing_that_arrives_breaks_it() {
         }
         assert!(last, "seed {seed}: the last command was not understood");
     }
-    // It was worth the while: both happened often.
+    // The fuzzing was meaningful: both happened often.
     assert!(
         understood > refused / 10 && refused > understood / 10,
         "{understood} understood, {refused} refused"

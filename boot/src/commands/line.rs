@@ -1,4 +1,4 @@
-//! Lines, made of the bytes of a serial port. What arrives may be anything: noise, a file, half a line.
+//! Assembles lines from the bytes of a serial port. What arrives may be anything: noise, a file, half a line.
 
 /// The longest line that is understood, in bytes.
 pub(super) const MOST_BYTES: usize = 128;
@@ -8,13 +8,13 @@ pub(super) const MOST_BYTES: usize = 128;
 pub(super) enum Completed<'a> {
     /// A line that is not empty.
     Line(&'a str),
-    /// A line that was longer than [`MOST_BYTES`]; it is forgotten.
+    /// A line that was longer than [`MOST_BYTES`]; it is discarded.
     TooLong,
-    /// A line that is no text.
+    /// A line that is not text.
     NotText,
 }
 
-/// A line in the making.
+/// A line that is being received.
 pub(super) struct Line {
     bytes: [u8; MOST_BYTES],
     length: usize,
@@ -49,7 +49,7 @@ impl Line {
         }
         match core::str::from_utf8(&self.bytes[..length]) {
             Err(_) => Some(Completed::NotText),
-            // Also what is between CR and LF.
+            // Also the empty line between CR and LF.
             Ok(line) if line.trim().is_empty() => None,
             Ok(line) if line.contains(|c: char| c.is_control() && c != '\t') => Some(Completed::NotText),
             Ok(line) => Some(Completed::Line(line.trim())),

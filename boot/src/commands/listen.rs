@@ -1,4 +1,4 @@
-//! Who listens: an interrupt that says that something has arrived, and a process that takes it.
+//! Listening to the serial line: an interrupt says that something has arrived, and a process takes it.
 //!
 //! The interrupt masks itself and wakes the process; the process empties the port's queue and unmasks. The line is a
 //! level: what arrives between the last look and the unmasking raises the interrupt at once, so nothing is missed.
@@ -35,7 +35,7 @@ pub(crate) fn begin(interrupt: Option<u32>) {
         );
         return;
     };
-    // Urgent, or a loaded system could not be spoken to; on the core that takes the interrupt.
+    // Urgent, because otherwise a loaded system would not answer; on the core that takes the interrupt.
     let listener = Spawn::new().priority(Priority::High).pinned(CoreId::BOOT).start(listen(interrupt));
     if let Err(error) = listener {
         text!("boot argument commands ignored: {error}");
@@ -59,7 +59,7 @@ pub(crate) fn on_interrupt(number: u32) {
 /// Waits until the interrupt says that something has arrived.
 async fn arrival() {
     poll_fn(|context| {
-        // A process keeps its waker for life, and this is awaited by one process only.
+        // A process keeps the same waker as long as it lives, and only one process awaits this.
         LISTENER.call_once(|| context.waker().clone());
         // Acquire: pairs with the release in `on_interrupt`. An interrupt after this look wakes the process again.
         if ARRIVED.swap(false, Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }

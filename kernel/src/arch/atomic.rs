@@ -1,5 +1,5 @@
 //! The atomics every portable structure uses: the real ones, or those of loom or shuttle when a model checks them. The
-//! cell of a lock's data is here as well, for loom watches over it.
+//! cell of a lock's data is here as well, because loom checks access to it.
 
 #[cfg(not(any(loom, shuttle)))]
 pub use core::sync::atomic::{
@@ -30,13 +30,13 @@ impl<T> UnsafeCell<T> {
         Self(core::cell::UnsafeCell::new(data))
     }
 
-    /// Hands the data over to be read; loom's objects when somebody writes at the same time.
+    /// Hands the data over to be read; loom's cell panics if another thread writes at the same time.
     #[inline(always)]
     pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
         read(self.0.get())
     }
 
-    /// Hands the data over to be written; loom's objects when somebody touches it at the same time.
+    /// Hands the data over to be written; loom's cell panics if another thread accesses it at the same time.
     #[inline(always)]
     pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
@@ -55,7 +55,7 @@ pub(crate) fn null_pointers<T, const N: usize>() -> [AtomicPtr<T>; N] {
     core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut()))
 }
 
-/// A constructor that is a constant function, but for loom, whose atomics are made at run time only.
+/// A constructor that is a constant function, except under loom, whose atomics can be made only at run time.
 macro_rules! const_fn {
     (
         $(#[$attribute:meta])*

@@ -11,7 +11,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Every how many exclusive stores one fails; 0: none does.
+/// One exclusive store in this many fails; 0: none does.
 static PERIOD: AtomicU32 = AtomicU32::new(0);
 static ATTEMPTS: AtomicU32 = AtomicU32::new(0);
 static FORCED: AtomicU32 = AtomicU32::new(0);
@@ -32,7 +32,7 @@ pub fn forced() -> u32 {
 static LINGERING: AtomicU32 = AtomicU32::new(0);
 static LINGERED: AtomicU32 = AtomicU32::new(0);
 
-/// Makes wake-up interrupts late, by up to so many turns of an empty loop; 0 ends it.
+/// Makes wake-up interrupts late, by up to this many turns of an empty loop; 0 ends it.
 pub fn set_lingering(most: u32) {
     LINGERING.store(most, Ordering::Relaxed);
 }

@@ -6,8 +6,8 @@ use spin::Once;
 
 use super::switch::Frame;
 
-/// What the machine calls. All run with interrupts masked, on the core's own stack for interrupts or for faults, and in
-/// the name of the interrupted stack: its block is the current one.
+/// What the machine calls. All run with interrupts masked, on the core's own stack for interrupts or for faults, and on
+/// behalf of the interrupted stack: its block is the current one.
 #[cfg_attr(
     not(target_os = "none"),
     expect(dead_code, reason = "a host core has no interrupts but its timer's")
@@ -24,12 +24,12 @@ pub struct Handlers {
     pub interrupt_exit: unsafe fn(*mut Frame),
     /// [`super::switch::preempt_trap`] was called. As `interrupt_exit`, but the frame is on the fault stack.
     pub preempt_trap: unsafe fn(*mut Frame),
-    /// A synchronous fault. Returns when the code may try again, or when it is not the fault of anything that can be ended
-    /// alone; the machine then prints the registers and stops.
+    /// A synchronous fault. Returns when the code may try again, or when nothing that can be ended alone caused the
+    /// fault; in the second case the machine then prints the registers and stops.
     pub fault: unsafe fn(&Fault, *mut Frame) -> Verdict,
 }
 
-/// What becomes of the code that faulted, if it did not end.
+/// What happens to the code that faulted, if it was not ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// It goes on with the same instruction.
@@ -55,7 +55,7 @@ pub struct Fault {
     pub on_own_stack: bool,
 }
 
-/// Causes of a fault, as far as the kernel tells them apart.
+/// Causes of a fault, as far as the kernel distinguishes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultReason {
     /// The stack ran into its reserve or guard.

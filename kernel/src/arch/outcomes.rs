@@ -1,4 +1,4 @@
-//! What the lock-free primitives answer; the same for the hand-written and the portable ones.
+//! What the lock-free primitives return; the same for the hand-written and the portable ones.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -26,7 +26,7 @@ pub enum Steal<T> {
     Taken(NonNull<T>),
 }
 
-// By hand, here and below: a derive would ask the same of `T`.
+// By hand, here and below: a derive would require the same of `T`.
 impl<T> Clone for Steal<T> {
     fn clone(&self) -> Self {
         *self

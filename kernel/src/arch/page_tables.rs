@@ -1,12 +1,12 @@
-//! Translation tables as data: an identity map with 4 KiB granules and 39-bit addresses. Not when it is turned on, nor
-//! what the hardware must be told of a change: see `mmu`.
+//! Translation tables as data: an identity map with 4 KiB granules and 39-bit addresses. When it is turned on, and what
+//! the hardware must be told of a change, is in `mmu`.
 //!
 //! Blocks of 1 GiB and 2 MiB are used where a range allows, pages elsewhere. What is not mapped faults.
 //!
 //! The tables may be live while they are filled. So an entry that maps something is never given another size, another
-//! address or another type of memory: that would need it to be taken away, and every TLB to drop it, first
-//! (break-before-make), and the code that does so may run in it. An entry becomes valid, changes its permissions, or
-//! becomes invalid; what would need more is refused.
+//! address or another type of memory. That would need break-before-make: the entry is removed and every TLB drops it
+//! first, and the code that does so may itself run in the mapping. An entry becomes valid, changes its permissions, or
+//! becomes invalid; anything more is refused.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,7 +27,7 @@ const ACCESSED: u64 = 1 << 10;
 const PRIVILEGED_EXECUTE_NEVER: u64 = 1 << 53;
 const EXECUTE_NEVER: u64 = 1 << 54;
 const ADDRESS_MASK: u64 = 0x0000_ffff_ffff_f000;
-/// What may change of an entry while it is valid.
+/// What may change in an entry while it is valid.
 const PERMISSIONS: u64 = READ_ONLY | PRIVILEGED_EXECUTE_NEVER | EXECUTE_NEVER;
 
 /// What a range of memory is for.
@@ -57,7 +57,7 @@ impl Use {
         }
     }
 
-    /// The entry that maps the page at `address` for this.
+    /// The entry that maps the page at `address` for this purpose.
     pub(crate) fn page(self, address: usize) -> u64 {
         self.entry(address, 2)
     }
@@ -81,8 +81,8 @@ pub enum MapError {
     InUse,
 }
 
-/// One table of the pool. Its entries are read by the hardware at any time, hence atomic; every access of the code's is
-/// relaxed, for what orders it for the hardware are barriers of the hardware's own, see `mmu`.
+/// One table of the pool. Its entries are read by the hardware at any time, hence atomic. Every access by code is
+/// relaxed, because explicit barriers order it for the hardware, see `mmu`.
 #[repr(C, align(4096))]
 pub(crate) struct Table([AtomicU64; ENTRIES]);
 
@@ -104,14 +104,14 @@ impl<'p> Tables<'p> {
         Self { pool, used: 1 }
     }
 
-    /// Maps `start..end` onto itself. Where it overlaps what is mapped already, only the permissions may differ. The TLBs
-    /// must be told before it is relied on, and between taking something away and mapping it anew.
+    /// Maps `start..end` onto itself. Where it overlaps what is mapped already, only the permissions may differ. The
+    /// TLBs must be told before the mapping is relied on, and between unmapping something and mapping it anew.
     pub fn map(&mut self, start: usize, end: usize, purpose: Use) -> Result<(), MapError> {
         check(start, end)?;
         self.map_in(0, 0, start, end, purpose)
     }
 
-    /// The same in pages alone, of which each may get other permissions later.
+    /// The same in pages only, so that each may get other permissions later.
     pub fn map_pages(&mut self, start: usize, end: usize, purpose: Use) -> Result<(), MapError> {
         check(start, end)?;
         (start..end).step_by(PAGE_BYTES).try_for_each(|page| self.map(page, page + PAGE_BYTES, purpose))
@@ -219,7 +219,7 @@ mod tests {
         (0..tables).map(|_| Table::empty()).collect()
     }
 
-    /// What the hardware would find for an address: the bits of the last entry without its address and kind.
+    /// What the hardware would find for an address: the bits of the last entry, without its address and kind.
     fn found(pool: &[Table], address: usize) -> u64 {
         let mut table = 0;
         for (level, bytes) in ENTRY_BYTES.iter().enumerate() {
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(tables.map(2 * MIB, 2 * MIB + PAGE_BYTES, Use::ReadOnly), Err(MapError::InUse));
         assert_eq!(tables.map(2 * MIB, 4 * MIB, Use::Device), Err(MapError::InUse));
         assert_eq!(found(&pool, 2 * MIB), Use::Data.bits());
-        // What changes nothing is none of this, and permissions may change.
+        // An entry that stays the same breaks no rule, and permissions may change.
         assert_eq!(tables.map(2 * MIB, 2 * MIB + PAGE_BYTES, Use::Data), Ok(()));
         assert_eq!(tables.map(2 * MIB, 4 * MIB, Use::ReadOnly), Ok(()));
         assert_eq!(found(&pool, 2 * MIB), Use::ReadOnly.bits());
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(tables.map(0, PAGE_BYTES, Use::Guard), Ok(()), "what is not mapped needs no table");
     }
 
-    /// Random ranges against a map of pages; and no entry ever changes as none may that is in use.
+    /// Random ranges against a map of pages; and no entry in use ever changes in a way that is not allowed.
     #[test]
     fn like_a_list_of_pages_and_never_breaking_what_is_in_use() {
         const PAGES: usize = 3 * 512;
@@ -329,7 +329,7 @@ mod tests {
                         model.extend((start..end).map(|page| (page, purpose)));
                         done += 1;
                     }
-                    // Part of the range may have been done.
+                    // Part of the range may have been mapped.
                     Err(_) => {
                         refused += 1;
                         break;

@@ -1,5 +1,5 @@
 //! The shape of a stack's slot and of a core's stacks for exceptions: what the vectors, boot and the linker script rely
-//! on. Not who owns a stack: see `mem::stack`.
+//! on. Who owns a stack is in `mem::stack`.
 //!
 //! ```text
 //! slot, aligned to its size          of each core, below the address in TPIDR_EL0
@@ -15,7 +15,7 @@
 //! ```
 //!
 //! An interrupt saves the registers of the code that it interrupts in the block of that code's stack, and runs on the
-//! interrupt stack; so it needs nothing of the stack that it meets, however little of that is left. A fault saves them on
+//! interrupt stack; so it needs no room on the interrupted stack, however little of that is left. A fault saves them on
 //! the fault stack, and runs there.
 //!
 //! The reserve is not mapped either. It is for a section of the kernel's that runs out of stack with preemption disabled, and
@@ -70,7 +70,7 @@ pub unsafe fn set_slot_bytes(bytes: usize) {
     SLOT_BYTES.store(bytes, Ordering::Relaxed);
 }
 
-/// Bytes that code can use in a slot of so many.
+/// Bytes that code can use in a slot of this many bytes.
 pub const fn usable_bytes(slot: usize) -> usize {
     slot - GUARD_BYTES - RESERVE_BYTES - BLOCK_BYTES
 }

@@ -17,7 +17,7 @@ static SINK: Once<&'static dyn Sink> = Once::new();
 static LINE: SpinLock<()> = SpinLock::new(());
 static PANICKING: AtomicBool = AtomicBool::new(false);
 
-/// Says where output goes; later calls change nothing.
+/// Sets where output goes; later calls change nothing.
 pub fn register(sink: &'static dyn Sink) {
     SINK.call_once(|| sink);
 }
@@ -26,7 +26,7 @@ pub fn register(sink: &'static dyn Sink) {
 const PIECE_BYTES: usize = 1024;
 
 /// Text that is being formatted. The line is held only while a full buffer is written, never while the application's own
-/// `Display` runs: that may write lines itself, and may fail.
+/// `Display` runs, which may write lines itself and may fail.
 struct Piece {
     bytes: [u8; PIECE_BYTES],
     used: usize,
@@ -52,7 +52,7 @@ impl Piece {
 }
 
 impl Write for Piece {
-    /// A zero byte would begin something that is no text: it is shown as a replacement.
+    /// A zero byte would begin something that is not text, so a replacement is shown instead.
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for (index, part) in text.split('\0').enumerate() {
             if index > 0 {
@@ -92,7 +92,7 @@ pub fn notice(arguments: fmt::Arguments<'_>) {
 fn write_line(begin: &[u8], arguments: fmt::Arguments<'_>) {
     let mut piece = Piece { bytes: [0; PIECE_BYTES], used: 0 };
     piece.push(begin);
-    // A `Display` that gives up has said what it had to say.
+    // If a `Display` fails, what it has written so far is the line.
     let _ = piece.write_fmt(arguments);
     piece.push(b"\n");
     piece.flush();
@@ -112,7 +112,7 @@ fn hold() -> Option<crate::sync::SpinGuard<'static, ()>> {
     if PANICKING.load(Ordering::Relaxed) { LINE.try_lock() } else { Some(LINE.lock()) }
 }
 
-/// From now on output waits for nobody: the system is stopping with a failure.
+/// From now on output waits for no lock: the system is stopping with a failure.
 pub fn enter_panic() {
     PANICKING.store(true, Ordering::Relaxed);
 }

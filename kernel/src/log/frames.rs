@@ -1,10 +1,11 @@
 //! The defmt transport: log frames, each encoded into a buffer and written in one piece.
 //!
 //! Between a frame's first byte and its last the application's `Format` runs, which may take long, and may crash: nothing is
-//! masked or locked meanwhile. A frame belongs to the stack that it is made on, wherever that goes: it has one of a few
-//! buffers for that time, and a crash gives that back. With all of them in use, by frames that were preempted, a frame is
-//! dropped; so is one that is begun within another, and one that is longer than the buffer: half a frame would be decoded as
-//! nonsense. How many were dropped is said with the next one; of one that is too long, how long it is and where its format is.
+//! masked or locked meanwhile. A frame belongs to the stack that it is made on, wherever that goes. It has one of a few
+//! buffers for that time, and a crash gives the buffer back. If all of them are in use, by frames that were preempted,
+//! a frame is dropped. So is one that is begun within another, and one that is longer than the buffer, because half a
+//! frame would be decoded as nonsense. How many were dropped is reported with the next one; for one that is too long,
+//! how long it is and where its format is.
 
 use core::cell::UnsafeCell;
 
@@ -19,16 +20,16 @@ use crate::sync::PreemptGuard;
 const FRAME_BYTES: usize = 512;
 /// Frames that can be made at a time: one on each core, and as many that were preempted.
 const SLOTS: usize = 2 * MAX_CORES;
-/// No stack's.
+/// Owned by no stack.
 const FREE: usize = 0;
 
 struct Buffer {
     bytes: [u8; FRAME_BYTES],
     length: usize,
     encoder: Encoder,
-    /// Bytes that found no room.
+    /// Bytes for which there was no room.
     missing: usize,
-    /// The number of its format, which comes first, as far as it has come.
+    /// The number of its format, which comes first, as far as it has been written.
     format: [u8; 2],
     format_bytes: usize,
     /// Frames that were begun within this one, and are dropped.
@@ -36,7 +37,7 @@ struct Buffer {
 }
 
 struct Slot {
-    /// Whose frame is made here: the address of a stack's block.
+    /// Which stack's frame is made here: the address of a stack's block.
     owner: AtomicUsize,
     buffer: UnsafeCell<Buffer>,
 }
@@ -59,7 +60,7 @@ static FRAMES: [Slot; SLOTS] = [const {
     }
 }; SLOTS];
 
-/// Frames that were dropped and not said to be.
+/// Frames that were dropped and not yet reported.
 static DROPPED: AtomicU32 = AtomicU32::new(0);
 
 /// The stack that the caller runs on.
@@ -69,12 +70,12 @@ fn this_stack() -> usize {
 
 /// All slots, first the one that the stack would take.
 fn slots_for(stack: usize) -> impl Iterator<Item = &'static Slot> {
-    // Stacks lie so far apart.
+    // Stacks lie this far apart.
     let first = stack / crate::arch::stack_layout::slot_bytes();
     (0..SLOTS).map(move |offset| &FRAMES[(first + offset) % SLOTS])
 }
 
-/// What the stack has, if it makes a frame.
+/// The slot that the stack has, if it makes a frame.
 fn own(stack: usize) -> Option<&'static Slot> {
     // Relaxed: written by this stack's own code.
     slots_for(stack).find(|slot| slot.owner.load(Ordering::Relaxed) == stack)
@@ -165,7 +166,7 @@ impl Buffer {
         }
     }
 
-    /// Takes what of the frame is not encoded yet.
+    /// Takes the part of the frame that is not encoded yet.
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes.iter().take(self.format.len() - self.format_bytes) {
             self.format[self.format_bytes] = *byte;

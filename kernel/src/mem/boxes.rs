@@ -17,7 +17,7 @@ impl fmt::Display for OutOfMemory {
 
 impl core::error::Error for OutOfMemory {}
 
-/// Boxes what `make` makes, which has memory by then.
+/// Boxes what `make` makes, after its memory was allocated.
 ///
 /// # Errors
 /// When memory is used up; `make` was not called.
@@ -26,7 +26,7 @@ pub fn try_box_with<T>(make: impl FnOnce() -> T) -> Result<Box<T>, OutOfMemory> 
     unsafe { try_box_in_place(|place: *mut T| place.write(make())) }
 }
 
-/// Boxes what `init` makes where it is to be. For what is too large to be moved about on a stack.
+/// Boxes what `init` makes in its final place. For values that are too large to be moved on a stack.
 ///
 /// # Errors
 /// When memory is used up; `init` was not called.
@@ -36,7 +36,8 @@ pub fn try_box_with<T>(make: impl FnOnce() -> T) -> Result<Box<T>, OutOfMemory> 
 pub unsafe fn try_box_in_place<T>(init: impl FnOnce(*mut T)) -> Result<Box<T>, OutOfMemory> {
     let place = place_for::<T>().ok_or(OutOfMemory)?;
     init(place.as_ptr());
-    // SAFETY: memory of the type's layout from the global allocator, which is what `Box` frees; a value by contract.
+    // SAFETY: memory of the type's layout from the global allocator, which is what `Box` frees; `init` made a valid
+    // value there, as the caller promised.
     Ok(unsafe { Box::from_raw(place.as_ptr()) })
 }
 
@@ -59,7 +60,7 @@ pub fn try_box<T>(value: T) -> Result<Box<T>, (OutOfMemory, T)> {
     }
 }
 
-/// Memory for a `T`, in which nothing is.
+/// Uninitialised memory for a `T`.
 fn place_for<T>() -> Option<NonNull<T>> {
     let layout = Layout::new::<T>();
     if layout.size() == 0 {

@@ -13,8 +13,8 @@ use talc::base::binning::{Binning, linear_extent_then_linearly_divided_exponenti
 use talc::source::Manual;
 
 /// Which list holds free memory of which size: 32 bytes apart up to 1 KiB, then eight to each doubling, beyond 128 GiB. The
-/// library's own end with one from 896 MiB on, and a request that is almost that long is sought in this last one only,
-/// though the one before may have it.
+/// library's own end with one from 896 MiB on, and a request that is almost that long is looked for in this last one
+/// only, though the one before may have it.
 struct Bins;
 
 impl Binning for Bins {
@@ -38,18 +38,18 @@ impl Central {
         Self { memory: Talc::new(Manual) }
     }
 
-    /// Gives it memory; the first time it needs some of it to keep its lists in. Too little is not used.
+    /// Gives it memory. From the first region it takes some for its lists. A region that is too small is not used.
     ///
     /// # Safety
     /// The region is used for nothing else.
     pub unsafe fn add(&mut self, start: NonNull<u8>, length_bytes: usize) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that the region is used for nothing else.
         let _ = unsafe { self.memory.claim(start.as_ptr(), length_bytes) };
     }
 
     /// A block, or `None` when there is no room.
     pub fn allocate(&mut self, layout: Layout) -> Option<NonNull<u8>> {
-        // A size that cannot be had must not overflow what is added to it.
+        // An impossible size must not overflow when something is added to it.
         if layout.size() == 0 || layout.size() > self.free() {
             return None;
         }
@@ -62,7 +62,7 @@ impl Central {
     /// # Safety
     /// The block came from [`Self::allocate`] with this layout, and nobody uses it any more.
     pub unsafe fn deallocate(&mut self, block: NonNull<u8>, layout: Layout) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a block with this layout that nobody uses any more.
         unsafe { self.memory.deallocate(block.as_ptr(), layout) };
     }
 

@@ -1,9 +1,9 @@
 //! What all cores share of one size class: batches that wait for a core, and behind them the spans.
 //!
-//! A batch goes from core to core as it is, in constant time, while there are not too many. Those beyond are taken
-//! apart: each block goes back to its span, and a span that has all of its blocks again goes back to the central heap.
-//! When memory is short all batches are taken apart. So a block costs its way to its span and back only when it was not
-//! wanted for long.
+//! A batch goes from core to core as it is, in constant time, while there are not too many. Any beyond that number are
+//! taken apart: each block goes back to its span, and a span that has all of its blocks again goes back to the central
+//! heap. When memory is short all batches are taken apart. So a block pays for the way to its span and back only if
+//! nobody needed it for long.
 
 use core::ptr::{self, NonNull};
 
@@ -13,7 +13,7 @@ use super::span::Spans;
 use super::span_table::SpanTable;
 use crate::sync::SpinLock;
 
-/// So many batches of each class wait at most.
+/// At most this many batches of each class wait.
 const MOST_BATCHES: usize = 1024;
 
 /// Where spans come from and go to. It may take a lock, but not a depot's.
@@ -80,7 +80,7 @@ impl Depot {
             inner.batches = list.head;
             inner.batch_count += 1;
         } else {
-            // SAFETY: by contract.
+            // SAFETY: the caller promised free blocks of the class, and nobody else's.
             unsafe { inner.take_apart(self.class, list, source) };
         }
     }
@@ -90,7 +90,7 @@ impl Depot {
     /// # Safety
     /// They are free blocks of the class, and nobody else's.
     pub(super) unsafe fn put_apart(&self, list: List, source: &impl Source) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised free blocks of the class, and nobody else's.
         unsafe { self.inner.lock().take_apart(self.class, list, source) };
     }
 
@@ -109,7 +109,7 @@ impl Depot {
 
     /// Takes the batches apart that wait. The lock is free between one and the next.
     pub(super) fn take_batches_apart(&self, source: &impl Source) {
-        // Not for ever, though other cores bring more.
+        // Bounded, because other cores may bring more meanwhile.
         for _ in 0..MOST_BATCHES {
             let mut inner = self.inner.lock();
             let Some(batch) = inner.take_batch(self.class) else { return };

@@ -48,8 +48,9 @@ impl Heap {
         }
     }
 
-    /// Gives it its memory, in one part or several. Its tables are as long as if what lies between the parts were memory,
-    /// too: a byte for every 55 or so. They lie in the largest part; without room for them there it stays without memory.
+    /// Gives it its memory, in one part or several. Its tables are as long as if what lies between the parts were
+    /// memory, too: about a byte for every 55. They lie in the largest part; without room for them there it stays
+    /// without memory.
     ///
     /// # Safety
     /// The parts do not overlap and are used for nothing else, and this is called once.
@@ -102,7 +103,7 @@ impl Heap {
         self.caches.allocations() + self.large_allocations.load(Ordering::Relaxed)
     }
 
-    /// A block that the table of large blocks has, with so many bytes.
+    /// A block that the table of large blocks has, with this many bytes.
     fn take_noted(&self, layout: Layout, bytes: usize) -> Option<NonNull<u8>> {
         let mut central = self.central.lock();
         let block = central.allocate(noted(layout))?;
@@ -115,11 +116,12 @@ impl Heap {
     unsafe fn give_noted(&self, block: NonNull<u8>, layout: Layout) {
         let mut central = self.central.lock();
         self.large.remove(block);
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a noted block with this layout that nobody uses any more.
         unsafe { central.deallocate(block, noted(layout)) };
     }
 
-    /// Out of line, like what is below: the way to a small block in the cache needs none of their registers.
+    /// Out of line, like the functions below, because the path to a small block in the cache needs none of their
+    /// registers.
     #[inline(never)]
     fn take_large(&self, layout: Layout) -> *mut u8 {
         let attempt = || self.take_noted(layout, noted(layout).size());
@@ -148,8 +150,8 @@ impl Heap {
     }
 
     /// Gives free blocks back to their spans until the attempt succeeds: class by class those of this core and the
-    /// depots, then core by core those of who sleeps. Who is awake gives back its own before long, and if crashes have left
-    /// something, it is looked for. The caller can be preempted between one batch and the next.
+    /// depots, then core by core those of sleeping cores. Cores that are awake soon give back their own, and if crashes
+    /// have left something, it is looked for. The caller can be preempted between one batch and the next.
     fn give_up_kept_until<T>(&self, attempt: impl Fn() -> Option<T>) -> Option<T> {
         self.caches.note_shortage();
         for class in SizeClass::ALL {
@@ -173,20 +175,20 @@ impl Heap {
         had
     }
 
-    /// What a core does between two turns when memory was short. Whether there is more to do.
+    /// What a core does between two turns when memory was short. Returns whether there is more to do.
     pub(crate) fn answer_shortage(&self) -> bool {
         let here = PreemptGuard::new();
         self.caches.answer_shortage(core_here(&here), &here, self)
     }
 
-    /// Sleeps, while others that are short of memory may have what this core keeps.
+    /// Sleeps. Meanwhile others that are short of memory may take what this core keeps.
     ///
     /// # Safety
     /// The caller is a core's loop. Neither `sleep` nor an interrupt handler in it allocates or frees.
     pub(crate) unsafe fn lend_cache_during(&self, sleep: impl FnOnce()) {
         let here = PreemptGuard::new();
         let core = core_here(&here);
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that nothing allocates or frees here meanwhile.
         unsafe { self.caches.let_go(core) };
         sleep();
         self.caches.take_back(core, &here);
@@ -248,7 +250,7 @@ unsafe impl GlobalAlloc for Heap {
         if let Some(block) = self.caches.allocate(class, core_here(&here), &here, self) {
             return block.as_ptr();
         }
-        // The rest may take long.
+        // What follows may take long.
         drop(here);
         self.take_small_when_short(class)
     }

@@ -1,7 +1,8 @@
 //! Who may use a core's cache: the core, or whoever is short of memory while the core sleeps.
 //!
 //! A lock that a core holds for as long as it is awake, so that its own way to its cache asks nobody. It lets go right
-//! before it sleeps and takes the cache back before it does anything else. Who is short looks once, and waits for nobody.
+//! before it sleeps and takes the cache back before it does anything else. A caller that is short of memory tries once,
+//! and waits for nobody.
 
 use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::arch::cpu;
@@ -14,7 +15,7 @@ const HELD: u32 = 1;
 pub(super) struct Keeper(AtomicU32);
 
 impl Keeper {
-    /// Its core has it, also before that has started.
+    /// Its core has it, even before that core has started.
     pub(super) const fn new() -> Self {
         Self(AtomicU32::new(HELD))
     }
@@ -24,7 +25,7 @@ impl Keeper {
     /// # Safety
     /// The caller is the core and has it.
     pub(super) unsafe fn let_go(&self) {
-        // Release: who takes it sees the lists as they are; pairs with the acquire in `try_take`.
+        // Release: whoever takes it sees the lists as they are; pairs with the acquire in `try_take`.
         self.0.store(FREE, Ordering::Release);
     }
 
@@ -36,7 +37,7 @@ impl Keeper {
     }
 
     /// Whether the caller has the cache now, which it gives back with [`Self::let_go`]. Preemption stays disabled
-    /// meanwhile, for the core may wait.
+    /// meanwhile, because the core may be waiting for it.
     pub(super) fn try_take(&self, _here: &PreemptGuard) -> bool {
         // Acquire: pairs with the release in `let_go`, by the core or by another that had it. Relaxed on failure: nothing
         // was learned.

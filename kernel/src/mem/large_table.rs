@@ -41,13 +41,13 @@ impl LargeTable {
         Self { base: AtomicUsize::new(0), granules: Reserved::empty(), sections: Reserved::empty() }
     }
 
-    /// The entries for so many bytes: of granules, then of sections.
+    /// The entries for this many bytes: of granules, then of sections.
     fn counts(length_bytes: usize) -> (usize, usize) {
         let granules = length_bytes / GRANULE_BYTES + 1;
         (granules, granules.div_ceil(SECTION))
     }
 
-    /// The memory that the table for so many bytes takes.
+    /// The memory that the table for this many bytes takes.
     pub(super) fn layout(length_bytes: usize) -> Option<Layout> {
         let (granules, sections) = Self::counts(length_bytes);
         Layout::array::<AtomicU32>(granules + sections).ok()?.align_to(UNIT_BYTES).ok()

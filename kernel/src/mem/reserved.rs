@@ -1,6 +1,6 @@
-//! A table in memory that the heap sets aside at its start: of a length that is known then, and there for ever.
+//! A table in memory that the heap sets aside at its start. Its length is known then, and it stays for ever.
 //!
-//! What an entry means, and how they are ordered, is up to whose table it is.
+//! What an entry means, and how accesses are ordered, is up to the table's owner.
 
 use core::ptr::{self, NonNull};
 
@@ -25,7 +25,7 @@ impl<T> Reserved<T> {
     pub(super) unsafe fn init(&self, memory: NonNull<u8>, count: usize, entry: impl Fn() -> T) {
         let first = memory.cast::<T>();
         for index in 0..count {
-            // SAFETY: by contract.
+            // SAFETY: the caller promised room for that many entries.
             unsafe { first.add(index).write(entry()) };
         }
         // Relaxed, here and below: boot does this before there is another core, and starting that orders it.

@@ -15,7 +15,7 @@ const FINE_BYTES: usize = 128;
 const FINE_CLASSES: usize = FINE_BYTES / LEAST_ALIGNMENT;
 const DOUBLINGS: usize = (LARGEST_BYTES / FINE_BYTES).ilog2() as usize;
 
-/// So many bytes, roughly, are moved at a time between a cache and what all cores share.
+/// Roughly this many bytes are moved at a time between a cache and what all cores share.
 const BATCH_BYTES: usize = 4096;
 
 /// The number of a size class.

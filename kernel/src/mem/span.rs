@@ -1,10 +1,11 @@
 //! Spans: pieces of one length that the central heap gives, each cut into blocks of one size class.
 //!
-//! A span counts its blocks that are handed out. With the last that comes back it returns to the central heap, so that
-//! other sizes can have its memory. Its header is at its beginning. Blocks are cut off in order as they are needed, so
-//! that no step takes longer than what it asks for.
+//! A span counts its blocks that are handed out. When the last one comes back, the span returns to the central heap, so
+//! that other sizes can use its memory. Its header is at its beginning. Blocks are cut off in order as they are needed,
+//! so that no step takes longer than what it asks for.
 //!
-//! This file knows the spans of one class; its lock is the depot's. Which span a block is of says the table.
+//! This file knows the spans of one class; its lock is the depot's. Which span a block belongs to is in the
+//! [table](super::span_table).
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
@@ -148,7 +149,7 @@ impl Spans {
     /// # Safety
     /// `memory` is of a span's layout and nobody else's.
     pub(super) unsafe fn add(&mut self, memory: NonNull<u8>, class: SizeClass) -> NonNull<Span> {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised memory of a span's layout.
         let span = unsafe { Span::write(memory, class) };
         self.link(span);
         span
@@ -176,7 +177,7 @@ impl Spans {
         // SAFETY: by contract it is alive, and the class's lock makes this the only reference.
         let header = unsafe { &mut *span.as_ptr() };
         let was_full = header.is_full();
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a block of this span that nobody uses any more.
         unsafe { header.free.push(block) };
         header.out -= 1;
         let is_empty = header.out == 0;

@@ -2,11 +2,11 @@
 //!
 //! The heap's memory is looked at in slots of a span's length. Spans begin anywhere, so at most one begins in each
 //! slot, and what a slot holds belongs to that one or to the one that begins in the slot before. Two bytes for each
-//! slot say where: that is all the memory which the table takes, at the beginning of the heap.
+//! slot say where. That is all the memory that the table takes, at the beginning of the heap.
 //!
-//! The table is read and written without a lock. Whoever asks has a block in hand. If it is of a span, that span's
-//! entry was written before the block was handed out, and stays until the block is back. Entries next to it may change
-//! meanwhile: they are of spans that do not hold the block, before and after.
+//! The table is read and written without a lock. Whoever asks has a block in hand. If the block is of a span, that
+//! span's entry was written before the block was handed out, and stays until the block is back. Neighbouring entries
+//! may change meanwhile, but neither the old nor the new ones are of spans that hold the block.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
@@ -37,7 +37,7 @@ impl SpanTable {
         length_bytes / SPAN_BYTES + 1
     }
 
-    /// The memory that the table for so many bytes takes.
+    /// The memory that the table for this many bytes takes.
     pub(super) fn layout(length_bytes: usize) -> Option<Layout> {
         Layout::array::<AtomicU16>(Self::slots(length_bytes)).ok()?.align_to(UNIT_BYTES).ok()
     }
@@ -49,7 +49,7 @@ impl SpanTable {
     pub(super) unsafe fn init(&self, entries: NonNull<u8>, base: usize, length_bytes: usize) {
         // Relaxed, here and below: as in `Reserved`.
         self.base.store(base, Ordering::Relaxed);
-        // SAFETY: by contract.
+        // SAFETY: the caller promised memory of the layout, used for nothing else.
         unsafe { self.entries.init(entries, Self::slots(length_bytes), || AtomicU16::new(0)) };
     }
 

@@ -143,7 +143,8 @@ impl StackBlock {
         }
     }
 
-    /// What code with its stack pointer at `sp` has in use of this stack, as far as it is mapped: where it begins, and bytes.
+    /// The part of this stack, as far as it is mapped, that is in use by code with its stack pointer at `sp`: its
+    /// start, and its bytes.
     #[cfg(target_os = "none")]
     pub(crate) fn in_use(&self, sp: usize) -> (*const u8, usize) {
         let top = ptr::from_ref(self) as usize;
@@ -153,7 +154,7 @@ impl StackBlock {
         (ptr::with_exposed_provenance(from), top - from)
     }
 
-    /// Overwrites what is left below `sp`, so that it does not seem to be in use when later code has its frames there.
+    /// Overwrites what is left below `sp`, so that it does not seem to be in use later, when other frames lie there.
     ///
     /// # Safety
     /// Called by code on this stack, with nothing below `sp` that is used again.
@@ -177,7 +178,8 @@ impl StackBlock {
         self.in_reserve.load(Ordering::Relaxed) != 0
     }
 
-    /// How often the code on this stack has failed in the turn that ends by it: more than once, if saying why failed.
+    /// How often the code on this stack has failed in the turn that this failure ends: more than once if reporting the
+    /// failure failed.
     pub(crate) fn crashes(&self) -> u32 {
         self.crashes.load(Ordering::Relaxed)
     }
@@ -192,8 +194,8 @@ impl StackBlock {
         self.lives.load(Ordering::Relaxed)
     }
 
-    /// A number for the code that runs on this stack, which is no other code's, and below 2^62: where the block is, and how
-    /// often code there has crashed, as far as there is room.
+    /// A number below 2^62 for the code that runs on this stack, different from that of any other code: the block's
+    /// place, and as many bits as fit of how often code there has crashed.
     pub(crate) fn life(&self) -> u64 {
         let place = ptr::from_ref(self).expose_provenance() as u64 / Self::ALIGN;
         (place << LIVES_BITS) | (u64::from(self.lives()) % (1 << LIVES_BITS))
@@ -216,8 +218,8 @@ impl StackBlock {
 
     /// The code on this stack has crashed.
     pub(crate) fn end_life(&self) {
-        // Relaxed load and store: only who ends the code on the stack does this. Who must not miss it takes a lock that the
-        // caller takes afterwards.
+        // Relaxed load and store: only the code that ends what runs on the stack does this. A reader that must not miss
+        // it takes a lock that the caller takes afterwards.
         self.lives.store(self.lives().wrapping_add(1), Ordering::Relaxed);
     }
 

@@ -1,7 +1,7 @@
 //! Walking the heap: which block an address is in, which blocks there are, and which of them are free.
 //!
-//! For who looks at all of memory while every other core stands still. Nothing here is on the way of a block that is
-//! allocated or freed, except that large ones are noted in a table ([`large_table`](super::large_table)).
+//! For code that looks at all of memory while every other core stands still. Allocating and freeing do not pay for it,
+//! except that large blocks are noted in a table ([`large_table`](super::large_table)).
 //!
 //! A small block that was freed is still a block, of its span, until the span goes back to the central heap. Large blocks
 //! are blocks only while they are in use; memory of the central heap, and what was not cut off a span yet, is in none.
@@ -27,7 +27,7 @@ impl Heap {
     /// Nobody else is in the heap.
     pub(crate) unsafe fn block_at(&self, address: usize) -> Option<(usize, usize)> {
         let Some(span) = self.table.find_at(address) else { return self.large.find(address) };
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that nobody else is in the heap.
         let (start, class) = unsafe { Span::block_at(span, address) }?;
         Some((start, class.block_bytes()))
     }
@@ -38,7 +38,7 @@ impl Heap {
     /// Nobody else is in the heap.
     pub(crate) unsafe fn block_from(&self, address: usize) -> Option<(usize, usize)> {
         let Some(span) = self.table.find_at(address) else { return self.large.begins_at(address) };
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that nobody else is in the heap.
         let (start, class) = unsafe { Span::block_at(span, address) }?;
         (start == address).then_some((start, class.block_bytes()))
     }
@@ -48,7 +48,7 @@ impl Heap {
     /// # Safety
     /// Nobody else is in the heap, nor is `tell`.
     pub(crate) unsafe fn for_each_block(&self, mut tell: impl FnMut(usize, usize)) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that nobody else is in the heap, nor `tell`.
         self.table.for_each(|span| unsafe { Span::for_each_block(span, &mut tell) });
         self.large.for_each(tell);
     }
@@ -58,7 +58,7 @@ impl Heap {
     /// # Safety
     /// Nobody else is in the heap, nor is `tell`.
     pub(crate) unsafe fn for_each_free_block(&self, mut tell: impl FnMut(usize, usize)) {
-        // SAFETY: by contract, here and below.
+        // SAFETY: the caller promised that nobody else is in the heap, nor `tell`; here and below.
         unsafe { self.caches.for_each_waiting(|start, class| tell(start, class.block_bytes())) };
         self.table.for_each(|span| {
             // SAFETY: as above.
@@ -69,13 +69,13 @@ impl Heap {
         });
     }
 
-    /// Frees the block that begins there. Whether one does.
+    /// Frees the block that begins there. Returns whether one does.
     ///
     /// # Safety
     /// Nobody else is in the heap. The block is in use, and nobody uses it any more.
     pub(crate) unsafe fn free_at(&self, start: usize) -> bool {
         let Some(block) = NonNull::new(ptr::with_exposed_provenance_mut::<u8>(start)) else { return false };
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that nobody else is in the heap.
         let small = self.table.find_at(start).map(|span| unsafe { Span::block_at(span, start) });
         let (begins, class, bytes) = match small {
             Some(Some((begins, class))) => (begins, Some(class), class.block_bytes()),
@@ -104,7 +104,7 @@ impl Heap {
     }
 }
 
-/// The class of blocks of exactly so many bytes.
+/// The class of blocks of exactly this many bytes.
 fn small_class(bytes: usize) -> Option<SizeClass> {
     SizeClass::of(Layout::from_size_align(bytes, 1).ok()?)
 }
@@ -181,7 +181,7 @@ mod tests {
                     }
                 }
                 if step % 1000 == 650 {
-                    // No room for a span: small blocks that are of none.
+                    // No room for a span: small blocks that belong to no span.
                     for size in [9000, 40] {
                         let layout = Layout::from_size_align(size, 16).expect("valid");
                         // SAFETY: the size is not zero.

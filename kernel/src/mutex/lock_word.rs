@@ -10,8 +10,8 @@
 //!    └────────────────────── held, and waited for
 //! ```
 //!
-//! Who gives it back and finds that somebody waits takes that list's lock afterwards, so it finds the waiter there; or the
-//! waiter finds it free. A crash goes through the same list.
+//! A holder that gives it back and finds that somebody waits takes that list's lock afterwards. So either it finds the
+//! waiter there, or the waiter finds the word free. A crash goes through the same list.
 //!
 //! A poisoned word is never free again: a holder that has crashed may have left a reference to the data anywhere.
 
@@ -47,7 +47,7 @@ pub enum Taken {
     Yes,
     /// Somebody else does.
     Held,
-    /// Nobody will ever again.
+    /// Nobody will ever hold it again.
     Poisoned,
 }
 
@@ -62,7 +62,7 @@ impl LockWord {
         }
     }
 
-    /// Takes it for `holder`, if it is free. `is_gone` says whether a holder will never give it back.
+    /// Takes it for `holder`, if it is free. `is_gone` tells whether a holder will never give it back.
     pub fn take(&self, holder: Holder, is_gone: impl Fn(Holder) -> bool) -> Taken {
         let held = holder.0 << HOLDER_SHIFT;
         loop {
@@ -86,14 +86,14 @@ impl LockWord {
         if !is_gone(Holder(word >> HOLDER_SHIFT)) {
             return Some(Taken::Held);
         }
-        // Relaxed: nobody touches the data any more. By the exchange the one who is gone holds it still: it may have given it
-        // back before it crashed.
+        // Relaxed: nobody touches the data any more. The exchange makes sure that the crashed holder still holds it: it
+        // may have given it back before it crashed.
         let poisoned = self.0.compare_exchange(word, POISONED, Ordering::Relaxed, Ordering::Relaxed);
         poisoned.is_ok().then_some(Taken::Poisoned)
     }
 
-    /// Says that somebody waits. Called under the lock of the list into which the waiter is then put; `false` if it must try
-    /// again instead.
+    /// Marks that somebody waits. Called under the lock of the list into which the waiter is then put; `false` if it
+    /// must try again instead.
     pub fn wait(&self, is_gone: impl Fn(Holder) -> bool) -> bool {
         // Relaxed, here and below: the list's lock orders this with `give`, and nothing is learned of the data.
         let mut word = self.0.load(Ordering::Relaxed);
@@ -108,10 +108,10 @@ impl LockWord {
         }
     }
 
-    /// The holder gives it back. Whether there is anybody to tell, through the list's lock.
+    /// The holder gives it back. Returns whether there is anybody to tell, through the list's lock.
     #[must_use = "who waits must be told"]
     pub fn give(&self) -> bool {
-        // Relaxed: it says who holds it, which is the caller, or that the caller is taken for gone.
+        // Relaxed: it says who holds it, which is the caller, or that the caller is considered gone.
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
             if word == POISONED {
@@ -171,7 +171,7 @@ mod tests {
         assert!(!word.wait(gone));
         assert_eq!(word.take(ONE, gone), Taken::Poisoned);
         assert!(word.is_poisoned(nobody));
-        // A guard that was leaked, and is dropped after all.
+        // A guard that was leaked and then dropped after all.
         assert!(!word.give());
         assert_eq!(word.take(ONE, nobody), Taken::Poisoned);
     }

@@ -1,19 +1,20 @@
 //! A mutex for applications: data that several processes and actors change in place.
 //!
-//! Who waits for it awaits it, so its core runs others. It disables no preemption: its holder may be preempted, may take long,
-//! and may crash. Then the data may be half-changed, so the mutex is *poisoned*: whoever waits for it is told, and nobody
-//! gets at the data again. What must outlive a crash belongs into an actor of its own, or is started anew by whoever is told.
+//! A process that waits for it awaits it, so its core runs others. It disables no preemption: its holder may be
+//! preempted, may take long, and may crash. Then the data may be half-changed, so the mutex is *poisoned*: whoever
+//! waits for it is told, and nobody can access the data again. What must outlive a crash belongs in an actor of its
+//! own, or is started anew by whoever is told.
 //!
-//! How the kernel knows: destructors do not run in a crash. But a guard cannot leave the turn in which it was taken, for it is
-//! not `Send`: it lives and ends on one stack. So the word of the mutex says which stack holds it, and how often code on that
-//! stack had crashed before (see [`StackBlock`]). If it has once more since, the holder is gone. Nothing is released on the
-//! strength of that, for a guard that was leaked may have left a reference to the data anywhere: a poisoned mutex hands out
-//! nothing, so that is sound whatever became of the guard.
+//! How the kernel knows: destructors do not run in a crash. But a guard cannot leave the turn in which it was taken,
+//! because it is not `Send`: it lives and ends on one stack. So the word of the mutex says which stack holds it, and
+//! how often code on that stack had crashed before (see [`StackBlock`]). If it has once more since, the holder is gone.
+//! That alone releases nothing, because a leaked guard may have left a reference to the data anywhere. A poisoned mutex
+//! hands out nothing, so it is sound whatever happened to the guard.
 //!
-//! A crash wakes whoever waits for a mutex, and each looks again. All wait in a few lists of the kernel's, for a mutex may lie in
-//! memory that goes with its holder; a few processes can wait in each without memory from the heap.
+//! A crash wakes whoever waits for a mutex, and each looks again. All wait in a few lists of the kernel's, because a
+//! mutex may lie in memory that goes with its holder; a few processes can wait in each without memory from the heap.
 //!
-//! It is not fair: who comes when it is free has it.
+//! It is not fair: whoever tries when it is free gets it.
 
 pub(crate) mod lock_word;
 
@@ -29,7 +30,7 @@ use crate::mem::stack::StackBlock;
 use crate::sync::{Seat, Waiters};
 use lock_word::{Holder, LockWord, Taken};
 
-/// Data that one at a time may change.
+/// Data that only one holder at a time may change.
 ///
 /// ```
 /// use magpie::mutex::Mutex;
@@ -66,7 +67,7 @@ pub struct Mutex<T> {
 // shares it.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
-/// The holder has crashed: the data may be half-changed, and nobody gets at it again.
+/// The holder has crashed: the data may be half-changed, and nobody can access it again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Poisoned;
 
@@ -107,7 +108,7 @@ impl<T> Mutex<T> {
 
     /// Waits for it and takes it. The future of this does nothing until it is awaited.
     ///
-    /// Who holds it and waits for it again waits for itself.
+    /// A holder that waits for it again waits for itself, for ever.
     pub fn lock(&self) -> Lock<'_, T> {
         Lock { mutex: self, seat: self.waiting().seat() }
     }
@@ -139,7 +140,7 @@ impl<T> Mutex<T> {
         self.data.into_inner()
     }
 
-    /// Those who wait for this mutex, among others.
+    /// The list of those who wait for this mutex, among others.
     fn waiting(&self) -> &'static Waiters {
         &WAITING[((&raw const self.word).addr() >> 4) % LISTS]
     }
@@ -169,7 +170,7 @@ impl<'a, T> Future for Lock<'a, T> {
                 Err(TryLockError::Poisoned) => return Poll::Ready(Err(Poisoned)),
                 Err(TryLockError::Held) => {}
             }
-            // Whatever it was told: what counts is the word.
+            // Only the word counts, whatever the waiter was told.
             if self.seat.poll(context.waker(), |_told| !mutex.word.wait(is_gone)).is_pending() {
                 return Poll::Pending;
             }
@@ -213,7 +214,7 @@ impl<T: fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
 impl<T> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         let waiting = self.mutex.waiting();
-        // After it was given back the mutex may be gone.
+        // After the mutex was given back it may be gone.
         if self.mutex.word.give() {
             waiting.tell_all(|| ());
         }
@@ -232,7 +233,7 @@ fn this_stack() -> Holder {
 
 /// Whether code on that stack has crashed since.
 fn is_gone(holder: Holder) -> bool {
-    // SAFETY: a word names none but whom `this_stack` has made.
+    // SAFETY: a word names only holders that `this_stack` has made.
     unsafe { StackBlock::life_has_ended(holder.number()) }
 }
 

@@ -34,12 +34,11 @@ pub struct Deque<T, const N: usize> {
 pub struct Stolen {
     /// Items taken.
     pub taken: usize,
-    /// Attempts lost to somebody else; the batch ends at the second.
+    /// Attempts lost to another taker; the batch ends at the second.
     pub lost: usize,
 }
 
-/// The deque's memory is not what its operations leave behind: somebody wrote over it, or two owners were
-/// at work at once.
+/// The deque's memory is not what its operations leave behind: it was overwritten, or two owners were at work at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Corrupted {
     /// Items ever taken at the top.
@@ -81,7 +80,7 @@ impl<T, const N: usize> Deque<T, N> {
         }
     }
 
-    /// Makes an empty deque at a place, for one that is too large to be moved about on a stack.
+    /// Makes an empty deque at a place, for one that is too large to be moved on a stack.
     ///
     /// # Safety
     /// The place is fit to be written.
@@ -89,13 +88,13 @@ impl<T, const N: usize> Deque<T, N> {
         let () = Self::CAPACITY_IS_A_POWER_OF_TWO;
         let empty = |slots: *mut [AtomicPtr<T>; N]| {
             for slot in 0..N {
-                // SAFETY: by contract; within the array.
+                // SAFETY: the caller promised a place fit to be written; this is within the array.
                 unsafe {
                     slots.cast::<AtomicPtr<T>>().add(slot).write(AtomicPtr::new(core::ptr::null_mut()))
                 };
             }
         };
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a place fit to be written.
         unsafe {
             write_fields!(place => Self { top: Index(AtomicU64::new(0)), bottom: Index(AtomicU64::new(0)), }
                 in place { slots: empty, });
@@ -165,7 +164,7 @@ impl<T, const N: usize> Deque<T, N> {
                 Steal::Empty => break,
                 Steal::Lost => {
                     batch.lost += 1;
-                    // Once may be chance; twice means that others are at it, and half is no longer half.
+                    // Once may be chance; twice means that other takers are active, and half is no longer half.
                     if batch.lost == 2 {
                         break;
                     }
@@ -178,8 +177,8 @@ impl<T, const N: usize> Deque<T, N> {
     /// How many items there are; may be outdated before the caller sees it.
     #[inline(always)]
     pub fn len(&self) -> usize {
-        // Relaxed: an estimate. The clamp covers two reads at different times, and the owner's passing
-        // decrement below `top`.
+        // Relaxed: an estimate. The clamp covers two reads at different times, and the owner's temporary decrement
+        // below `top`.
         let bottom = self.bottom.0.load(Ordering::Relaxed);
         let top = self.top.0.load(Ordering::Relaxed);
         bottom.wrapping_sub(top).cast_signed().clamp(0, N as i64) as usize
@@ -197,8 +196,7 @@ impl<T, const N: usize> Deque<T, N> {
     /// # Errors
     /// What does not hold.
     pub fn check(&self) -> Result<(), Corrupted> {
-        // Relaxed: the owner reads its own `bottom` and slots; an old `top` is still one that the
-        // invariants allow.
+        // Relaxed: the owner reads its own `bottom` and slots; a stale `top` is still one that the invariants allow.
         let bottom = self.bottom.0.load(Ordering::Relaxed);
         let top = self.top.0.load(Ordering::Relaxed);
         let count = bottom.wrapping_sub(top);

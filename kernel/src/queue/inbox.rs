@@ -1,4 +1,4 @@
-//! The inbox: what other cores enqueue for a core, and whoever comes first drains.
+//! The inbox: other cores enqueue into it for a core, and whoever comes first drains it.
 //!
 //! A list that grows at its head and is taken whole:
 //!
@@ -54,7 +54,7 @@ impl<T: Linked> Inbox<T> {
 
     /// Takes everything, oldest first. Anybody may call it; of several, one gets the items.
     pub fn take_all(&self) -> Chain<T> {
-        // Relaxed: a hint that spares an empty inbox the exclusive store. Who must not miss a push, looks
+        // Relaxed: a hint that spares an empty inbox the exclusive store. A caller that must not miss a push looks
         // after a full fence, which orders this load too.
         if self.is_empty() {
             return Chain::new();

@@ -32,7 +32,7 @@ impl<T: Linked> Overflow<T> {
         let mut items = self.items.lock();
         // SAFETY: the caller's promise.
         unsafe { items.push_back(item) };
-        // Relaxed, here and below: a hint. Who must not miss an item looks after a full fence.
+        // Relaxed, here and below: a hint. A caller that must not miss an item looks after a full fence.
         self.len.store(items.len(), Ordering::Relaxed);
     }
 

@@ -97,7 +97,7 @@ impl Histogram {
         self.record_many(size, 1);
     }
 
-    /// Counts a size so many times; as [`Self::record`].
+    /// Counts a size this many times; as [`Self::record`].
     #[inline(always)]
     pub(crate) fn record_many(&self, size: u32, times: u64) {
         self.buckets[((u32::BITS - size.leading_zeros()) as usize).min(Self::BUCKETS - 1)].add(times);

@@ -26,7 +26,7 @@ pub(crate) fn timing() -> bool {
     !cfg!(feature = "uncounted") && TIMING.load(Ordering::Relaxed)
 }
 
-/// Switches on or off what costs a look at the clock for each gulp: how long mail waits in its mailbox
+/// Switches on or off what reads the clock for each gulp: how long mail waits in its mailbox
 /// ([`WorkerStatistics::residence`]). Off at the start.
 pub fn set_timing(on: bool) {
     // Relaxed: as above.

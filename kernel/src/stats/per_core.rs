@@ -32,7 +32,7 @@ pub struct CoreStatistics {
     pub processes_stolen: Counter,
     /// Searches that found nothing.
     pub steal_failures_empty: Counter,
-    /// Searches not made, for enough others searched.
+    /// Searches not made because enough others searched.
     pub steal_failures_not_thief: Counter,
     /// Attempts that another core's were faster than.
     pub steal_failures_lost_race: Counter,
@@ -40,16 +40,16 @@ pub struct CoreStatistics {
     pub processes_evacuated: Counter,
     /// Turns suspended on a lent stack.
     pub preemptions: Counter,
-    /// Turns not suspended, for no stack was left.
+    /// Turns not suspended because no stack was left.
     pub preemptions_without_stack: Counter,
-    /// Turns of residents not suspended, for they had nothing to detach.
+    /// Turns of residents not suspended because they had nothing to detach.
     pub detachments_refused: Counter,
     /// Turns that ended in a panic or fault.
     pub crashes: Counter,
-    /// Bytes of cells, states and tasks of those who crashed that are free for others.
+    /// Bytes of cells, states and tasks of processes and actors that crashed, now free for others.
     pub crash_bytes_returned: Counter,
-    /// Bytes of timers, asks and mailboxes of those who crashed: at most so many stay, for what they had in hand may be
-    /// somebody else's, and is not given back in their name.
+    /// Bytes of timers, asks and mailboxes of processes and actors that crashed. At most this many stay, because what
+    /// they had in hand may belong to others and is not given back on their behalf.
     pub crash_bytes_in_doubt: Counter,
     /// Times that the balancer tried to take processes.
     pub balance_attempts: Counter,
@@ -106,7 +106,7 @@ pub struct WorkerStatistics {
     pub gulps: Counter,
     /// Mailboxes found empty after all.
     pub empty_gulps: Counter,
-    /// Mailboxes that another worker was still handling a batch from.
+    /// Mailboxes from which another worker was still handling a batch.
     pub missed_gulps: Counter,
     /// Messages in a gulp.
     pub gulp_sizes: Histogram,
@@ -125,7 +125,7 @@ pub struct WorkerStatistics {
     pub steal_failures_lost_mine: Counter,
     /// Swaps lost on the victim's slot.
     pub steal_failures_lost_his: Counter,
-    /// Swaps not tried, for the victim was swapping that slot.
+    /// Swaps not tried because the victim was swapping that slot.
     pub steal_failures_slot_null: Counter,
     /// Mailboxes of idle workers that this one was given to handle.
     pub guests: Counter,

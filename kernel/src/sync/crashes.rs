@@ -1,9 +1,9 @@
-//! Who is told of a crash: rooms that keep something in somebody's name, which ends with that somebody.
+//! Who is told of a crash: rooms that keep something on behalf of a process or an actor, which must end with it.
 //!
-//! The scheduler and the actors know that somebody has crashed, and must not know those rooms, which are above them. So
-//! such a room registers here before it keeps anything in anybody's name, and is told of every crash from then on. It is
-//! told before anybody else is, while the name is nobody else's yet. What it does then it does in the middle of a crash,
-//! with preemption disabled: it runs nothing of the application's.
+//! The scheduler and the actors know what has crashed, and must not know those rooms, which are above them. So such a
+//! room registers here before it keeps anything on anyone's behalf, and is told of every crash from then on. It is told
+//! before anybody else, while no one else can have the same identity yet. It acts in the middle of a crash, with
+//! preemption disabled, so it runs nothing of the application's.
 
 use spin::Once;
 
@@ -12,8 +12,8 @@ use spin::Once;
 pub enum Identity {
     /// A process, by the address of its header.
     Process(usize),
-    /// An actor, by where it lives and by which one it is of those that have lived there, as the scheduler says of who is
-    /// at work.
+    /// An actor, by where it lives and by which one it is of those that have lived there, as the scheduler identifies
+    /// what is at work.
     Actor {
         /// Where it lives.
         place: usize,
@@ -23,7 +23,7 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// A number that those who are there at the same time do not share.
+    /// A number that no two existing ones share at the same time.
     pub fn place(self) -> usize {
         match self {
             Self::Process(header) => header,
@@ -49,8 +49,8 @@ pub fn watch_crashes(watcher: fn(Identity)) {
     assert!(is_listed, "more rooms watch crashes than there are places: make room for another");
 }
 
-/// Tells of a crash, before anybody else is told. Whoever kept something in that name did so before, and what ran under the
-/// name has passed from core to core since: so this finds the watcher that was registered first.
+/// Tells of a crash, before anybody else is told. Whoever kept something for that identity did so before, and
+/// what ran under it has been handed from core to core since, so this finds the watcher that was registered before that.
 pub fn tell_of_crash(crashed: Identity) {
     for watcher in WATCHERS.iter().filter_map(Once::get) {
         watcher(crashed);

@@ -1,11 +1,11 @@
-//! Wakers that the kernel keeps: those of the scheduler's processes as they are, in the place of others something that may be
-//! called and dropped anywhere (see `sched::foreign`). The scheduler, which is above, says how.
+//! Wakers that the kernel keeps: those of the scheduler's processes as they are; in place of any other, a waker that
+//! may be called and dropped anywhere (see `sched::spawn::foreign`). The scheduler, which is above, provides it.
 
 use core::task::Waker;
 
 use spin::Once;
 
-/// What the scheduler does about wakers.
+/// What the scheduler provides for keeping wakers.
 pub struct Keeper {
     /// What may be kept for a waker, and called and dropped anywhere; `None` without memory.
     pub keep: fn(&Waker) -> Option<Waker>,
@@ -20,8 +20,8 @@ pub fn register_keeper(keeper: Keeper) {
     KEEPER.call_once(|| keeper);
 }
 
-/// What may be kept to wake `waker`; `None` without memory. Under no lock, and with preemption enabled, for it may clone the
-/// application's own.
+/// What may be kept to wake `waker`; `None` without memory. Called under no lock, and with preemption enabled, because
+/// it may clone the application's own.
 pub fn keep_waker(waker: &Waker) -> Option<Waker> {
     match KEEPER.get() {
         Some(keeper) => (keeper.keep)(waker),

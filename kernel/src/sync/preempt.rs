@@ -1,7 +1,7 @@
 //! Disabling preemption: a count in the block of the running stack.
 //!
 //! The count travels with the code: it lies in the stack block (see `docs/architecture.md`, "Contexts
-//! and preemption"), not in the core's block, for code can be moved to another core between reading
+//! and preemption"), not in the core's block, because code can be moved to another core between reading
 //! and writing a per-core count. Only code on that stack, and interrupts taken on it, touch the word,
 //! so plain loads and stores suffice.
 //!
@@ -33,12 +33,12 @@ impl PreemptWord {
         self.load() & !PENDING == 0
     }
 
-    /// Disables preemption, for an interrupt's handler or another section that must not end by a trap.
+    /// Disables preemption, for an interrupt handler or another section that must not end with a trap.
     pub(crate) fn hold(&self) {
         self.store(self.load() + 1);
     }
 
-    /// Ends what [`hold`](Self::hold) began. What was requested meanwhile is left to whoever called for the section.
+    /// Ends what [`hold`](Self::hold) began. A request made meanwhile is left to the caller that began the section.
     pub(crate) fn release(&self) {
         self.store(self.load() - 1);
     }
@@ -119,7 +119,8 @@ impl Drop for PreemptGuard {
             let word = PreemptWord::current();
             let value = word.load() - 1;
             word.store(value);
-            // One bit to test on the common path; whether this was the outermost section is asked behind it.
+            // One bit to test on the common path; only if it is set is it checked whether this was the outermost
+            // section.
             if value & PENDING != 0 {
                 preempt_if_outermost(value);
             }

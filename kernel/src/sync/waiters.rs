@@ -1,11 +1,11 @@
 //! Those who wait for one event: any number, all of whom are told when it comes.
 //!
 //! Each has a [`Seat`], known by the number of a ticket. A seat is asked (polled) under the list's lock, in the same hold
-//! in which its waker is left, so an event cannot fall between the look and the waiting. Who is told is taken from the list:
-//! a seat whose ticket is not in the list any more was told, with whatever waker it is asked next.
+//! in which its waker is left, so an event cannot fall between the look and the waiting. A waiter that is told is taken
+//! from the list: a seat whose ticket is not in the list any more was told, whatever waker it is polled with next.
 //!
-//! Nothing that is linked lies in the waiting future: the list holds wakers and numbers, in memory of its own. So whoever
-//! crashes leaves an entry behind, which goes when the event comes.
+//! Nothing that is linked lies in the waiting future: the list holds wakers and numbers, in memory of its own. So a
+//! crashed waiter leaves an entry behind, which goes when the event comes.
 //!
 //! Wakers are cloned, woken and dropped, and memory is allocated and freed, outside the lock. A few processes can wait without
 //! any memory from the heap. Beyond those, **without memory**, a seat asks to be polled again at once, until there is room or
@@ -19,7 +19,7 @@ use core::task::{Poll, Waker};
 use super::SpinLock;
 use super::kept_waker::{is_kept_for, keep_waker};
 
-/// So many can wait although memory is used up.
+/// This many can wait although memory is used up.
 const FEW: usize = 4;
 
 struct Waiter {
@@ -29,7 +29,7 @@ struct Waiter {
 
 struct Inside {
     few: [Option<Waiter>; FEW],
-    /// Grows outside the lock only.
+    /// Grows only outside the lock.
     more: Vec<Waiter>,
     /// The last ticket that was given out.
     last: u64,
@@ -74,19 +74,19 @@ pub struct Waiters {
 
 impl Waiters {
     const_fn! {
-        /// Nobody.
+        /// Without waiters.
         pub fn new() -> Self {
             Self { inside: SpinLock::new(Inside::EMPTY) }
         }
     }
 
-    /// A place for one more, who does not wait yet.
+    /// A place for one more waiter, which does not wait yet.
     pub const fn seat(&self) -> Seat<'_> {
         Seat { waiters: self, ticket: 0 }
     }
 
-    /// The event has come: wakes all who wait. `first` is called in the hold of the lock that empties the list. Whether
-    /// anybody waited.
+    /// The event has come: wakes all who wait. `first` is called in the hold of the lock that empties the list. Returns
+    /// whether anybody waited.
     pub fn tell_all(&self, first: impl FnOnce()) -> bool {
         let (few, more) = {
             let mut inside = self.inside.lock();
@@ -101,7 +101,7 @@ impl Waiters {
         any
     }
 
-    /// Makes room for more, outside the lock. Whether there is memory for it.
+    /// Makes room for more, outside the lock. Returns whether there is memory for it.
     fn grow(&self) -> bool {
         let needed = 2 * self.inside.lock().more.len().max(FEW);
         let mut room = Vec::new();
@@ -109,7 +109,7 @@ impl Waiters {
             return false;
         }
         let mut inside = self.inside.lock();
-        // Somebody else may have made room meanwhile.
+        // Another caller may have made room meanwhile.
         if room.capacity() > inside.more.capacity() {
             room.append(&mut inside.more);
             mem::swap(&mut room, &mut inside.more);
@@ -127,7 +127,7 @@ impl Default for Waiters {
     }
 }
 
-/// The place of one who waits. Dropped, it is given up.
+/// The place of one waiter. Dropping it gives it up.
 pub struct Seat<'a> {
     waiters: &'a Waiters,
     /// 0 before it first waited.
@@ -250,7 +250,7 @@ mod tests {
         for seat in &mut seats {
             assert_eq!(seat.poll(&waker, |told| told), Poll::Pending);
         }
-        // Every other one, so from both ends of the list.
+        // Every other one, so that both ends of the list are covered.
         let mut number = 0;
         seats.retain(|_| {
             number += 1;

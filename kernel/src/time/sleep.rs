@@ -2,8 +2,8 @@
 //!
 //! A timer in a wheel has an allocation of its own, which the future owns: the wheel links it, and a future may lie in
 //! memory that a crash gives back without dropping anything (see `sched::spawn::task`). When a process crashes, the timers that
-//! would wake it are taken out of their wheels (`wheels/owned.rs`); their memory stays, for the future may be another's by now.
-//! That one arms a timer of its own.
+//! would wake it are taken out of their wheels (`wheels/owned.rs`); their memory stays, because the future may belong
+//! to another process by now. That process arms a timer of its own.
 //!
 //! **Without memory** for its timer a future asks to be polled again at once, until there is some or its moment has come.
 //! So it is never early and is not lost, but its process uses up its turns and counts as work meanwhile.

@@ -43,8 +43,8 @@ fn pop_oldest<T, const N: usize>(deque: &Deque<T, N>) -> Option<NonNull<T>> {
     unsafe { deque.pop_oldest() }
 }
 
-/// The oldest item, as a thief takes it, where no other thief is at work: a loss can only be an exclusive
-/// store that failed for no reason, or was made to.
+/// The oldest item, as a thief takes it, while no other thief is at work: a loss can only be an exclusive store that
+/// failed spuriously, or was made to fail.
 fn steal<T, const N: usize>(deque: &Deque<T, N>) -> Option<NonNull<T>> {
     loop {
         match deque.pop_top() {
@@ -91,7 +91,7 @@ fn newest_first(_: &Cores) {
                 assert_eq!(pop_newest(&deque).map(|item| items.take(item)), Some(number));
                 verify(&deque);
             }
-            // More often than once: an empty pop must leave the indices as they were.
+            // More than once: an empty pop must leave the indices as they were.
             for _ in 0..3 {
                 assert_eq!(pop_newest(&deque), None);
                 assert_eq!(deque.len(), 0);
@@ -146,7 +146,7 @@ fn half(_: &Cores) {
         }
         let mut order = Vec::new();
         let mut taken = 0;
-        // A forced failure may end a batch early: what is missing is asked for again.
+        // A forced failure may end a batch early: the missing items are asked for again.
         while taken < expected {
             taken += deque.steal_half(cap.min(expected - taken), |item| order.push(items.take(item))).taken;
         }
@@ -300,7 +300,7 @@ fn stress_with<const N: usize>(cores: &Cores) {
     }
 }
 
-/// As many items as asked for go through a few slots, without a mark on each: their number and their sum are
+/// Any number of items goes through a few slots, without a mark on each: their number and their sum are
 /// compared, which takes no memory, so a run can be as long as one likes.
 fn one_taker_for_each_of_many(cores: &Cores) {
     let numbers: [usize; 64] = core::array::from_fn(|index| index + 1);

@@ -34,11 +34,11 @@ fn one_holder(cores: &Cores) {
 fn no_lost_wake_up(cores: &Cores) {
     let flag = IdleFlag::new();
     let work = AtomicU64::new(0);
-    // How many rounds each side has finished, what the waker saw, and whether somebody gave up.
+    // How many rounds each side has finished, what the waker saw, and whether either gave up.
     let (waker_round, sleeper_round) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let claimed = AtomicU32::new(0);
     let gone = AtomicBool::new(false);
-    // Acquire and release: whoever waits for the other's round sees what the other did in it.
+    // Acquire and release: the side that waits for the other's round sees what the other did in it.
     let wait = |round: &AtomicUsize, number| {
         let mut waiting = cores.waiting();
         while round.load(Ordering::Acquire) < number {

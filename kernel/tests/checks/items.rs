@@ -48,7 +48,7 @@ impl Items {
         NonNull::from(item)
     }
 
-    /// Says that `item` came out of a queue; its number.
+    /// Records that `item` came out of a queue. Returns its number.
     pub fn take(&self, item: NonNull<Item>) -> usize {
         // SAFETY: the queue handed out a pointer that was put in, and the items outlive the queue.
         let item = unsafe { item.as_ref() };

@@ -1,7 +1,7 @@
 //! The tests of the lock-free structures, as bodies that run anywhere.
 //!
 //! The hand-written and the portable primitives must pass the same tests, and the hand-written ones run
-//! only on an Arm machine. So the bodies stand here, and each harness brings its own parallelism: threads
+//! only on an Arm machine. So the bodies are here, and each harness brings its own parallelism: threads
 //! on the host (`tests/queues.rs`), pinned processes in the booted kernel. A body panics when a promise is
 //! broken. The promises are those that crossbeam-deque's tests ask of its deque (order, one consumer,
 //! stampede, stress, destructors), and those of this project's other structures.
@@ -24,15 +24,15 @@ pub type Body<'a> = dyn Fn(usize) + Sync + 'a;
 pub struct Cores<'a> {
     /// How many cores there are, at least 1.
     pub count: usize,
-    /// How much to do: about so many operations on each core.
+    /// How much to do: about this many operations on each core.
     pub work: usize,
     /// Where the pseudo-random choices start.
     pub seed: u64,
     /// Runs the body once on each core at the same time, with the numbers `0..count`, and returns when all
     /// have returned.
     pub run: &'a (dyn Fn(&Body) + Sync),
-    /// Leaves the processor to others for a moment: there may be fewer processors than cores, and one that spins keeps
-    /// the very core from running that it waits for.
+    /// Leaves the processor to others for a moment: there may be fewer processors than cores, and a core that spins may
+    /// keep the one that it waits for from running.
     pub give_way: &'a (dyn Fn() + Sync),
 }
 
@@ -43,18 +43,18 @@ impl Cores<'_> {
     }
 }
 
-/// Looks in vain before the processor is left to others: longer than another core takes that runs at the same time, and
+/// Unsuccessful looks before the processor is left to others: longer than a core that runs at the same time takes, and
 /// far shorter than a host's time slice.
 const LOOKS: u32 = 1000;
 
-/// A core that waits for another. So a check takes as many steps on a busy host as on an idle one.
+/// A core that waits for another. With it a check takes as many steps on a busy host as on an idle one.
 pub(crate) struct Waiting<'a> {
     looks: u32,
     give_way: &'a (dyn Fn() + Sync),
 }
 
 impl Waiting<'_> {
-    /// Another look was in vain.
+    /// Another look found nothing.
     pub(crate) fn again(&mut self) {
         self.looks += 1;
         if self.looks.is_multiple_of(LOOKS) {
@@ -64,7 +64,7 @@ impl Waiting<'_> {
         }
     }
 
-    /// There was something.
+    /// A look found something.
     pub(crate) fn is_over(&mut self) {
         self.looks = 0;
     }
@@ -72,9 +72,9 @@ impl Waiting<'_> {
 
 /// A check: its name says what is promised.
 pub struct Check {
-    /// `structure::promise`.
+    /// As `structure::promise`.
     pub name: &'static str,
-    /// Below so many cores there is nothing to check.
+    /// With fewer cores than this there is nothing to check.
     pub min_cores: usize,
     /// Panics when the promise is broken.
     pub body: fn(&Cores),

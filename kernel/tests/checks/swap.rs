@@ -46,7 +46,7 @@ fn outcomes(_: &Cores) {
     assert_eq!(mine.load(Ordering::Relaxed), gained.as_ptr());
 }
 
-/// Every core owns a range of slots and swaps one of them with a slot of somebody else, over and over.
+/// Every core owns a range of slots and swaps one of them with another core's slot, over and over.
 fn keeps_the_table(cores: &Cores) {
     const RANGE: usize = 2;
     let mailboxes = mailboxes(cores.count * RANGE);

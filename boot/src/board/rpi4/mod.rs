@@ -26,8 +26,8 @@ pub(super) static BOARD: Board = Board {
     uart_interrupt: Some(serial::PL011_INTERRUPT),
     early_devices: &[PERIPHERALS],
     prepare: serial::prepare,
-    // A real board has nobody who listens: the instruction would be a fault. So the host tool says when there is
-    // somebody; an end that is asked for comes first.
+    // On a real board no debugger listens, and the instruction would fault. So the host tool says when one does; an end
+    // that is asked for comes first.
     semihosting: || machine::argument("semihosting").is_some() && machine::argument("end").is_none(),
     end: power::end,
 };

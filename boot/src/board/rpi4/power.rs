@@ -10,11 +10,11 @@ const POWER_MANAGER: usize = 0xfe10_0000;
 const RESET_CONTROL: usize = POWER_MANAGER + 0x1c;
 const RESET_STATUS: usize = POWER_MANAGER + 0x20;
 const WATCHDOG: usize = POWER_MANAGER + 0x24;
-/// Every write needs it in the upper byte.
+/// The password, which every write needs in its upper byte.
 const PASSWORD: u32 = 0x5a00_0000;
 const CONFIGURATION: u32 = 0x30;
 const FULL_RESET: u32 = 0x20;
-/// The partition that the firmware takes to mean: stay off.
+/// The partition number that tells the firmware to stay off.
 const STAY_OFF: u32 = 0x555;
 /// In units of 16 microseconds.
 const SOON: u32 = 10;
@@ -36,7 +36,7 @@ pub(super) fn end() -> ! {
         Some("off") => {
             write(RESET_STATUS, read(RESET_STATUS) & !0xff00_0000 | STAY_OFF);
             reset();
-            // It takes a moment; a firmware that takes calls can do it, too.
+            // The reset takes a moment. Firmware that takes calls can do it, too.
             exit::switch_off()
         }
         _ => {}

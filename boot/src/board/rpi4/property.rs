@@ -21,7 +21,7 @@ const UART_CLOCK: u32 = 2;
 const REQUEST: u32 = 0;
 const ANSWERED: u32 = 0x8000_0000;
 
-/// What is asked and answered, in memory that the firmware reads and writes: on cache lines of its own.
+/// The request and its answer, in memory that the firmware reads and writes, on cache lines of their own.
 #[repr(C, align(64))]
 struct Letter(UnsafeCell<[u32; 16]>);
 

@@ -26,13 +26,13 @@ pub fn wait_for_interrupt() {
     asm::wfi();
 }
 
-/// Says that this is a spin loop: another core has to go on first.
+/// A hint that this is a spin loop: another core has to go on first.
 #[inline(always)]
 pub fn relax() {
     // SAFETY: a hint. An emulator that runs the cores in turns goes on with the next one; without it a core that waits for
     // a lock would spin until the end of its turn.
     unsafe { core::arch::asm!("yield", options(nomem, nostack, preserves_flags)) };
-    // A barrier that empties the pipeline, for a pause.
+    // A barrier that empties the pipeline, which makes a short pause.
     core::hint::spin_loop();
 }
 

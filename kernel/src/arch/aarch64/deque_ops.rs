@@ -14,7 +14,7 @@
 //!
 //! An exclusive pair holds nothing but the comparison and the addition: no memory access stands between
 //! LDXR and STXR. A pair that is left without a store leaves the monitor armed, which is harmless: the next
-//! LDXR re-arms it, and taking an exception clears it. `may_fail!` stands for nothing but in tests.
+//! LDXR re-arms it, and taking an exception clears it. `may_fail!` expands to nothing except in tests.
 
 use core::arch::asm;
 use core::ptr::NonNull;
@@ -89,7 +89,7 @@ pub unsafe fn pop_bottom<T, const N: usize>(
         exclusive_asm!(fails(force);
             "mov {item}, xzr",
             "ldr {b}, [{bottom}]",
-            // An old top makes the deque look fuller than it is: if this says empty, it is.
+            // A stale top makes the deque look fuller than it is: if this says empty, it is.
             "ldr {t}, [{top}]",
             "sub {x}, {b}, {t}",
             "cmp {x}, #0",
@@ -109,7 +109,7 @@ pub unsafe fn pop_bottom<T, const N: usize>(
             // The owner's own writing: ordered by coherence. Does not touch the flags.
             "ldr {item}, [{slots}, {x}, lsl #3]",
             "b.gt 9f",
-            // The last item, and a thief may be at it. Until the store succeeds or top has moved. Plain
+            // The last item, which a thief may be taking, too. Loops until the store succeeds or top has moved. Plain
             // exclusives: the slot is the owner's own, so nothing is ordered by this swap.
             "3:",
             "ldxr {x}, [{top}]",
@@ -122,7 +122,7 @@ pub unsafe fn pop_bottom<T, const N: usize>(
             "b 8f",
             "7:",
             "mov {item}, xzr",
-            // Plain: top equals this value now, so who reads it finds nothing to take.
+            // Plain: top equals this value now, so whoever reads it finds nothing to take.
             "8:",
             "add {b}, {b}, #1",
             "str {b}, [{bottom}]",

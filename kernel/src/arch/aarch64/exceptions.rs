@@ -12,7 +12,7 @@ use crate::arch::stack_layout::{EXCEPTION_STACK_BYTES, FAULT_STACK_BYTES, StackP
 ///
 /// # Safety
 /// `top` is 16-byte aligned, and the [`EXCEPTION_STACK_BYTES`](crate::arch::stack_layout::EXCEPTION_STACK_BYTES) below it
-/// are this core's own, for nothing else.
+/// are this core's own and used for nothing else.
 pub unsafe fn install(top: *mut u8) {
     // SAFETY: only the address is taken.
     VBAR_EL1.set((&raw const vectors::magpie_vectors) as u64);
@@ -83,7 +83,7 @@ unsafe extern "C" fn magpie_unexpected_exception(frame: *mut Frame) {
 /// # Safety
 /// `frame` is the complete frame of the code that faulted.
 unsafe fn report(reason: FaultReason, frame: *mut Frame) {
-    // SAFETY: by contract.
+    // SAFETY: the caller promised a complete frame.
     let frame = unsafe { &mut *frame };
     give_up_if_nested(frame);
     let address = FAR_EL1.get();
@@ -106,7 +106,7 @@ unsafe fn report(reason: FaultReason, frame: *mut Frame) {
         on_own_stack: place != StackPart::Outside,
     };
     if let Some(table) = handlers::get() {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised the complete frame of the code that faulted.
         if unsafe { (table.fault)(&fault, frame) } == Verdict::Retry {
             return;
         }
@@ -114,8 +114,8 @@ unsafe fn report(reason: FaultReason, frame: *mut Frame) {
     panic!("{:?} at pc {:#x}, address {:#x}\n{frame}", fault.reason, fault.pc, fault.address);
 }
 
-/// Faults while a fault is handled, again and again, would run off the fault stack. With less than a quarter of it left
-/// there is nothing more to be said: the core stops.
+/// A fault while a fault is handled, again and again, would run off the fault stack. With less than a quarter of it
+/// left the core stops without a report.
 fn give_up_if_nested(frame: &Frame) {
     let top = TPIDR_EL0.get();
     let used = top.wrapping_sub(core::ptr::from_ref(frame) as u64);

@@ -23,7 +23,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Of no code.
+    /// A frame that holds no code's registers.
     pub const EMPTY: Self = Self { x: [0; 31], elr: 0, spsr: 0, sp: 0, fpcr: 0, fpsr: 0, q: [0; 32] };
 
     /// Where the code's stack pointer was.

@@ -10,7 +10,7 @@ unsafe extern "C" {
     static __boot_stack_block: u8;
 }
 
-/// The statics that can be written to, but for those that have no pointers for sure.
+/// The writable statics, except those that are known to hold no pointers.
 pub fn statics() -> [Range<usize>; 2] {
     let address = |symbol: *const u8| symbol.expose_provenance();
     // Only the addresses are taken.

@@ -32,7 +32,7 @@ const TCR: u64 = {
     (64 - ADDRESS_BITS) | WALKS_WRITE_BACK | WALKS_INNER_SHAREABLE | NO_TTBR1 | PHYSICAL_40_BITS
 };
 
-/// The bits that are one, and: translation, data caches, the check of SP's alignment, instruction caches, nothing that is
+/// The reserved-one bits, and: translation, data caches, the check of SP's alignment, instruction caches, nothing
 /// writable is executable. Written as a whole, so that nothing depends on what was there.
 const SCTLR: u64 = 0x30d0_0800 | 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 19;
 
@@ -110,8 +110,7 @@ pub unsafe fn tables() -> Tables<'static> {
 /// The tables map everything that runs and is used from here on, onto itself. Nobody has written to `start..end` through
 /// a cache since its lines were dropped before the first write.
 pub unsafe fn enable(start: usize, end: usize) {
-    // SAFETY: by contract. It changes the registers that are named, and memory only as far as the caches did not agree
-    // with it.
+    // SAFETY: by contract. It changes the named registers, and memory only where the caches disagreed with it.
     unsafe {
         asm!(
             "bl magpie_mmu_on",
@@ -137,7 +136,7 @@ pub unsafe fn map_page(address: usize, is_mapped: bool) {
     // Relaxed: what orders it for the walkers of the tables are the barriers below.
     entry.store(purpose.page(address), Ordering::Relaxed);
     let page = (address / PAGE_BYTES) as u64;
-    // What was not mapped is in no core's TLB; dropping it all the same keeps this short.
+    // What was not mapped is in no core's TLB; dropping it all the same keeps this code short.
     // SAFETY: drops cached translations; the tables themselves say what is mapped.
     unsafe {
         asm!(
@@ -157,15 +156,17 @@ pub fn flush() {
     unsafe { asm!("dsb ishst", "tlbi vmalle1is", "dsb ish", "isb", options(nostack, preserves_flags)) };
 }
 
-/// Writes a range back to memory and drops it from the caches, so that a core with its caches off, or the firmware, sees
-/// what was written here, or what they write is seen here. After every access before it, and before every one after it.
+/// Writes a range back to memory and drops it from the caches, so that a core with its caches off, or the firmware,
+/// sees what was written here, and what they write is seen here. Ordered after every earlier access and before every
+/// later one.
 pub fn clean(start: usize, bytes: usize) {
     let shape: usize;
     // SAFETY: reads a register.
     unsafe { asm!("mrs {}, ctr_el0", out(reg) shape, options(pure, nomem, nostack, preserves_flags)) };
     // DminLine, as above.
     let line_bytes = 4 << (shape >> 16 & 0xf);
-    // An answer's arrival was read from a device before: that is no access to the range, so it needs a barrier.
+    // The arrival of an answer was read from a device before this. That is no access to the range, so it needs a
+    // barrier.
     barrier::dsb(barrier::SY);
     let mut at = start & !(line_bytes - 1);
     while at < start + bytes {

@@ -23,8 +23,8 @@ pub struct SecondaryStart {
     pub core: usize,
 }
 
-/// Says where memory begins, for the linker script: once, in the board's part of boot. Where nobody does, it is as on QEMU's
-/// `virt`.
+/// Tells the linker script where memory begins: once, in the board's part of boot. Without it, memory begins where
+/// QEMU's `virt` has it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! memory_begins_at {
@@ -38,7 +38,7 @@ const TEXT_OFFSET: u64 = 0x20_0000;
 /// Cores that can be told apart by the lowest affinity field, a power of two.
 const SPIN_RECORDS: usize = 64;
 
-/// The records of cores that wait on a spin table, by affinity value.
+/// The start records of cores that wait on a spin table, by affinity value.
 #[unsafe(no_mangle)]
 static MAGPIE_SPIN_RECORDS: [AtomicUsize; SPIN_RECORDS] = [const { AtomicUsize::new(0) }; SPIN_RECORDS];
 
@@ -61,7 +61,7 @@ magpie_primary:
     msr     daifset, #0xf
     mov     x20, x0
     bl      magpie_to_el1
-    // An image for another board lies elsewhere than it was linked for.
+    // An image for another board lies at another address than it was linked for.
     adr     x0, _start
     ldr     x1, =_start
     cmp     x0, x1
@@ -132,7 +132,7 @@ magpie_spin_secondary:
     ldr     x0, [x0, x1, lsl #3]
     b       magpie_secondary
 
-    // Returns at EL1 with SP_EL1, whatever the level was. Changes x0, x1 and x30 only.
+    // Returns at EL1 with SP_EL1, whatever the level was before. Changes x0, x1 and x30 only.
 magpie_to_el1:
     mrs     x0, CurrentEL
     lsr     x0, x0, #2
@@ -208,8 +208,8 @@ pub fn secondary_entry() -> usize {
     magpie_secondary as *const () as usize
 }
 
-/// Releases a core that waits on a spin table: writes the entry address to its slot, and wakes it. Whether it
-/// could: the core's affinity value must be small, for the core finds its record by it.
+/// Releases a core that waits on a spin table: writes the entry address to its slot, and wakes it. Returns whether it
+/// could: the core's affinity value must be small, because the core finds its record by it.
 ///
 /// # Safety
 /// `slot` is the core's slot of the table, mapped as memory. `record` is the address of its [`SecondaryStart`],
@@ -222,7 +222,7 @@ pub unsafe fn release_from_spin_table(slot: usize, affinity: u64, record: usize)
     place.store(record, Ordering::Relaxed);
     mmu::clean(core::ptr::from_ref(place) as usize, size_of::<usize>());
     let entry = magpie_spin_secondary as *const () as u64;
-    // SAFETY: by contract.
+    // SAFETY: the caller promised that the slot is mapped as memory.
     unsafe { core::ptr::with_exposed_provenance_mut::<u64>(slot).write_volatile(entry) };
     mmu::clean(slot, size_of::<u64>());
     cpu::send_event();

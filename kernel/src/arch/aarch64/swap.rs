@@ -9,7 +9,7 @@
 //! - step 4 and the restore store with STLR: a plain STR after a successful STLXR can be seen before it,
 //!   and then one pointer would be seen in two slots.
 //!
-//! Step 2's store of null is a plain STXR: a null tells nobody anything. `may_fail!` stands for nothing but in tests.
+//! Step 2's store of null is a plain STXR: a null publishes nothing. `may_fail!` expands to nothing except in tests.
 
 use core::ptr::NonNull;
 
@@ -21,8 +21,8 @@ const SWAPPED: u64 = 0;
 const LOST_MINE: u64 = 1;
 const LOST_HIS: u64 = 2;
 
-/// Exchanges the pointers in `mine` and `his`, once. `mine` belongs to the caller: nobody else makes it
-/// null, so the caller finds a pointer in it. The two slots differ.
+/// Exchanges the pointers in `mine`, the thief's slot, and `his`, the victim's slot, once. `mine` belongs to the
+/// caller: nobody else makes it null, so the caller finds a pointer in it. The two slots differ.
 #[inline]
 pub fn double_swap<T>(mine: &AtomicPtr<T>, his: &AtomicPtr<T>) -> SwapOutcome<T> {
     use crate::arch::atomic::Ordering::Relaxed;

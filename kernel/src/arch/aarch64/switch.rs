@@ -18,8 +18,8 @@ pub unsafe fn start_on(top: *mut u8, block: *mut (), entry: extern "C" fn(usize)
         asm!(
             "msr sp_el0, x1",
             "mov sp, x2",
-            // What the abandoned code kept in registers must not seem to be in use: whoever looks for pointers
-            // would find it where the callee saves them.
+            // What the abandoned code kept in registers must not seem to be in use: a search for pointers would find it
+            // where the callee saves them.
             "mov x19, xzr",
             "mov x20, xzr",
             "mov x21, xzr",
@@ -43,7 +43,7 @@ pub unsafe fn start_on(top: *mut u8, block: *mut (), entry: extern "C" fn(usize)
     }
 }
 
-/// Calls `after(arg)` on the core's interrupt stack, in the name of the stack of `block`, and continues the code that
+/// Calls `after(arg)` on the core's interrupt stack, on behalf of the stack of `block`, and continues the code that
 /// is suspended there.
 ///
 /// # Safety
@@ -54,7 +54,7 @@ pub unsafe fn resume(frame: *mut Frame, block: *mut (), after: extern "C" fn(usi
     unsafe {
         asm!(
             "msr sp_el0, x2",
-            // What goes in has registers of its own, so x4 is free.
+            // The inputs have other registers, so x4 is free.
             "mrs x4, tpidr_el0",
             "sub sp, x4, #{fault_bytes}",
             "blr x3",
@@ -92,7 +92,8 @@ pub fn is_on_own_stack() -> bool {
 pub type KeptRegisters = [usize; 10];
 
 /// Writes down the registers that a call leaves as they are, so that what they hold is on the stack. Returns where the
-/// caller's stack pointer is: with what a function has saved of them at its beginning, all lies between that and the top.
+/// caller's stack pointer is: together with what functions have saved of them at their beginning, all of them lie
+/// between that and the top.
 #[inline(always)]
 pub fn save_registers(kept: &mut KeptRegisters) -> usize {
     let sp: usize;

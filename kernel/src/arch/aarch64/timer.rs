@@ -25,7 +25,7 @@ pub fn arm_if_earlier(deadline: u64) {
     }
 }
 
-/// Whether the deadline has passed without anybody having been told: never, for the interrupt tells.
+/// Whether the deadline has passed without a notification: never, because the interrupt notifies.
 #[inline(always)]
 pub fn poll() -> bool {
     false

@@ -1,7 +1,7 @@
 //! The exception vectors: save every register, call Rust on a stack of the core's own, restore every register.
 //!
-//! Nothing is written to the interrupted stack, because it may have no room left. Where the registers go, and on what the
-//! handlers run, is told in [`stack_layout`](crate::arch::stack_layout).
+//! Nothing is written to the interrupted stack, because it may have no room left. Where the registers go, and on which
+//! stacks the handlers run, is described in [`stack_layout`](crate::arch::stack_layout).
 
 use core::arch::global_asm;
 

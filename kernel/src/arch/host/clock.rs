@@ -1,5 +1,5 @@
-//! The clock: nanoseconds since the first call. Under shuttle, which decides every choice by a seed, it is one of the
-//! simulation's own, or the seed would not decide.
+//! The clock: nanoseconds since the first call. Under shuttle, which decides every choice by a seed, it is the
+//! simulation's own clock, or the seed would not decide.
 
 #[cfg(not(shuttle))]
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ pub fn now() -> u64 {
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// The simulation's time: a look at the clock takes some of it, and when every core sleeps it goes on to the first
+/// The simulation's time: reading the clock advances it a little, and when every core sleeps it advances to the first
 /// timer.
 #[cfg(shuttle)]
 static SIMULATED: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(1);
@@ -25,7 +25,7 @@ pub fn now() -> u64 {
     SIMULATED.fetch_add(LOOK_NANOSECONDS, core::sync::atomic::Ordering::Relaxed)
 }
 
-/// Every core sleeps: time goes on to `deadline`.
+/// Every core sleeps: time advances to `deadline`.
 #[cfg(shuttle)]
 pub(super) fn advance_to(deadline: u64) {
     SIMULATED.fetch_max(deadline, core::sync::atomic::Ordering::Relaxed);

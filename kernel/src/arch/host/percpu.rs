@@ -19,14 +19,14 @@ thread_local! {
     static FALLBACK: FallbackBlock = const { FallbackBlock(UnsafeCell::new([0; 8])) };
 }
 
-/// Says that a thread will stand in for this core (host only): a simulation must know all of them before the first goes
-/// to sleep.
+/// Announces that a thread will stand in for this core (host only): a simulation must know all of them before the first
+/// goes to sleep.
 pub fn announce_core(_core: CoreId) {
     #[cfg(shuttle)]
     super::simulated::join(_core);
 }
 
-/// Says which core the calling thread stands in for (host only).
+/// Sets which core the calling thread stands in for (host only).
 pub fn become_core(core: CoreId) {
     CORE.with(|cell| cell.set(core));
 }

@@ -1,7 +1,7 @@
-//! Sleeping and waking in a simulation: shuttle runs one thread at a time, chosen by a seed, and time goes on only when
-//! somebody looks at the clock or everybody sleeps.
+//! Sleeping and waking in a simulation: shuttle runs one thread at a time, chosen by a seed, and time advances only
+//! when a thread reads the clock or all of them sleep.
 //!
-//! The atomics here are the real ones, at which shuttle does not change threads: sleeping is the machine's business.
+//! The atomics here are the real ones, at which shuttle does not switch threads: sleeping belongs to the machine.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Stack switching: absent here. A host core runs all on its thread's one stack, so nothing is ever
+//! Stack switching: absent here. A host core runs everything on its thread's one stack, so nothing is ever
 //! suspended and no [`Frame`] ever filled; the functions exist because the scheduler names them.
 
 /// The registers of suspended code: none, on the host.
@@ -6,7 +6,7 @@
 pub struct Frame;
 
 impl Frame {
-    /// Of no code.
+    /// A frame that holds no code's registers.
     pub const EMPTY: Self = Self;
 
     /// Where the code's stack pointer was: there is none.
@@ -36,7 +36,7 @@ pub fn is_on_own_stack() -> bool {
     true
 }
 
-/// The caller's stack pointer: none that matters, for nothing is suspended.
+/// The caller's stack pointer: none that matters, because nothing is suspended.
 #[inline(always)]
 pub fn save_registers(_kept: &mut KeptRegisters) -> usize {
     usize::MAX

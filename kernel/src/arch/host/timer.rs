@@ -30,8 +30,8 @@ pub fn disarm() {
     DEADLINES[percpu::host_core().index()].store(DISARMED, Ordering::Relaxed);
 }
 
-/// Disarms this core's timer if its deadline has passed, and says whether it had: a thread has no interrupt
-/// that would tell, so the core loop asks.
+/// Disarms this core's timer if its deadline has passed, and returns whether it had: a thread has no interrupt that
+/// would notify it, so the core loop asks.
 pub fn poll() -> bool {
     expire(percpu::host_core())
 }
@@ -41,7 +41,7 @@ pub(super) fn deadline(core: CoreId) -> Option<u64> {
     (deadline != DISARMED).then_some(deadline)
 }
 
-/// Disarms the timer of `core` if its deadline has passed, and says whether it had.
+/// Disarms the timer of `core` if its deadline has passed, and returns whether it had.
 pub(super) fn expire(core: CoreId) -> bool {
     let due = deadline(core).is_some_and(|deadline| deadline <= clock::now());
     if due {

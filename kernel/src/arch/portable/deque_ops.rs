@@ -2,21 +2,21 @@
 //!
 //! The algorithm is Chase and Lev's (SPAA 2005) with a ring of fixed size, in the C11 form of Lê, Pop,
 //! Cohen and Zappa Nardelli (PPoPP 2013), orderings derived anew below. `top` and `bottom` count items
-//! ever stolen and ever pushed: they only grow (but for the owner's passing decrement), are compared by
+//! ever stolen and ever pushed: they only grow (except for the owner's temporary decrement), are compared by
 //! their wrapping difference, and are masked on access, so a slot cannot be mistaken for its reuse and an
 //! empty deque at 0 cannot underflow. Item `i` lies in slot `i % N` while `top <= i < bottom`.
 //!
 //! One thread owns the deque and alone writes `bottom` and the slots; `top` moves by compare-and-swap.
 //! What must be ordered, and by which pair:
 //!
-//! 1. *Item before index*: who sees `bottom > i` sees slot `i` and what it points to. Every store to
+//! 1. *Item before index*: whoever sees `bottom > i` sees slot `i` and what it points to. Every store to
 //!    `bottom` that a thief can act upon is a release; the thief's load of `bottom` is an acquire.
 //! 2. *Decrement before look*: `pop_bottom` lowers `bottom`, then reads `top`; a thief reads `top`, then
 //!    `bottom`. If both miss the other, one item is taken twice. A store before a load is ordered by a full
 //!    fence alone, on both sides: the two `fence(SeqCst)`.
-//! 3. *Read before reuse*: the thief reads its slot before its swap of `top` is seen, for the owner takes
-//!    the advanced `top` as leave to overwrite the slot. The swap is a release; `push_bottom` loads `top`
-//!    with acquire. A later swap by somebody else continues the release sequence.
+//! 3. *Read before reuse*: the thief reads its slot before its swap of `top` is seen, because the owner may overwrite
+//!    the slot once it sees the advanced `top`. The swap is a release; `push_bottom` loads `top` with acquire. A later
+//!    swap by somebody else continues the release sequence.
 //!
 //! `arch/aarch64/deque_ops.rs` has the same functions as LDXR/STXR assembly.
 
@@ -55,8 +55,8 @@ pub unsafe fn push_bottom<T, const N: usize>(
 ) -> Result<(), Full> {
     // Relaxed: only this thread writes `bottom`.
     let b = bottom.load(Ordering::Relaxed);
-    // Acquire: pairs with the release swap in `pop_top` (3): the thief is done with the slot. An old value
-    // only makes the deque look fuller than it is.
+    // Acquire: pairs with the release swap in `pop_top` (3): the thief is done with the slot. A stale value only makes
+    // the deque look fuller than it is.
     let t = top.load(Ordering::Acquire);
     if count(t, b) >= N as i64 {
         return Err(Full);
@@ -80,8 +80,8 @@ pub unsafe fn pop_bottom<T, const N: usize>(
 ) -> Option<NonNull<T>> {
     // Relaxed: only this thread writes `bottom`.
     let old = bottom.load(Ordering::Relaxed);
-    // Relaxed: `top` only grows, so if even an old value leaves nothing, there is nothing. Spares an empty
-    // deque the stores and the fence.
+    // Relaxed: `top` only grows, so if even a stale value leaves nothing, there is nothing. Saves the stores and the
+    // fence on an empty deque.
     if count(top.load(Ordering::Relaxed), old) <= 0 {
         return None;
     }
@@ -99,7 +99,7 @@ pub unsafe fn pop_bottom<T, const N: usize>(
         // Relaxed: only this thread writes slots.
         return NonNull::new(slot(slots, b).load(Ordering::Relaxed));
     }
-    // At most the last item is left, and a thief may be at it: who moves `top` has it. Relaxed: the slot
+    // At most the last item is left, and a thief may be taking it, too: whoever moves `top` has it. Relaxed: the slot
     // is this thread's own writing, so nothing needs to be ordered before or after the swap.
     let won = left == 0 && decided_u64(top, b, b.wrapping_add(1), Ordering::Relaxed);
     // Relaxed: `top` equals this value now, so a thief that reads it finds nothing; one that read the

@@ -14,7 +14,7 @@ const fn due() -> bool {
 /// One attempt, as one LDXR/STXR pair makes it: may fail although the value was the expected one.
 #[inline(always)]
 pub fn once_u64(cell: &AtomicU64, expected: u64, new: u64, success: Ordering) -> bool {
-    // Relaxed on failure, here and below: the callers use nothing they learn from a failure.
+    // Relaxed on failure, here and below: the callers use nothing that a failure tells them.
     !due() && cell.compare_exchange_weak(expected, new, success, Ordering::Relaxed).is_ok()
 }
 

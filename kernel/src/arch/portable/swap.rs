@@ -3,10 +3,12 @@
 //! The algorithm is that of C∀'s actor executor (`try_swap_queues`). Only the owner of a slot ever makes
 //! it null, and only for the length of one swap:
 //!
-//! 1. load `mine` and `his`; a null in `his` means its owner is swapping: give up;
-//! 2. take out: exchange `mine` from its pointer to null; failing means another thief robbed it: give up;
-//! 3. exchange `his` from its pointer to mine; failing means somebody was faster: put mine back, give up;
-//! 4. put his pointer into `mine`.
+//! 1. load `mine` (the thief's slot) and `his` (the victim's slot); a null in `his` means its owner is swapping: give
+//!    up;
+//! 2. take out: exchange `mine` from its pointer to null; failing means another thief took that pointer: give up;
+//! 3. exchange `his` from its pointer to the thief's; failing means somebody was faster: put the thief's pointer back,
+//!    give up;
+//! 4. put the victim's pointer into `mine`.
 //!
 //! So every pointer is in exactly one slot, or in the hands of exactly one thief, at every moment. Each
 //! step is one attempt: a store-exclusive that fails for no reason is a failed steal, and every call ends
@@ -16,9 +18,9 @@
 //! into the slot) must reach whoever reads the pointer next:
 //! - both exchanges acquire, pairing with the releases in steps 3 and 4 of an earlier swap;
 //! - step 3 is also a release: it pairs with the acquire of whoever reads `his` next, and it keeps step 2
-//!   before it, so that nobody sees my pointer in both slots;
+//!   before it, so that nobody sees the thief's pointer in both slots;
 //! - step 4 is a release: it pairs with the acquire of whoever reads `mine` next, and it keeps step 3
-//!   before it, so that nobody sees his pointer in both slots. With exclusives this is not free: a plain
+//!   before it, so that nobody sees the victim's pointer in both slots. With exclusives this is not free: a plain
 //!   store after a successful STLXR can be seen before it;
 //! - the restore in step 3 is a release for the same reason: it publishes again what step 2 acquired.
 //!
@@ -31,8 +33,8 @@ use super::exclusive::once_ptr;
 use crate::arch::SwapOutcome;
 use crate::arch::atomic::{AtomicPtr, Ordering};
 
-/// Exchanges the pointers in `mine` and `his`, once. `mine` belongs to the caller: nobody else makes it
-/// null, so the caller finds a pointer in it. The two slots differ.
+/// Exchanges the pointers in `mine`, the thief's slot, and `his`, the victim's slot, once. `mine` belongs to the
+/// caller: nobody else makes it null, so the caller finds a pointer in it. The two slots differ.
 #[inline]
 pub fn double_swap<T>(mine: &AtomicPtr<T>, his: &AtomicPtr<T>) -> SwapOutcome<T> {
     // Relaxed: the exchanges below check both and acquire.

@@ -6,8 +6,8 @@
 //! from the depot. Freeing goes the other way. So a core that allocates and frees around any point visits the
 //! depot, which has a lock, at most once in a batch, and every step takes constant time.
 //!
-//! Blocks in one core's cache are not to be had by another; those are at most two batches for each class. How they are given
-//! back when memory is short is in [`shortage`].
+//! Another core cannot take blocks from a core's cache; those are at most two batches for each class. How they are
+//! given back when memory is short is described in [`shortage`].
 
 mod shortage;
 
@@ -142,7 +142,7 @@ impl Caches {
     ) {
         let bytes = (class.block_bytes() as u64).wrapping_neg();
         let Some(cache) = core.and_then(|core| self.cores.get(core)) else {
-            // SAFETY: by contract.
+            // SAFETY: the caller promised a block of this class that nobody uses any more.
             unsafe { self.free_elsewhere(block, class, source) };
             return;
         };
@@ -158,7 +158,7 @@ impl Caches {
                 unsafe { self.spill(class, cache, spare, source) };
             }
         }
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a block of this class that nobody uses any more.
         unsafe { list.push(block) };
         magazines.current.set(list);
         cache.count(bytes, 0);
@@ -188,7 +188,7 @@ impl Caches {
     #[cold]
     #[inline(never)]
     unsafe fn spill(&self, class: SizeClass, cache: &CoreCache, list: List, source: &impl Source) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a batch of the class, and is the cache's core.
         unsafe {
             self.depots[class.index()].put(list, source);
             self.answer(cache, source);
@@ -238,7 +238,7 @@ impl Caches {
     pub(super) unsafe fn for_each_waiting(&self, mut tell: impl FnMut(usize, SizeClass)) {
         for class in SizeClass::ALL {
             for cache in &self.cores {
-                // SAFETY: by contract.
+                // SAFETY: the caller promised that no other core uses the heap.
                 unsafe {
                     let magazines = &(*cache.classes.get())[class.index()];
                     magazines.current.get().for_each(|start| tell(start, class));
@@ -292,7 +292,7 @@ mod tests {
         }
     }
 
-    /// Blocks of random classes, taken and given back on random cores and on none, against a map of what is in use.
+    /// Blocks of random classes, taken and given back on random cores and on no core, against a map of what is in use.
     #[test]
     fn blocks_do_not_overlap_and_every_span_comes_back() {
         let (caches, heap) = (Box::new(Caches::new()), TestHeap::new(16 * MEGABYTE));
@@ -315,7 +315,7 @@ mod tests {
                     assert!(below.is_none_or(|(at, (class, _))| at + class.block_bytes() <= start));
                     let above = model.range(start..).next();
                     assert!(above.is_none_or(|(at, _)| start + class.block_bytes() <= *at));
-                    // SAFETY: the block is that long. Whatever the allocator kept there it needs no more.
+                    // SAFETY: the block is that long, and the allocator no longer needs what it kept there.
                     unsafe { block.write_bytes(0xa5, class.block_bytes()) };
                     model.insert(start, (class, block));
                     in_use.push(start);

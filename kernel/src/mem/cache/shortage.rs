@@ -1,8 +1,8 @@
 //! Giving back what caches keep, when memory is short.
 //!
-//! Who is short gives back what its own core keeps, and what the cores keep that sleep ([`Keeper`](crate::mem::keeper::Keeper)).
-//! It notes that memory was short, and every other core gives its own back, a class at a time, as often as it goes to the
-//! depot and between turns.
+//! A caller that is short of memory gives back what its own core keeps, and what sleeping cores keep
+//! ([`Keeper`](crate::mem::keeper::Keeper)). It notes that memory was short. Every other core then gives its own back,
+//! one class each time it goes to the depot or is between turns.
 
 use super::{Caches, CoreCache};
 use crate::arch::atomic::Ordering;
@@ -13,14 +13,14 @@ use crate::sync::PreemptGuard;
 
 /// How far a core has come in giving back what it keeps.
 pub(super) struct Answer {
-    /// The shortage that it has answered, or does.
+    /// The shortage that it has answered, or is answering.
     shortage: u32,
     /// The classes before this are done.
     next: usize,
 }
 
 impl Answer {
-    /// To no shortage: there was none.
+    /// No shortage answered, because there was none.
     pub(super) const NONE: Self = Self { shortage: 0, next: SizeClass::COUNT };
 }
 
@@ -58,9 +58,9 @@ impl Caches {
     }
 
     /// # Safety
-    /// The caller has the cache.
+    /// The caller has the lock of the cache.
     unsafe fn empty(&self, class: SizeClass, cache: &CoreCache, source: &impl Source) {
-        // SAFETY: by contract.
+        // SAFETY: the caller has the lock of the cache.
         let magazines = unsafe { &(*cache.classes.get())[class.index()] };
         for list in [&magazines.current, &magazines.spare] {
             // SAFETY: a core's lists hold free blocks of the class.
@@ -68,20 +68,21 @@ impl Caches {
         }
     }
 
-    /// Memory is short: who is awake gives back what it keeps.
+    /// Memory is short: the cores that are awake give back what they keep.
     pub(in crate::mem) fn note_shortage(&self) {
-        // Relaxed: it asks, and orders nothing.
+        // Relaxed: it is a request, and orders nothing.
         self.shortages.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Gives one class back if memory was short since this core has given back all. Whether there is more to give.
+    /// Gives one class back if memory was short since this core gave everything back. Returns whether there is more to
+    /// give.
     ///
     /// # Safety
-    /// The caller has the cache.
+    /// The caller has the lock of the cache.
     pub(super) unsafe fn answer(&self, cache: &CoreCache, source: &impl Source) -> bool {
         // Relaxed: as in `note_shortage`.
         let shortage = self.shortages.load(Ordering::Relaxed);
-        // SAFETY: by contract; nothing below comes here again.
+        // SAFETY: the caller has the lock of the cache; nothing below comes here again.
         let answer = unsafe { &mut *cache.answer.get() };
         if answer.next >= SizeClass::COUNT {
             if answer.shortage == shortage {
@@ -91,12 +92,13 @@ impl Caches {
         }
         let class = SizeClass::ALL[answer.next];
         answer.next += 1;
-        // SAFETY: by contract.
+        // SAFETY: the caller has the lock of the cache.
         unsafe { self.empty(class, cache, source) };
         answer.next < SizeClass::COUNT
     }
 
-    /// For a core between two turns: as for [`Self::note_shortage`]. Whether there is more to give.
+    /// For a core between two turns: gives back what [`Self::note_shortage`] asks for. Returns whether there is more to
+    /// give.
     pub(in crate::mem) fn answer_shortage(
         &self,
         core: Option<usize>,
@@ -186,7 +188,7 @@ mod tests {
         assert_eq!(source.usage(), before, "after so many turns");
     }
 
-    /// What a core keeps can be had while it sleeps, and only then.
+    /// What a core keeps can be taken while it sleeps, and only then.
     #[test]
     fn who_sleeps_lends_what_it_keeps() {
         let (caches, heap) = (Box::new(Caches::new()), TestHeap::new(4 * MEGABYTE));
@@ -208,7 +210,7 @@ mod tests {
         assert_eq!(source.usage(), kept, "taken from a core that is awake again");
     }
 
-    /// Cores fall asleep and wake while another takes what they keep: no block is lost or had twice.
+    /// Cores fall asleep and wake while another takes what they keep: no block is lost or handed out twice.
     #[test]
     fn a_cache_is_one_users_at_a_time() {
         const ROUNDS: usize = if cfg!(miri) { 20 } else { 3000 };

@@ -91,7 +91,7 @@ fn it_agrees_with_a_map_of_what_is_in_use() {
     agrees_with_a_map(&TestHeap::new(8 << 20));
 }
 
-/// As memory is with a device tree, an input, or other nodes' memory in between.
+/// Memory with gaps, as a device tree, an input, or other nodes' memory in between leaves it.
 #[test]
 fn it_is_made_of_several_parts() {
     let parts = [8..1_000_000, 1_048_576..2_500_001, 3 << 20..3 << 20 | 16, 4 << 20..12 << 20];
@@ -185,7 +185,7 @@ fn agrees_with_a_map(heap: &TestHeap) {
                 assert!(used >= asked, "{asked} bytes are in use, not {used}");
                 assert!(used + free + heap.kept() <= all);
             }
-            // Now and then memory is used up.
+            // Now and then memory runs out.
             if step % 3000 == 2000 {
                 let layout = Layout::from_size_align(9000, 16).expect("valid");
                 // SAFETY: the size is not zero.
@@ -241,7 +241,7 @@ fn the_last_memory_serves_small_blocks() {
     assert_eq!(heap.usage(), before);
 }
 
-/// At any size of the memory, that of one block is never in vain sought in the wrong list.
+/// At any size of the memory, a request for all of it as one block never fails because the wrong list was searched.
 #[test]
 fn nearly_all_of_memory_fits_in_one_block() {
     for megabytes in [1, 3, 64, 890, 1100] {

@@ -4,14 +4,16 @@
 //! 2. From everything that lives (statics, stacks, registers, and the blocks that are no candidates) every candidate that
 //!    can be reached is live again, and so is what can be reached from it.
 //!
-//! What is a candidate still, nobody has a pointer to. Whoever could make one again would need one to begin with, so it
-//! stays that way, also when the cores run on; and its memory can be given back.
+//! Nobody has a pointer to what is still a candidate. Making such a pointer would need one to begin with, so it stays
+//! that way even when the cores run on, and the memory can be given back.
 //!
 //! Nothing is known of types. Whatever looks like an address in a block, its middle included, counts as a pointer to it, so
-//! what is kept may be too much. For what lives, too little must never be seen: so words are read at every byte, because
-//! a packed structure may hold a pointer anywhere, and their two highest bytes are left out of account, because a pointer
-//! may carry a tag there. At other addresses than multiples of eight only what points to the beginning of a block counts, as boxes
-//! and vectors do: small numbers, shifted, look like addresses all too often where memory begins at 0. For the dead, what is not seen stays allocated, and aligned words do. After Boehm and Weiser, "Garbage collection in an uncooperative environment" (1988).
+//! too much may be kept. For what lives, no pointer must ever be missed. So words are read at every byte, because a
+//! packed structure may hold a pointer anywhere, and their two highest bytes are ignored, because a pointer may carry a
+//! tag there. At addresses that are not multiples of eight, only a pointer to the beginning of a block counts, as boxes
+//! and vectors have: where memory begins at 0, small numbers look like addresses all too often when shifted. For the
+//! dead, aligned words are enough, because what is missed merely stays allocated. After Boehm and Weiser, "Garbage
+//! collection in an uncooperative environment" (1988).
 //!
 //! Not here: what the roots are, and how the cores are stopped.
 
@@ -38,19 +40,20 @@ pub(in crate::mem) trait World {
     fn each_block(&self, visit: &mut dyn FnMut(Extent));
     /// Shows every stretch of memory outside of the heap where pointers into it may be, at multiples of eight bytes.
     fn each_root(&self, visit: &mut dyn FnMut(Range<usize>));
-    /// Whether looking has taken too long. It is asked now and then.
+    /// Whether looking has taken too long. Called now and then.
     fn is_over(&self) -> bool;
 }
 
 /// A pointer may carry a tag above these bits.
 const ADDRESS_BITS: u64 = (1 << 48) - 1;
 const WORD_BYTES: usize = 8;
-/// So many bytes are looked through before the time is looked at.
+/// This many bytes are looked through before the clock is read.
 const STRETCH_BYTES: usize = 64 << 10;
 /// Blocks that wait to be looked into. If there are more, all are looked through once more.
 const MOST_WAITING: usize = 1024;
 
-/// Blocks that are to be looked into. Where they begin is kept inverted: this lies where roots are looked for.
+/// Blocks that are to be looked into. Their addresses are kept inverted, because this list lies where roots are looked
+/// for.
 struct Waiting {
     blocks: [Extent; MOST_WAITING],
     count: usize,
@@ -85,8 +88,9 @@ impl Collector {
         Self { waiting: Waiting { blocks: [NONE; MOST_WAITING], count: 0, overflowed: false } }
     }
 
-    /// Marks what only the dead could reach as candidates, and nothing else. `orphans` is what they left: anything, of which
-    /// what points into blocks counts. Whether it came to the end; if it took too long, the marks say nothing.
+    /// Marks what only the dead could reach as candidates, and nothing else. `orphans` is what they left: any words, of
+    /// which those that point into blocks count. Returns whether it came to the end; if it took too long, the marks
+    /// mean nothing.
     ///
     /// # Safety
     /// What the world shows as roots and blocks is readable, in whole words, and nobody writes to it meanwhile.
@@ -148,7 +152,7 @@ struct Search<'a, W> {
     waiting: &'a mut Waiting,
     from: Mark,
     to: Mark,
-    /// Bytes looked through since the time was looked at.
+    /// Bytes looked through since the clock was read.
     looked: usize,
     /// It took too long: nothing is looked through any more.
     is_over: bool,
@@ -185,19 +189,20 @@ impl<W: World> Search<'_, W> {
     unsafe fn finish(&mut self) {
         loop {
             while let Some(block) = self.waiting.pop() {
-                // SAFETY: by contract.
+                // SAFETY: as the caller of `mark` promised.
                 unsafe { self.look_into(block) };
             }
             if !core::mem::take(&mut self.waiting.overflowed) || self.is_over {
                 return;
             }
-            // Some were marked and not looked into. Which is not known, so all are; each round marks more of them.
+            // Some were marked and not looked into. It is not known which, so all are looked into; each round marks
+            // more of them.
             self.world.each_block(&mut |block| {
                 if self.marks.get(block.start) == self.to {
-                    // SAFETY: by contract.
+                    // SAFETY: as the caller of `mark` promised.
                     unsafe { self.look_into(block) };
                     while let Some(block) = self.waiting.pop() {
-                        // SAFETY: by contract.
+                        // SAFETY: as the caller of `mark` promised.
                         unsafe { self.look_into(block) };
                     }
                 }
@@ -210,7 +215,7 @@ impl<W: World> Search<'_, W> {
     unsafe fn look_into(&mut self, block: Extent) {
         // A block's last bytes that fill no word hold no pointer.
         let range = block.start..block.start + block.bytes / WORD_BYTES * WORD_BYTES;
-        // SAFETY: by contract.
+        // SAFETY: as the caller of `mark` promised.
         unsafe { self.look_through(range) }
     }
 
@@ -282,9 +287,9 @@ mod tests {
         pointers: BTreeMap<usize, BTreeSet<usize>>,
         /// Addresses of bytes that are part of a pointer.
         taken: BTreeSet<usize>,
-        /// Of the pointers the ones at aligned addresses.
+        /// Those of the pointers that are at aligned addresses.
         aligned: BTreeMap<usize, BTreeSet<usize>>,
-        /// How often one may ask whether it is over.
+        /// How often the collector may ask before it is told that looking took too long.
         patience: Cell<usize>,
     }
 
@@ -394,14 +399,14 @@ mod tests {
         }
     }
 
-    /// In any memory, what becomes free is exactly what the dead could reach and nobody who lives can.
+    /// In any memory, exactly those blocks become free that the dead could reach and nothing alive can.
     #[test]
     fn it_finds_what_only_the_dead_could_reach() {
         let (mut found, mut cut_short) = (0, 0);
         let mut collector = Box::new(Collector::new());
         for seed in 0..60 {
             let random = Random::new(seed, 1);
-            // Now and then more than wait at a time.
+            // Now and then more blocks than can wait at a time.
             let count = if seed % 20 == 0 { 6000 } else { 20 + random.below(200) };
             let mut model = Model::new(&random, count);
             let all: Vec<usize> = model.blocks.keys().copied().collect();
@@ -432,7 +437,7 @@ mod tests {
             assert_eq!(marked, expected, "seed {seed}");
             found += marked.len();
 
-            // Cut short at any time it says so, and is as good as new.
+            // Cut short at any time, it says so and can be used again.
             let asked = usize::MAX - model.patience.get();
             for patience in [1, 2, asked / 2, asked] {
                 if (1..=asked).contains(&patience) {

@@ -16,7 +16,7 @@ pub(super) enum Mark {
     Live = 0,
     /// Free: nothing in it counts.
     Free = 1,
-    /// A dead one could reach it; whether anybody else can is being asked.
+    /// The dead could reach it; whether anything alive can is still to be found out.
     Candidate = 2,
 }
 
@@ -27,7 +27,7 @@ pub(in crate::mem) struct Marks<'a> {
 }
 
 impl<'a> Marks<'a> {
-    /// How many words the marks for so many bytes take.
+    /// How many words the marks for this many bytes take.
     pub(in crate::mem) const fn words_for(bytes: usize) -> usize {
         bytes.div_ceil(GRANULE_BYTES * PER_WORD)
     }

@@ -5,10 +5,10 @@
 //! the used part of the stack, the future or the actor's state, the message in hand ([`note`]). Later all of it is looked at together
 //! ([`begin`]): a block that a noted word leads to, and that nothing alive leads to, is freed without being dropped.
 //!
-//! So a block belongs to who can reach it. What was moved to another actor in a message is that one's, and what is shared
-//! is everybody's, without a word of bookkeeping where memory is allocated or messages are sent.
+//! So a block belongs to whoever can reach it. What was moved to another actor in a message is that actor's, and what
+//! is shared is everybody's, without any bookkeeping where memory is allocated or messages are sent.
 //!
-//! When and from which roots is said in `sched::run::collect`.
+//! When that is done, and from which roots, is described in `sched::run::collect`.
 
 mod collect;
 mod marks;
@@ -33,8 +33,8 @@ const MOST_LOOKS: u8 = 16;
 /// A crash notes the same word once, as far as this remembers.
 const REMEMBERED: usize = 64;
 
-/// What crashes have left: words that lie in the heap. They are kept inverted, because this list must not seem to be somebody
-/// who knows them.
+/// What crashes have left: words that lie in the heap. They are kept inverted, because this list must not seem to hold
+/// pointers to blocks.
 struct Noted {
     words: [usize; MOST_NOTED],
     /// In how many collections each was looked at.
@@ -45,12 +45,12 @@ struct Noted {
 
 static NOTED: SpinLock<Noted> = SpinLock::new(Noted::new());
 
-/// Words that found no room.
+/// Words for which there was no room.
 static LOST: AtomicU64 = AtomicU64::new(0);
 /// With fewer free bytes than this it is time to collect.
 static COLLECT_BELOW_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Somebody who needs memory did not get it, though a collection may find some; or one was given up.
+/// An allocation failed that a collection might have helped; or a collection was given up.
 static WANTED: AtomicBool = AtomicBool::new(false);
 
 impl Noted {
@@ -75,8 +75,8 @@ impl Noted {
         }
     }
 
-    /// Keeps of all words, the newest first, those that `is_live` says may become free later: somebody alive knows them for
-    /// now, or something looks as if. Not for ever, because most of them belong to the living.
+    /// Keeps those words, the newest first, for which `is_live` says that their blocks may become free later: something
+    /// alive has a pointer to them for now, or seems to. Not for ever, because most of them belong to the living.
     fn keep_live(&mut self, mut is_live: impl FnMut(usize) -> bool) {
         let mut first = self.count;
         for index in (0..self.count).rev() {
@@ -107,7 +107,7 @@ pub unsafe fn note(memory: *const u8, bytes: usize) {
     let first = memory.wrapping_add(skipped).cast::<usize>();
     let mut noted = NOTED.lock();
     for index in 0..words {
-        // SAFETY: by contract. Volatile: it may be of any type.
+        // SAFETY: the caller promised readable memory. Volatile: it may be of any type.
         let word = unsafe { first.add(index).read_volatile() };
         if HEAP.marked.holds(word) {
             noted.note(word);
@@ -115,20 +115,20 @@ pub unsafe fn note(memory: *const u8, bytes: usize) {
     }
 }
 
-/// Notes what a crash leaves in some memory, and overwrites it: it would seem to be in use where it lies, in a pool or on a
-/// list of what can be used again.
+/// Notes what a crash leaves in some memory, and overwrites it: otherwise it would seem to be in use where it lies, in
+/// a pool or on a list of what can be used again.
 ///
 /// # Safety
 /// The memory is readable and writable, and nobody uses what is in it any more.
 pub unsafe fn note_and_clear(memory: *mut u8, bytes: usize) {
-    // SAFETY: by contract.
+    // SAFETY: the caller promised memory that can be written and that nobody uses any more.
     unsafe {
         note(memory, bytes);
         memory.write_bytes(0, bytes);
     }
 }
 
-/// Whether enough has come together to collect, or memory is short and something may be had.
+/// Whether enough has accumulated to collect, or memory is short and a collection may free some.
 pub fn is_due() -> bool {
     let count = NOTED.lock().count;
     // Relaxed: a hint.
@@ -139,11 +139,11 @@ pub fn is_due() -> bool {
     count > MOST_NOTED / 4 * 3 || (count > 0 && is_short())
 }
 
-/// Memory that was needed was not there. If crashes have left something, a collection is wanted; each looks at a word once
-/// more, so they come to an end.
+/// An allocation failed. If crashes have left something, a collection is wanted. Each word is looked at in a bounded
+/// number of collections, so these requests come to an end.
 pub(super) fn want_if_any() {
     if NOTED.lock().count > 0 {
-        // Relaxed, here and where it is read and taken back: it asks, and orders nothing.
+        // Relaxed, here and where it is read and taken back: it is a request, and orders nothing.
         WANTED.store(true, Ordering::Relaxed);
     }
 }
@@ -166,7 +166,7 @@ pub struct Collections {
     pub bytes: u64,
     /// The longest time that all cores stood still, in clock ticks.
     pub longest_ticks: u64,
-    /// What crashes left and nobody looked at, in words, because too much came between two collections.
+    /// How many words that crashes left were never looked at, because too many came between two collections.
     pub lost: u64,
 }
 
@@ -179,10 +179,10 @@ pub fn collections() -> Collections {
     Collections { lost: LOST.load(Ordering::Relaxed), ..*COLLECTIONS.lock() }
 }
 
-/// The collector's own memory, for who holds the [`Collection`].
+/// The collector's own memory, for the holder of the [`Collection`].
 struct Place(UnsafeCell<Collector>);
 
-// SAFETY: used by who has set `IS_BUSY` only.
+// SAFETY: used only by the caller that has set `IS_BUSY`.
 unsafe impl Sync for Place {}
 
 static PLACE: Place = Place(UnsafeCell::new(Collector::new()));
@@ -203,8 +203,8 @@ pub fn begin() -> Option<Collection> {
 
 impl Collection {
     /// Frees what nobody can reach any more. `each_root` shows all memory outside of the heap where pointers into it may be,
-    /// `each_unused` an address in each block of the heap that nobody reads before it is written to. If that is not known at
-    /// the time `end`, in clock ticks, nothing is freed.
+    /// `each_unused` an address in each block of the heap that nobody reads before it is written to. If the search is
+    /// not complete at the time `end`, in clock ticks, nothing is freed.
     ///
     /// # Safety
     /// Nobody else is in the heap or changes any memory meanwhile, and pointers into the heap are nowhere else.
@@ -228,7 +228,7 @@ impl Collection {
         }
         noted.keep_live(|word| collect::is_first_of_live(&walk, &marks, word));
         drop(noted);
-        // SAFETY: as above; what is a candidate still, nobody can reach.
+        // SAFETY: as above; nobody can reach what is still a candidate.
         let (blocks, bytes) = unsafe { world::free_candidates(&HEAP, &marks) };
         let mut collections = COLLECTIONS.lock();
         collections.finished += 1;
@@ -239,7 +239,7 @@ impl Collection {
         self.freed = bytes as usize;
     }
 
-    /// Ends, after all cores stood still for so many clock ticks. Whether it was worth it.
+    /// Ends, after all cores stood still for so many clock ticks. Returns whether it was worth it.
     pub fn end(self, ticks: u64) -> bool {
         let mut collections = COLLECTIONS.lock();
         collections.longest_ticks = collections.longest_ticks.max(ticks);
@@ -254,7 +254,8 @@ impl Collection {
         self.freed > (used + free) / 16
     }
 
-    /// Ends without having seen all; what was noted stays for now, and another is wanted. It was not worth it.
+    /// Ends without having seen everything. What was noted stays for now, and another collection is wanted. This one
+    /// counts as not worth it.
     pub fn give_up(self) -> bool {
         WANTED.store(true, Ordering::Relaxed);
         COLLECTIONS.lock().given_up += 1;
@@ -294,7 +295,7 @@ mod tests {
         assert_eq!(words(&noted), live);
     }
 
-    /// With too many, the newest are.
+    /// If there are too many, the newest are kept.
     #[test]
     fn the_newest_are_kept() {
         let mut noted = noted((0..MOST_NOTED).map(|index| 0x1000 + index * 16));

@@ -1,5 +1,5 @@
-//! The heap as the collector sees it, and where the marks for it lie: in memory that the heap set aside at its start, because
-//! there is none to be had when it is needed most. That is 1.6 % of it.
+//! The heap as the collector sees it, and where the marks for it lie: in memory that the heap set aside at its start,
+//! because there may be none left when it is needed most. That is 1.6 % of the heap.
 
 use core::ops::Range;
 use core::ptr::{self, NonNull};
@@ -23,7 +23,7 @@ impl Memory {
         Self { base: AtomicUsize::new(0), bytes: AtomicUsize::new(0), marks: Reserved::empty() }
     }
 
-    /// Bytes of the marks for so many bytes.
+    /// Bytes of the marks for this many bytes.
     pub(in crate::mem) const fn bytes_for(bytes: usize) -> usize {
         Marks::words_for(bytes) * size_of::<u64>()
     }
@@ -34,7 +34,7 @@ impl Memory {
         // Relaxed, here and below: as in `Reserved`.
         self.base.store(base, Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);
-        // SAFETY: by contract.
+        // SAFETY: the caller promised room for the words, used for nothing else.
         unsafe { self.marks.init(marks, Marks::words_for(bytes), || AtomicU64::new(0)) };
     }
 
@@ -83,7 +83,7 @@ impl<R: Fn(&mut dyn FnMut(Range<usize>)), U: Fn(&mut dyn FnMut(usize))> World fo
     }
 
     fn each_free(&self, visit: &mut dyn FnMut(Extent)) {
-        // SAFETY: as above; who is shown a block does not allocate.
+        // SAFETY: as above; the callback that is shown a block does not allocate.
         unsafe { self.heap.for_each_free_block(|start, bytes| visit(Extent { start, bytes })) };
         (self.each_unused)(&mut |address| self.block_at(address).into_iter().for_each(&mut *visit));
     }
@@ -102,8 +102,8 @@ impl<R: Fn(&mut dyn FnMut(Range<usize>)), U: Fn(&mut dyn FnMut(usize))> World fo
     }
 }
 
-/// Frees the candidates among the marks: how many, and their bytes. They are overwritten, because what is in them would seem
-/// to be somebody's as soon as the memory is used again.
+/// Frees the candidates among the marks, and returns how many and their bytes. They are overwritten, because their
+/// content would look like live pointers as soon as the memory is used again.
 ///
 /// # Safety
 /// Nobody else is in the heap, and nobody uses the candidates.
@@ -112,13 +112,13 @@ pub(super) unsafe fn free_candidates(heap: &Heap, marks: &Marks<'_>) -> (u64, u6
     let mut from = marks.base();
     while let Some(start) = marks.next_candidate(from) {
         from = start + 1;
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that nobody else is in the heap.
         let Some((begins, length)) = (unsafe { heap.block_at(start) }) else { continue };
         if begins == start {
-            // SAFETY: by contract.
+            // SAFETY: the caller promised that nobody uses the candidates.
             unsafe { ptr::with_exposed_provenance_mut::<u8>(start).write_bytes(0, length) };
         }
-        // SAFETY: by contract.
+        // SAFETY: nobody else is in the heap and nobody uses the candidates, as the caller promised.
         if unsafe { heap.free_at(start) } {
             blocks += 1;
             bytes += length as u64;
@@ -153,7 +153,8 @@ mod tests {
 
     fn no_roots(_: &mut dyn FnMut(Range<usize>)) {}
 
-    /// In a heap in which much was allocated and freed, until memory was short and beyond: of chains of blocks exactly those are freed that only orphans lead to.
+    /// In a heap in which much was allocated and freed, until memory was short and beyond: exactly those chains of
+    /// blocks are freed that only orphans lead to.
     #[test]
     fn it_agrees_with_a_map_of_what_is_in_use() {
         let heap = TestHeap::new(4 << 20);

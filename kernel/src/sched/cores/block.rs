@@ -36,7 +36,7 @@ pub(crate) struct Core {
     pub busy: AtomicU32,
     /// The timer interrupt asks the core loop to look at its timers.
     pub timer_due: AtomicU32,
-    /// Another core has woken this one to come and steal.
+    /// Another core has woken this one so that it comes and steals.
     pub called_to_steal: AtomicU32,
     /// For how long more than one process has been here.
     pub crowd: sharing::Crowd,
@@ -44,13 +44,13 @@ pub(crate) struct Core {
     pub worth: sharing::Worth,
     /// As a thief: whom it has taken from, if its next turn is to tell whether that was worth it.
     pub taken_from: Cell<Option<CoreId>>,
-    /// How often it has looked for work elsewhere, in vain, since it last ran anything.
+    /// How often it has looked for work elsewhere and found none since it last ran anything.
     pub looks: Cell<u32>,
     /// It sleeps only until it looks again.
     pub watches: Cell<bool>,
     /// When it may have its residents search the others' mailboxes again, in clock ticks.
     pub next_rouse: Cell<u64>,
-    /// When the timer looks again whether something waits behind the turn in progress; 0: it does not.
+    /// When the timer checks again whether something waits behind the turn in progress; 0: it does not.
     pub next_look: Cell<u64>,
     /// When the slice in progress ends, in clock ticks; 0 when none is being counted.
     pub slice_end: Cell<u64>,
@@ -68,7 +68,7 @@ pub(crate) struct Core {
     pub has_crashed: Cell<bool>,
     /// Its loop has come to stand still, see [`halt`](crate::sched::run::halt).
     pub stands: Cell<bool>,
-    /// How many processes in a row it did not give a turn for want of stacks.
+    /// How many processes in a row it gave no turn because no stack was free.
     pub passed_over: Cell<u64>,
     /// When the turn before ended, if the next can begin with that: the clock is read once for both. 0: it cannot.
     pub turn_ended_at: Cell<u64>,
@@ -170,7 +170,7 @@ impl Core {
     /// # Safety
     /// The place is fit to be written.
     unsafe fn init(place: *mut Self, id: CoreId) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a place fit to be written.
         unsafe {
             write_fields!(place => Self {
                 number: id.index() as u64,
@@ -182,7 +182,7 @@ impl Core {
                 timer_due: AtomicU32::new(0),
                 called_to_steal: AtomicU32::new(0),
                 crowd: sharing::Crowd::new(),
-                // A process that is started is taken for one that runs long, until some did not.
+                // A new process is assumed to run long until some turned out not to.
                 worth: sharing::Worth::new(true),
                 taken_from: Cell::new(None),
                 looks: Cell::new(0),

@@ -1,4 +1,4 @@
-//! What all core loops are called for: one word, which every loop reads once in a round. Who answers, and how, is in
+//! Requests to all core loops: one word, which every loop reads once in a round. Who answers, and how, is in
 //! `run/stop.rs`, `run/halt.rs` and `run/collect.rs`.
 
 use super::standstill::Standstill;

@@ -31,7 +31,7 @@ pub(crate) fn core_here(here: &PreemptGuard) -> Option<CoreId> {
 }
 
 /// Whether something waits on this core that is not bound to it; an estimate. Bound residents do not count: several that
-/// were roused to steal would each leave it to the next.
+/// were woken to steal would each leave it to the next.
 pub(crate) fn has_more_here() -> bool {
     let here = PreemptGuard::new();
     Core::current(&here).is_some_and(|core| core.queue.stealable() > 0 || core.queue.fast_lane_is_taken())
@@ -44,15 +44,16 @@ pub fn current_process() -> Option<ProcessRef> {
     Some(unsafe { ProcessRef::count(process) })
 }
 
-/// Whether the caller is part of a turn that belongs to no single process: of a resident's, or of a piece of one.
+/// Whether the caller is part of a turn that belongs to no single process: of a resident's, or of a piece of work
+/// detached from one.
 pub(crate) fn is_in_resident() -> bool {
     let process = NonNull::new(StackBlock::current().process().cast::<Header>());
     // SAFETY: a process is kept alive during its turn, which the caller is part of.
     process.is_some_and(|process| unsafe { process.as_ref() }.vtable().at_work.is_some())
 }
 
-/// What runs in the turn that the caller is part of, by its type: an actor's behaviour, or else a process. For who says that
-/// something is wrong with it.
+/// What runs in the turn that the caller is part of, by its type: an actor's behaviour, or else a process. For messages
+/// that report a failure in it.
 pub fn name_here() -> Option<&'static str> {
     // As in `at_work_here`.
     let _here = PreemptGuard::new();
@@ -66,7 +67,7 @@ pub fn name_here() -> Option<&'static str> {
 
 /// What the resident works for whose turn, or piece of a turn, the caller is part of.
 pub(crate) fn at_work_here() -> Option<AtWork> {
-    // Between finding the process and asking it the turn must not be suspended, which makes another process of it.
+    // Between finding the process and asking it the turn must not be suspended: that would make another process of it.
     let _here = PreemptGuard::new();
     let process = NonNull::new(StackBlock::current().process().cast::<Header>())?;
     // SAFETY: a process is kept alive during its turn, which the caller is part of; preemption is disabled.

@@ -15,7 +15,7 @@
 //! a release do not order a store before a later load, and an acquire-release exchange followed by a load
 //! does not either.
 //!
-//! The exchange makes one waker of many the one who signals. Its signal may arrive after the core has gone
+//! Because of the exchange only one of several wakers signals. Its signal may arrive after the core has gone
 //! on by itself, so a waiting core must take a wake-up without work in its stride.
 
 use crate::arch::atomic::{AtomicU32, Ordering, const_fn, fence};
@@ -62,15 +62,15 @@ impl IdleFlag {
         fence(Ordering::SeqCst);
     }
 
-    /// The core goes on. Says whether a waker has claimed it, so that a signal has come or is to come.
+    /// The core goes on. Returns whether a waker has claimed it, so that a signal has come or will come.
     pub fn retract(&self) -> bool {
         // Acquire: pairs with the release in `claim`, so the core sees the work for which it was claimed
         // without looking twice.
         self.state.swap(AWAKE, Ordering::Acquire) == AWAKE
     }
 
-    /// For a waker, after it has made work visible: if the core is idle, wakes it in name, and says how it
-    /// waits. The caller then sends the signal. Of several wakers one gets an answer.
+    /// For a waker, after it has made work visible: if the core is idle, claims its waking, and returns how it waits.
+    /// The caller then sends the signal. Of several wakers only one gets an answer.
     pub fn claim(&self) -> Option<Depth> {
         // Pairs with the fence in `announce`.
         fence(Ordering::SeqCst);

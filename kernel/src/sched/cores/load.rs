@@ -132,7 +132,7 @@ fn duration(ticks: u64) -> Duration {
 }
 
 fn describe(core: &Core, before: &Seen, after: &Seen, during: Duration) -> CoreLoad {
-    // Counters are read one by one while their core goes on, so none may be trusted to be above another.
+    // Counters are read one by one while their core goes on, so do not rely on one being above another.
     let since = |after: u64, before: u64| after.saturating_sub(before);
     let spent: [u64; Activity::ALL.len()] =
         core::array::from_fn(|index| since(after.ticks[index], before.ticks[index]));

@@ -22,7 +22,7 @@ fn pinned_core(affinity: u64) -> Option<usize> {
     affinity.is_power_of_two().then(|| affinity.trailing_zeros() as usize)
 }
 
-/// Counts a process with this mask if it is pinned. Whether its core is in service.
+/// Counts a process with this mask if it is pinned. Returns whether its core is in service.
 pub(crate) fn count_pinned(affinity: u64) -> bool {
     let Some(core) = pinned_core(affinity) else { return true };
     // Relaxed: ordered by the barrier.
@@ -52,7 +52,7 @@ pub fn live_processes() -> u64 {
     LIVE.load(Ordering::Relaxed)
 }
 
-/// Counts a process that is about to be started. Whether [`Setting::ProcessLimit`] allows one more.
+/// Counts a process that is about to be started. Returns whether [`Setting::ProcessLimit`] allows one more.
 pub(crate) fn count_start() -> bool {
     // Relaxed: a limit; nothing is inferred from the count.
     if LIVE.fetch_add(1, Ordering::Relaxed) >= settings::get(Setting::ProcessLimit) {

@@ -1,8 +1,8 @@
 //! A bit for each queue that may have something, so that its owner looks at one word instead of all.
 //!
-//! A set bit may be stale; a clear one is right, but for what a sender has put there and not flagged yet. The owner
-//! clears the bit of a queue that it found empty, and then looks once more: who put something there before the clearing
-//! is seen by that look, and who flags after it sets the bit again.
+//! A set bit may be stale. A clear one is right, except for what a sender has put there and not flagged yet. The owner
+//! clears the bit of a queue that it found empty, and then looks once more: what was put there before the clearing is
+//! seen by that look, and a sender that flags after it sets the bit again.
 
 use crate::arch::atomic::{AtomicU32, Ordering};
 

@@ -1,4 +1,4 @@
-//! One core's run queues: four priorities, a fast lane, and who comes next.
+//! One core's run queues: four priorities, a fast lane (a run-next slot), and the choice of what runs next.
 //!
 //! Each priority has several parts, because different cores put processes there:
 //!
@@ -6,12 +6,12 @@
 //! - the *overflow*: what the owner enqueued while the deque was full, so nothing is lost;
 //! - the *inbox*: what other cores and interrupts enqueued; thieves may empty it too, so that what was
 //!   delivered to a core in a long slice does not wait for it;
-//! - the *bound* list: processes pinned to this core, with an inbox of its own, which no thief looks
-//!   through: not even for the moment that it takes to give one back must a thief have it in hand.
+//! - the *bound* list: processes pinned to this core, with an inbox of its own. No thief looks through it: a thief must
+//!   not have a pinned process in hand even for the moment that it takes to give it back.
 //!
 //! The owner takes the oldest first: newest first would let a process that yields starve its neighbours.
-//! The *fast lane* is one slot for the `Normal` process that was woken last, by this core: it may jump
-//! the queue a bounded number of times in a row, for what it was woken for is in the cache.
+//! The *fast lane* is a run-next slot for the `Normal` process that was woken last, by this core. It may jump the queue
+//! a bounded number of times in a row, because what it was woken for is still in the cache.
 //!
 //! Bounds that follow, and are tested: a runnable `Max` process waits for at most the slice in progress;
 //! `Low` waits for at most `normal_per_low` `Normal` turns; the head of `Normal` waits for at most
@@ -45,7 +45,7 @@ impl PriorityQueue {
     /// # Safety
     /// The place is fit to be written.
     unsafe fn init(place: *mut Self) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a place fit to be written.
         unsafe {
             write_fields!(place => Self {
                 overflow: Overflow::new(),
@@ -59,7 +59,7 @@ impl PriorityQueue {
         }
     }
 
-    /// How many wait here that a thief could take. Any core may ask; the answer may be old.
+    /// How many wait here that a thief could take. Any core may ask; the answer may be stale.
     pub(crate) fn stealable(&self) -> usize {
         // Relaxed: an estimate.
         self.deque.len() + self.overflow.len() + self.inbox_length.load(Ordering::Relaxed) as usize
@@ -107,7 +107,7 @@ impl PriorityQueue {
     /// As for [`Self::push_own`].
     unsafe fn take_own(&self, bound_first: bool) -> Option<Runnable> {
         if !self.inbox.is_empty() {
-            // SAFETY: by contract.
+            // SAFETY: the caller is the owner's core.
             unsafe { self.drain_inbox() };
         }
         if !self.bound_inbox.is_empty() {
@@ -117,7 +117,7 @@ impl PriorityQueue {
             }
         }
         let bound = || self.bound.pop();
-        // SAFETY: by contract.
+        // SAFETY: the caller is the owner's core.
         let unbound = || unsafe { self.deque.pop_oldest() }.or_else(|| self.overflow.pop());
         let taken =
             if bound_first { bound().or_else(unbound).or_else(bound) } else { unbound().or_else(bound) };
@@ -137,8 +137,8 @@ impl PriorityQueue {
             }
         }
         if count.taken == 0 {
-            // The whole inbox, for it can only be taken whole; what is above the share would otherwise
-            // wait for a victim that is in a long slice.
+            // The whole inbox, because it can only be taken whole. What is above the share would otherwise wait for a
+            // victim that is in a long slice.
             for process in self.take_inbox() {
                 take(process);
                 count.taken += 1;
@@ -168,11 +168,11 @@ impl RunQueue {
     pub(crate) unsafe fn init(place: *mut Self) {
         let queues = |queues: *mut [PriorityQueue; Priority::COUNT]| {
             for index in 0..Priority::COUNT {
-                // SAFETY: by contract; within the array.
+                // SAFETY: the caller promised a place fit to be written; this is within the array.
                 unsafe { PriorityQueue::init(queues.cast::<PriorityQueue>().add(index)) };
             }
         };
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a place fit to be written.
         unsafe {
             write_fields!(place => Self {
                 ready: ReadyMask::new(),
@@ -212,7 +212,7 @@ impl RunQueue {
         waiting
     }
 
-    /// The most urgent priority that something of may wait here.
+    /// The most urgent priority of which something may wait here.
     pub(crate) fn most_urgent(&self) -> Option<Priority> {
         let mask = self.ready.bits() | if self.fast_lane_is_taken() { Priority::Normal.bit() } else { 0 };
         Priority::ALL.into_iter().find(|priority| mask & priority.bit() != 0)
@@ -236,13 +236,13 @@ impl RunQueue {
     /// The caller is the owner's core, with preemption disabled and not in an interrupt.
     pub(super) unsafe fn push_own(&self, process: Runnable) {
         let priority = process.priority();
-        // SAFETY: by contract.
+        // SAFETY: the caller is the owner's core.
         unsafe { self.of(priority).push_own(process) };
         self.flag(priority);
     }
 
-    /// Sees to it that what is pinned to this core is looked at before what is not, once: for a resident whose
-    /// piece was detached, which must not wait for that very piece.
+    /// Makes the next choice prefer what is pinned to this core, once. For a resident whose piece was detached, because
+    /// it must not wait for that very piece.
     ///
     /// # Safety
     /// As for [`Self::push_own`].
@@ -308,7 +308,7 @@ impl RunQueue {
             }
             self.fast_turns.set(0);
             self.bound_first.set(!self.bound_first.get());
-            // SAFETY: by contract.
+            // SAFETY: the caller is the owner's core.
             if let Some(process) = unsafe { self.of(priority).take_own(self.bound_first.get()) } {
                 return Some(process);
             }

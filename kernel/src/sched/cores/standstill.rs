@@ -1,11 +1,11 @@
-//! What all cores are called for, in one word, and how all but one come to stand still.
+//! Requests to all cores, in one word, and how all cores but one come to stand still.
 //!
 //! One leads: it raises the call and waits until each of the others has set its bit. A core sets its bit where it holds
 //! nothing, and goes on only after the call was taken back. So what the leader does in between, it does alone.
 //!
 //! A core that goes on takes its bit back, passes a full barrier, and looks at the call again. The next leader raises the call,
 //! passes a full barrier, and looks at the bits. So if it sees a bit of the last time, that core sees its call, and stands.
-//! A leader may give up waiting; who stands then goes on.
+//! A leader may give up waiting; the cores that stand then go on.
 
 use crate::arch::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, const_fn};
 use crate::arch::barrier;
@@ -32,15 +32,16 @@ impl Standstill {
         self.calls.load(Ordering::Acquire)
     }
 
-    /// Calls. Who must be sure that a sleeping core sees it passes a full barrier and wakes that core.
+    /// Calls. A caller that must be sure that a sleeping core sees it passes a full barrier and wakes that core.
     pub fn raise(&self, call: u32) {
-        // Release: what was written before is visible to who answers.
+        // Release: what was written before is visible to whoever answers.
         self.calls.fetch_or(call, Ordering::Release);
     }
 
-    /// Takes the call back. Whether it was raised.
+    /// Takes the call back. Returns whether it was raised.
     pub fn lower(&self, call: u32) -> bool {
-        // Release: what the leader did is visible to who goes on. Acquire: what was written before the call is seen.
+        // Release: what the leader did is visible to whoever goes on. Acquire: what was written before the call is
+        // seen.
         self.calls.fetch_and(!call, Ordering::AcqRel) & call != 0
     }
 
@@ -66,7 +67,7 @@ impl Standstill {
             return false;
         }
         self.raise(call);
-        // Before the leader looks who stands; pairs with the barrier in `stand`.
+        // Before the leader looks which cores stand; pairs with the barrier in `stand`.
         barrier::full();
         true
     }

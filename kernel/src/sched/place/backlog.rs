@@ -4,7 +4,8 @@ use crate::arch::atomic::Ordering;
 use crate::sched::cores::Core;
 use crate::sched::policy::settings::{self, Setting};
 
-/// How many processes wait on a core that a thief could take; none if its core will reach the only one at once.
+/// How many processes wait on a core that a thief could take; zero if there is only one and its core will reach it at
+/// once.
 fn crowding(core: &Core) -> u64 {
     let waiting = core.queue.stealable() as u64;
     // Relaxed: an estimate.
@@ -17,7 +18,7 @@ pub(crate) fn is_backlog(core: &Core) -> bool {
     waiting > 0 && (core.worth.pays() || waiting >= settings::get(Setting::ShareProcesses))
 }
 
-/// Whether a thief may take from a core at `now`. Notes what it sees.
+/// Whether a thief may take from a core at `now`. Records what it sees.
 pub(crate) fn may_be_robbed(core: &Core, now: u64) -> bool {
     core.crowd.lasts(crowding(core) > 0, now) | is_backlog(core)
 }

@@ -16,8 +16,8 @@ impl ProcessRef {
     }
 }
 
-/// A process was woken: it goes to the core where it ran last if that is awake, for its state is in that
-/// cache; otherwise to this one, which is cheaper than waking another. When it leaves again is told in
+/// A process was woken: it goes to the core where it ran last if that is awake, because its state is in that cache;
+/// otherwise to this one, which is cheaper than waking another. When it leaves again is described in
 /// [`sharing`](crate::sched::policy::sharing).
 pub(crate) fn woken(process: Runnable) {
     let here = PreemptGuard::new();
@@ -55,13 +55,13 @@ fn keep(core: &ThisCore<'_>, process: Runnable) {
 /// Calls a thief if more waits on a core than that one will reach soon.
 #[inline(always)]
 fn call_thief_for(core: &Core) {
-    // An estimate first: who becomes idle a moment later looks for itself.
+    // An estimate first: a core that becomes idle a moment later looks for itself.
     if wake::some_core_is_idle() && backlog::is_backlog(core) {
         wake::wake_thief();
     }
 }
 
-/// What a spawn costs the parent's turn, as much as so many messages.
+/// What a spawn costs the parent's turn, counted in messages.
 const SPAWN_REDUCTIONS: u64 = 20;
 
 /// A new process: on the core of its parent, at the back, unless its mask says otherwise.

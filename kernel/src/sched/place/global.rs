@@ -26,7 +26,7 @@ pub(crate) fn is_for(header: &Header) -> bool {
 /// Puts a process at the back of its priority, and wakes a core for it.
 pub(crate) fn push(process: Runnable) {
     let priority = process.priority();
-    // Relaxed: who must not miss it looks after the barrier in `wake_thief`, or after its own.
+    // Relaxed: a reader that must not miss it looks after the barrier in `wake_thief`, or after its own.
     WAITING.fetch_add(1, Ordering::Relaxed);
     // SAFETY: what is in hand is in no list; processes may be handed to any core.
     unsafe { QUEUES[priority.index()].push(process.into_pointer()) };
@@ -39,16 +39,16 @@ pub(crate) fn has_work_for(core: &Core) -> bool {
     WAITING.load(Ordering::Relaxed) != 0 && cores::online() & core.id().mask() != 0
 }
 
-/// The most urgent priority that something of waits, as far as can be seen.
+/// The most urgent priority of which something waits, as far as can be seen.
 pub(crate) fn most_urgent() -> Option<Priority> {
     Priority::ALL.into_iter().find(|priority| !QUEUES[priority.index()].is_empty())
 }
 
-/// Takes the oldest process of the most urgent priority; of `Low` once for so many `Normal`.
+/// Takes the oldest process of the most urgent priority; of `Low` once for every `normal_per_low` `Normal` ones.
 pub(crate) fn take() -> Option<Runnable> {
     let low = Priority::Low.index();
     let both = most_urgent() == Some(Priority::Normal) && !QUEUES[low].is_empty();
-    // Relaxed: a share, not a promise to the turn; cores that count at once are off by their number.
+    // Relaxed: a share, not a promise to the turn; cores that count at the same time are off by at most their number.
     let low_is_due =
         both && NORMAL_TURNS.fetch_add(1, Ordering::Relaxed) >= settings::get(Setting::NormalPerLow);
     if low_is_due {

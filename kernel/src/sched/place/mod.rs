@@ -1,4 +1,4 @@
-//! Where runnable processes go, where they are taken from, and whom that wakes: what everybody calls.
+//! Where runnable processes go, where they are taken from, and whom that wakes. Everything else calls this.
 
 mod backlog;
 pub(crate) mod enqueue;

@@ -14,7 +14,7 @@ pub(crate) fn are_searching() -> bool {
 pub(crate) struct Thief(());
 
 impl Thief {
-    /// The right, unless as many search as `limit`.
+    /// The right, unless `limit` thieves search already.
     pub(crate) fn new(limit: u64) -> Option<Self> {
         // AcqRel: a count that limits; what orders searches against producers are the barriers in `idle`.
         if u64::from(SEARCHING.fetch_add(1, Ordering::AcqRel)) < limit {

@@ -79,7 +79,8 @@ pub(crate) fn announce(core: &Core, depth: Depth) {
     core.idle.announce(depth);
 }
 
-/// Takes back the announcement, whoever ended it. The caller then says that it is active, before it takes any work.
+/// Takes back the announcement, whoever ended the wait. The caller then notes that it is active, before it takes any
+/// work.
 ///
 /// Only the core itself changes its bit in the mask: a waker's late clearing could hit the next
 /// announcement. So the bit of a core that was woken stays set until it gets here, before it takes any

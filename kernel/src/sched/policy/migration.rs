@@ -1,9 +1,9 @@
 //! The migration policy: when a process may change cores.
 //!
 //! There are two kinds of moves. An *idle* core that steals keeps the system work-conserving: only the
-//! affinity mask can refuse it, for every other rule exists to save cost, and an idle core is the greater
-//! cost (the BEAM had to take back a rule that forgot this). The *balancer* moves work between busy
-//! cores, which is never urgent: every rule applies, and each counts how often it said no.
+//! affinity mask can refuse it. Every other rule exists to save cost, and an idle core is the greater cost (the BEAM
+//! had to take back a rule that forgot this). The *balancer* moves work between busy cores, which is never urgent:
+//! every rule applies, and each counts its refusals.
 
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::{CoreId, MAX_CORES};
@@ -21,7 +21,7 @@ pub enum Rule {
     LoadDifference,
     /// The process has not waited long enough.
     Age,
-    /// The process has not been on its core long enough.
+    /// The process has not been on its core for long enough.
     Residency,
     /// The process has moved too often in this interval.
     PerProcess,
@@ -110,7 +110,7 @@ pub(crate) struct Wish {
     /// Loads, counting what runs, and the process itself at the source.
     pub(crate) source_load: u64,
     pub(crate) target_load: u64,
-    /// The target's balancer scales the load difference by so many hundredths.
+    /// The target's balancer scales the load difference by this many hundredths.
     pub(crate) scale: u64,
     /// When the process was enqueued, and when it last moved, in clock ticks.
     pub(crate) enqueued_at: u64,

@@ -42,7 +42,7 @@ impl Pace {
         self.next.get()
     }
 
-    /// It looks now, while so many processes wait on so many cores: when it looks next.
+    /// It looks now, while this many processes wait on this many cores. Sets when it looks next.
     pub(crate) fn begin(&self, now: u64, waiting: u64, cores: u64) {
         let interval = match waiting {
             0 => Setting::BalanceQuietMicroseconds,

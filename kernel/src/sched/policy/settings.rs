@@ -1,8 +1,8 @@
 //! The scheduler's settings: named numbers with a default, a range, and one place each.
 //!
 //! They are read with one relaxed load, so that they can be changed while the system runs: by the
-//! application, by boot arguments (`sched.slice_us=500`), or over the serial line. A reader may see an
-//! old value for a while; no rule depends on two settings changing together.
+//! application, by boot arguments (`sched.slice_us=500`), or over the serial line. A reader may see a stale value for a
+//! while; no rule depends on two settings changing together.
 
 use core::fmt;
 
@@ -33,9 +33,9 @@ pub enum Setting {
     Dispatch,
     /// The most processes that exist at once.
     ProcessLimit,
-    /// Timers fired, at most, before the core looks at its queues again.
+    /// How many timers a core fires at most before it looks at its queues again.
     TimersPerPass,
-    /// Over which time the three migration counts run.
+    /// The interval over which the three migration counts run.
     MigrationIntervalMicroseconds,
     /// How often one process may be moved by the balancer in an interval.
     MigrationsPerProcess,

@@ -6,9 +6,9 @@
 //! - nobody is called for a lone process that its core will reach soon. A thief is called at once only for a queue of
 //!   `share.processes`, or if the processes that were taken from that core lately kept the thief busy for long
 //!   ([`Worth`]);
-//! - what has waited for `share.wait_us` may be taken, however little it is. A core is *crowded* while it has one process
-//!   in hand and at least one waiting; who looks at it notes since when. A core where processes only wake one another is
-//!   never found crowded for long, for in between it has but one.
+//! - what has waited for `share.wait_us` may be taken, however little it is. A core is *crowded* while it has one
+//!   process in hand and at least one waiting; whoever looks at it notes since when. A core where processes only wake
+//!   one another is never found crowded for long, because in between it has only one.
 //!
 //! Two parties look. A core that has become idle looks a few times (`share.looks`), each time after twice as long, and
 //! then sleeps until it is called. A busy core looks at itself when its slice ends; if something waits there, once more
@@ -49,8 +49,8 @@ impl Crowd {
 
 /// Whether taking work from somebody has been worth a hand-over: processes from a core, mailboxes from a worker.
 ///
-/// A thief times the first turn, or batch, after each theft. One that was long says that the next processes may go at once; some
-/// that were short in a row say that they had better wait until they have waited long.
+/// A thief times the first turn, or batch, after each theft. After a long one the next processes may leave at once.
+/// After a few short ones in a row they stay until they have waited for long.
 pub(crate) struct Worth(AtomicU32);
 
 impl Worth {
@@ -67,7 +67,7 @@ impl Worth {
         self.0.load(Ordering::Relaxed) > 0
     }
 
-    /// What was taken kept the thief busy for so many clock ticks at first.
+    /// Records that what was taken kept the thief busy for this many clock ticks at first.
     pub(crate) fn note(&self, ticks: u64) {
         let left = if ticks >= settings::ticks(Setting::ShareWorthMicroseconds) {
             Self::MOST

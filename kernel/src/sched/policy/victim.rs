@@ -1,8 +1,8 @@
-//! Whom to rob: the five rules, and what a thief has learnt about its victims. The search itself is in
+//! Which victim to steal from: the five rules, and what a thief has learnt about its victims. The search itself is in
 //! `run/steal.rs`.
 //!
 //! Every rule ranks the cores that have something to take and goes through them, best first, until one
-//! yields. A victim that was tried in vain weighs less in the next searches, by half for each failure.
+//! yields. A victim that yielded nothing weighs less in the next searches, by half for each failure.
 
 use core::cell::Cell;
 
@@ -20,7 +20,7 @@ pub enum VictimRule {
     Locality = 2,
     /// By load seven times in ten, else at random.
     Hybrid = 3,
-    /// The one that has not been robbed for the longest time (the C∀ rule).
+    /// The one that nobody has stolen from for the longest time (the C∀ rule).
     LongestVictim = 4,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Whether it waits, is queued or runs is one word, [`RunState`], with the life cycle in its head.
 //!
-//! A process that is suspended on a lent stack stays running there: a wake-up only notifies it, for it is in
-//! a queue already. Whoever takes it from the queue sees the stack and resumes it instead of stepping it.
+//! A process that is suspended on a lent stack stays running there: a wake-up only notifies it, because it is in a
+//! queue already. Whoever takes it from the queue sees the stack and resumes it instead of stepping it.
 //!
 //! A header is kept alive by references: one for the scheduler until the process has ended, one for each
 //! waker and handle.
@@ -26,7 +26,7 @@ pub(crate) type Detach = unsafe fn(NonNull<Header>) -> Option<Box<dyn Detached>>
 
 /// What the core loop can do with a process, by the kind of its body.
 pub(crate) struct VTable {
-    /// What it is, for who says that something is wrong with it.
+    /// What it is, for messages that report a failure in it.
     pub name: fn() -> &'static str,
     /// Runs one turn. Called with preemption enabled, by one core at a time, while `RUNNING`.
     pub step: unsafe fn(NonNull<Header>) -> Step,
@@ -47,7 +47,7 @@ pub struct Header {
     run_state: RunState,
     references: AtomicU32,
     vtable: &'static VTable,
-    /// Next in an inbox or list; used by whichever holds the process.
+    /// Next in an inbox or list; used by whichever of them holds the process.
     link: AtomicPtr<Header>,
     /// The stack it is suspended on, or null.
     stack: AtomicPtr<StackBlock>,
@@ -68,7 +68,7 @@ pub struct Header {
     timers: OwnedTimers,
 }
 
-// SAFETY: `link` is one field for life, used by nothing but the lists.
+// SAFETY: `link` is the same field as long as the header lives, used by nothing but the lists.
 unsafe impl Linked for Header {
     unsafe fn link(&self) -> &AtomicPtr<Self> {
         &self.link
@@ -113,7 +113,7 @@ impl Header {
         self.vtable
     }
 
-    /// Its priority, fixed for life.
+    /// Its priority, which never changes.
     pub fn priority(&self) -> Priority {
         self.priority
     }
@@ -161,7 +161,7 @@ impl Header {
     }
 
     pub(crate) fn record_move(&self, now: u64) {
-        // Relaxed load and store: only who holds the process, out of any queue, writes these.
+        // Relaxed load and store: only the holder of the process, while it is in no queue, writes these.
         self.migrations.store(self.migrations.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         self.moved_at.store(now, Ordering::Relaxed);
     }
@@ -178,7 +178,7 @@ impl Header {
 
     /// Takes the stack it is suspended on, if it is.
     pub(crate) fn take_stack(&self) -> *mut StackBlock {
-        // Relaxed: who takes a process from a queue has synchronised with who put it there.
+        // Relaxed: whoever takes a process from a queue has synchronised with whoever put it there.
         let stack = self.stack.load(Ordering::Relaxed);
         if !stack.is_null() {
             self.stack.store(core::ptr::null_mut(), Ordering::Relaxed);
@@ -240,7 +240,7 @@ impl ProcessRef {
     /// # Safety
     /// `header` is kept alive by somebody during the call.
     pub(crate) unsafe fn count(header: NonNull<Header>) -> Self {
-        // SAFETY: the header is alive, by contract.
+        // SAFETY: the caller promised that the header is alive.
         // Relaxed: a new reference is made from an existing one, which already orders everything.
         let before = unsafe { header.as_ref() }.references.fetch_add(1, Ordering::Relaxed);
         debug_assert!(before != 0 && before < u32::MAX / 2, "a process was referenced after its end");

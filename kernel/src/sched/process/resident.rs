@@ -1,5 +1,5 @@
-//! Residents: processes that are not futures, bound to one core for life, such as an executor's worker. How one is
-//! started is in `spawn/resident.rs`.
+//! Residents: processes that are not futures, bound to one core for as long as they live, such as an executor's worker.
+//! How one is started is in `spawn/resident.rs`.
 //!
 //! A resident is more than a future in one way: what the timer suspends is not the resident but the
 //! piece of work it was carrying out, so that the resident itself goes on at once.
@@ -13,15 +13,15 @@ use crate::sched::process::Step;
 pub trait Resident: Send + Sync {
     /// One turn on the core it is bound to, with preemption enabled.
     ///
-    /// After [`Resident::detach`] has returned `Some` during this call, the call no longer speaks for the
-    /// resident: it may be on any core, another call of `step` may be running meanwhile, and what it
-    /// returns is the end of the detached piece: it must return [`Step::Done`].
+    /// After [`Resident::detach`] has returned `Some` during this call, the call no longer belongs to the resident. It
+    /// may be on any core, and another call of `step` may be running meanwhile. Its return is the end of the detached
+    /// piece, so it must return [`Step::Done`].
     fn step(&self) -> Step;
 
     /// The turn has used up its slice. Called with interrupts masked on the stack of `step`, which held no
-    /// lock. To hand over the piece of work that runs, records that, and returns a token that is dropped
-    /// when that piece has ended; the stack is then suspended with the piece, and `step` called anew for
-    /// the rest. `None` refuses: the turn runs on.
+    /// lock. To hand over the piece of work that runs, it records that and returns a token, which is dropped when that
+    /// piece has ended. The stack is then suspended with the piece, and `step` called anew for the rest. `None`
+    /// refuses: the turn runs on.
     fn detach(&self) -> Option<Box<dyn Detached>>;
 
     /// The piece of work that runs has panicked or faulted, and will not return. Called on its stack, with
@@ -39,7 +39,7 @@ pub trait Resident: Send + Sync {
     fn has_waiting(&self, now: u64) -> bool;
 
     /// Whether something of what waits for it may leave for another core; read from any core, at `now` in clock ticks.
-    /// Who looks again later finds more: what waits may leave once it was seen waiting for long.
+    /// A later look may find more: what waits may leave once it has been seen waiting for long.
     fn has_surplus(&self, now: u64) -> bool;
 }
 
@@ -58,13 +58,13 @@ pub trait Detached: Send {
     fn at_work(&self) -> Option<AtWork>;
 }
 
-/// What a resident, or a piece detached from it, works for: an actor whose behaviour runs. The scheduler passes it on to
-/// who knows what it means, see [`at_work_here`](crate::sched::at_work_here).
+/// What a resident, or a piece detached from it, works for: an actor whose behaviour runs. The scheduler passes it on
+/// to code that knows what it means, see [`at_work_here`](crate::sched::at_work_here).
 #[derive(Clone, Copy, Debug)]
 pub struct AtWork {
     /// Where it lives.
     pub place: NonNull<()>,
-    /// Which one of those that have lived there.
+    /// Which one of those that have lived there, one after another.
     pub life: u64,
     /// Its type.
     pub name: fn() -> &'static str,

@@ -37,7 +37,7 @@ impl RunState {
         Self(AtomicU32::new(0))
     }
 
-    /// A wake-up. Whether the caller must enqueue the process.
+    /// A wake-up. Returns whether the caller must enqueue the process.
     pub fn notify(&self) -> bool {
         // AcqRel: the release publishes what the waker wrote to the next turn's acquire (in `begin`),
         // also when the process is already queued; the acquire orders our enqueue after the `Pending`
@@ -46,9 +46,9 @@ impl RunState {
         if before & (QUEUED | RUNNING | NOTIFIED | DONE) != 0 {
             return false;
         }
-        // Relaxed: exactly one waker gets here, and the enqueue publishes it. A read-modify-write, for a
-        // plain store would end the release sequence of another waker's `fetch_or` in between, and
-        // `begin` would miss what that waker wrote.
+        // Relaxed: exactly one waker gets here, and the enqueue publishes it. A read-modify-write, because a plain
+        // store would end the release sequence of another waker's `fetch_or` in between, and `begin` would miss what
+        // that waker wrote.
         self.0.fetch_or(QUEUED, Ordering::Relaxed);
         true
     }

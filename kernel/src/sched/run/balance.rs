@@ -1,9 +1,8 @@
 //! The balancer: now and then a busy core compares loads and takes from a longer queue.
 //!
 //! It runs in each core's loop, reads the published lengths of the others without locking anything, and
-//! pulls; nobody pushes. Every rule of the migration policy applies, for nothing here is urgent: idle
-//! cores steal for themselves.
-//! How often is in `policy/pace.rs`.
+//! pulls; nobody pushes. Every rule of the migration policy applies, because nothing here is urgent: idle cores steal
+//! for themselves. How often it runs is in `policy/pace.rs`.
 //!
 //! A turn that never ends would keep its core from ever coming here while nothing else waits on it. So the end
 //! of a slice is also a reason to suspend it when balancing is due and another core has at least two more.

@@ -1,8 +1,9 @@
-//! Collecting what crashed code owned: when, and from which roots. How blocks are found is in `mem::orphans`.
+//! Collecting what crashed code owned: when, and from which roots. How the blocks are found is described in
+//! `mem::orphans`.
 //!
-//! A crash leaves behind what may be pointers to blocks that nobody else knows. When enough of it has come together, or
-//! memory is short, then or later, a core collects: all others stand still while the blocks are found and freed that nobody
-//! can reach. So a system in which nothing crashes never stands still.
+//! A crash leaves behind what may be pointers to blocks that nobody else knows. When enough of it has accumulated, or
+//! when memory is short then or later, a core collects: all others stand still while the blocks that nobody can reach
+//! are found and freed. So a system in which nothing crashes never stands still.
 
 use core::ops::Range;
 
@@ -15,7 +16,8 @@ use crate::sched::cores::{Core, calls};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::run::halt;
 
-/// After a collection that was not worth it, others that no crash asks for wait for so many times as long as it took.
+/// After a collection that was not worth it, the next one that no crash asks for waits this many times as long as it
+/// took.
 const REST: u64 = 8;
 /// The time from which such a collection may begin, in clock ticks.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
@@ -45,10 +47,10 @@ pub(crate) fn after_crash() {
 /// The caller is `core`'s loop, between two turns.
 pub(crate) unsafe fn answer(core: &Core, called_for: u32) {
     if called_for & calls::HALT != 0 {
-        // SAFETY: by contract.
+        // SAFETY: the caller is the core's loop, between two turns.
         unsafe { halt::stand_still_in_loop(core) };
     } else if calls::CALLS.lower(calls::COLLECT) {
-        // SAFETY: by contract.
+        // SAFETY: as above.
         unsafe { collect(core) };
     }
 }
@@ -59,8 +61,9 @@ unsafe fn collect(core: &Core) {
     let Some(mut collection) = orphans::begin() else { return };
     let mark = |standing: &halt::Standing| {
         let began = clock::now();
-        // SAFETY: nothing changes, for all other cores stand still and interrupts are masked here. These are all roots:
-        // what a core has in hand is on the stack of a turn, for the loops have nothing, or in the frame of that turn.
+        // SAFETY: nothing changes, because all other cores stand still and interrupts are masked here. These are all
+        // roots: what a core has in hand is on the stack of a turn or in the frame of that turn, because the loops have
+        // nothing in hand.
         unsafe {
             collection.run(
                 |visit| each_root(standing, visit),
@@ -71,7 +74,7 @@ unsafe fn collect(core: &Core) {
         clock::now() - began
     };
     let began = clock::now();
-    // SAFETY: by contract.
+    // SAFETY: the caller is the core's loop, between two turns.
     let was_worth_it = match unsafe { halt::with_all_standing(core, mark) } {
         Some(ticks) => collection.end(ticks),
         None => collection.give_up(),

@@ -26,7 +26,7 @@ use crate::time;
 /// # Safety
 /// Called on a core whose block and stack block are set, with preemption disabled once.
 pub(crate) unsafe fn run() {
-    // SAFETY: by contract.
+    // SAFETY: the caller promised that the core's block is set.
     unsafe { Core::this() }.enter(Activity::Running);
     loop {
         // SAFETY: by contract; made afresh in every round, because a turn may end on another core.
@@ -119,7 +119,7 @@ fn turn(core: ThisCore<'_>, process: Runnable) {
     let block = StackBlock::current();
     // Relaxed: the block is touched by code on this stack and by interrupts on it.
     block.set_process(process.as_ptr().cast());
-    // In range for the setting's range is.
+    // In range because the setting's range is.
     block.set_reductions(settings::get(Setting::Reductions) as i64);
     block.preempt().reset(0);
     // SAFETY: the process is running, and this core alone runs it.

@@ -1,7 +1,7 @@
 //! The one path of a crash: the end of a process that panicked or faulted. It alone ends, on the path of a preemption.
 //!
-//! Its stack is abandoned, whatever is on it: destructors do not run, for the code stopped at an unknown
-//! point. Its handle reports the crash. The core goes on with a fresh loop on the same stack.
+//! Its stack is abandoned, whatever is on it: destructors do not run, because the code stopped at an unknown point. Its
+//! handle reports the crash. The core goes on with a fresh loop on the same stack.
 //!
 //! What must hold, and is asked first:
 //! - the code that failed runs on the stack of a process, and is no handler of an interrupt or fault;
@@ -11,9 +11,9 @@
 //! One such section may end all the same: one that has run out of stack goes on in the stack's reserve, and its process ends
 //! after it.
 //!
-//! What a panic says may be the application's own `Display`: that still runs as the process did. What fails while the failure
-//! is being said fails on this path too, and is not said again. From then on preemption is disabled once, whatever was
-//! requested before.
+//! A panic's message may come from the application's own `Display`: that still runs as the process did. A failure
+//! during the report takes this path too, and is not reported again. From then on preemption is disabled once, whatever
+//! was requested before.
 
 use core::ptr::NonNull;
 
@@ -38,8 +38,8 @@ pub fn can_end_faulted(fault: &Fault) -> bool {
     fault.on_own_stack && can_end(StackBlock::current())
 }
 
-/// The code that faulted ran out of stack with preemption disabled: lets it go on to the end of that section. Whether it may.
-/// In the fault handler.
+/// The code that faulted ran out of stack with preemption disabled: lets it go on to the end of that section. Returns
+/// whether it may. For the fault handler.
 pub fn lend_reserve(fault: &Fault) -> bool {
     let block = StackBlock::current();
     if !fault.in_reserve || !fault.on_own_stack || block.process().is_null() || block.is_in_reserve() {
@@ -67,7 +67,7 @@ pub(crate) unsafe fn end_overflowed(frame: &Frame) -> ! {
     }
 }
 
-/// Says how large the stacks are, of which one has overflowed, and where that is set.
+/// After an overflow, reports how large the stacks are and where that is set.
 pub fn say_stack() {
     let slot = stack_layout::slot_bytes();
     crate::text!(
@@ -81,9 +81,9 @@ fn can_end(block: &StackBlock) -> bool {
     block.preempt().is_enabled() && !block.process().is_null()
 }
 
-/// Ends the process that runs here, which has panicked, after `report` has said why; unless it was being said already. What is
-/// said may be the application's, for example the `Display` of what it panicked with: it runs in the process, as what it did
-/// before, may take long and may be preempted.
+/// Ends the process that runs here, which has panicked, after `report` has said why, unless a report was in progress
+/// already. What is said may come from the application, for example the `Display` of what it panicked with. That runs
+/// in the process like what it did before: it may take long and may be preempted.
 ///
 /// # Safety
 /// The code of the running process will not go on: the caller is the panic handler, and [`can_end_current`].
@@ -95,17 +95,17 @@ pub unsafe fn end_panicked(report: impl FnOnce()) -> ! {
         // where only interrupts were masked, which ends here.
         unsafe { irq::enable() };
         report();
-        // Said. The stack is the same, wherever it is by now.
+        // The report is complete. The stack is the same, whatever core it is on by now.
         block.set_crashes(0);
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that the code of this process will not go on.
         unsafe { end_current(None, || {}) }
     }
-    // SAFETY: by contract.
+    // SAFETY: as above.
     unsafe { end_current(None, report) }
 }
 
-/// Ends the process that runs here, after `report` has said why; unless it was being said already. `frame` is where its code
-/// stopped, unless that is the caller.
+/// Ends the process that runs here, after `report` has said why, unless a report was in progress already. `frame` is
+/// where its code stopped, unless that is the caller.
 ///
 /// # Safety
 /// The code of the running process will not go on: the caller is the fault handler, and [`can_end_faulted`], or
@@ -155,11 +155,11 @@ fn note_stack(block: &StackBlock, frame: Option<&Frame>, here: usize) {
 /// # Safety
 /// `process` ran on `core` until now and does not go on; the scheduler's reference to it is handed over.
 unsafe fn end(core: &Core, process: NonNull<Header>) {
-    // SAFETY: by contract.
+    // SAFETY: the caller handed the reference over, so the process is alive.
     let header = unsafe { process.as_ref() };
     let resident = header.vtable().detach.is_some();
     if !resident {
-        // Before whoever joins it is told, who may rely on it at once: its mailbox is closed from here on.
+        // Before whoever joins it is told, because they may rely at once on this: its mailbox is closed from here on.
         header.run_state().finish_crashed();
         time::take_out_of_crashed(header.timers());
         tell_of_crash(Identity::Process(process.addr().get()));

@@ -21,7 +21,7 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
     }
     #[cfg(target_os = "none")]
     if core.has_crashed.replace(false) {
-        // For what is called here, which is little.
+        // Stack space for what is called here, which is little.
         const ROOM_BYTES: usize = 2048;
         let here = ptr::from_ref(&core).addr();
         // SAFETY: this is the first code on the stack since the crash, and what it calls has room.

@@ -1,12 +1,12 @@
 //! Standing still: every core but one waits, at a point where it holds nothing of the kernel's.
 //!
-//! The one that leads raises the call and rings the others. A core stands still
+//! The leader raises the call and interrupts the others. A core stands still
 //! - in a turn, where preemption is enabled: at the end of an interrupt or, if that came within a section, at the section's
 //!   end (`preempt::consider`), with all its registers in the frame;
 //! - in its loop, between two turns, where it has nothing in hand.
 //!
-//! So no lock is held, no queue is half-changed, and no block of the heap is between two hands, while they stand. What a
-//! core runs on its way there may take long, a core may have left its loop for good; so the one that leads does not wait
+//! So while they stand, no lock is held, no queue is half-changed, and no block of the heap is between two owners. What
+//! a core runs on its way there may take long, and a core may have left its loop for good, so the leader does not wait
 //! for ever.
 //!
 //! How the calls and the answers go between the cores is in [`Standstill`](crate::sync::Standstill).
@@ -25,7 +25,7 @@ use crate::sched::place::wake;
 
 /// How long the leader waits for the others.
 const PATIENCE_MICROSECONDS: u64 = 200_000;
-/// How long until it rings again: an interrupt that meets a core between two turns is in vain.
+/// How long until it interrupts them again: an interrupt that meets a core between two turns has no effect.
 const RING_AGAIN_MICROSECONDS: u64 = 1_000;
 
 fn ticks(microseconds: u64) -> u64 {
@@ -39,7 +39,7 @@ static FRAMES: [AtomicPtr<Frame>; MAX_CORES] = [const { AtomicPtr::new(ptr::null
 static EXCEPTION_STACKS: [AtomicUsize; MAX_CORES] = [const { AtomicUsize::new(0) }; MAX_CORES];
 
 fn note_exception_stacks(core: &Core) {
-    // Relaxed: published by the release in `Standstill::stand`, or of use to this core only.
+    // Relaxed: published by the release in `Standstill::stand`, or used by this core only.
     EXCEPTION_STACKS[core.id().index()].store(exceptions::stacks().start, Ordering::Relaxed);
 }
 
@@ -56,7 +56,8 @@ pub(crate) unsafe fn stand_still(core: &Core, block: &StackBlock, frame: *mut Fr
     note_exception_stacks(core);
     // Relaxed: published by the release in `Standstill::stand`.
     FRAMES[core.id().index()].store(if in_turn { frame } else { ptr::null_mut() }, Ordering::Relaxed);
-    // The leader rings when it is over. That stays pending, and ends this, also if it comes right before.
+    // The leader interrupts when it is over. The interrupt stays pending, so it ends this even if it comes right
+    // before.
     calls::CALLS.stand(core.id().mask(), calls::HALT, cpu::wait_for_interrupt);
 }
 

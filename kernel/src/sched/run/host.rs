@@ -19,8 +19,8 @@ use crate::sched::spawn::{JoinError, Spawn, SpawnError};
 
 /// Runs `main` on `cores` threads, until it ends, and returns its result.
 ///
-/// A process that panics ends the program with status 101, for unlike the booted kernel's a thread's stack
-/// cannot be abandoned.
+/// A process that panics ends the program with status 101, because unlike the booted kernel's a thread's stack cannot
+/// be abandoned.
 ///
 /// One scheduler exists in a program; a second call after the first has returned starts it anew.
 ///

@@ -7,8 +7,8 @@
 //! 3. looks again at everything a waker could have changed before it could see the announcement;
 //! 4. dozes for a short while (WFE), announces that it sleeps, looks again, and sleeps (WFI, ended by an
 //!    SGI or the timer);
-//! 5. begins anew after `share.wait_us` while others are busy, for what it saw waiting may leave by then; the next time
-//!    after twice as long, `share.looks` times. Then it sleeps until it is woken, and executes nothing.
+//! 5. begins anew after `share.wait_us` while others are busy, because what it saw waiting may leave by then; the next
+//!    time after twice as long, `share.looks` times. Then it sleeps until it is woken, and executes nothing.
 
 use crate::arch::atomic::{AtomicBool, Ordering};
 use crate::arch::{clock, cpu, irq, timer};
@@ -43,7 +43,7 @@ fn timer_is_due(core: &Core) -> bool {
 
 /// The core has nothing to run: returns when it may have.
 pub(crate) fn idle(core: &ThisCore<'_>) {
-    // Mail elsewhere is the business of whoever was called and of the one who watches; a worker that has run dry has
+    // Mail elsewhere is left to a core that was called and to the one that watches; a worker that has run dry has
     // looked for itself.
     let mut looks = core.watches.replace(false);
     for _ in 0..FRUITLESS_SEARCHES {
@@ -87,8 +87,8 @@ pub(crate) fn idle(core: &ThisCore<'_>) {
     core.enter(Activity::Running);
 }
 
-/// Whether the residents of this core would find mail that may leave its core. Not again right after they were told:
-/// they may have found it taken.
+/// Whether the residents of this core would find mail that may leave its core. Not again right after they were told: it
+/// may have been taken by the time they looked.
 fn has_surplus(core: &Core) -> bool {
     let now = clock::now();
     // First the look, which notes what it sees.
@@ -99,8 +99,8 @@ fn has_surplus(core: &Core) -> bool {
 /// and sees more, it wakes the next.
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// When this core looks again for what may leave others, if it is the one who does: nobody does when nobody is busy, nor
-/// a core that is out of service.
+/// When this core looks again for what may leave others, if it is the one that does. No core does when none is busy,
+/// nor does a core that is out of service.
 fn next_look(core: &Core) -> Option<u64> {
     let looks = core.looks.get();
     let is_online = cores::online() & core.id().mask() != 0;

@@ -21,7 +21,7 @@ pub(crate) fn move_process(header: &Header, from: &Core, to: &Core, urgency: Urg
         from: from.id(),
         to: to.id(),
         affinity: header.affinity_mask(),
-        // The process itself is out of the queue already, hence the one more.
+        // The process itself is out of the queue already, hence the added one.
         source_load: from.load() + 1,
         target_load: to.load(),
         scale: to.pace.scale(),

@@ -5,9 +5,9 @@
 //! whom they wake. It steals nothing, and nothing new is placed on it.
 //!
 //! A process that is pinned to the core would be stranded, so the core is not let go while one lives, and
-//! none can be started while it is offline. The two checks cannot miss each other: who takes the core offline
-//! clears its bit, passes a full barrier and reads the count; who starts a process counts it, passes a full
-//! barrier and reads the bit.
+//! none can be started while it is offline. The two checks cannot miss each other. Taking the core offline clears its
+//! bit, passes a full barrier and reads the count. Starting a process counts it, passes a full barrier and reads the
+//! bit.
 
 use crate::arch::{CoreId, barrier};
 use crate::sched::cores::{self, Core, ThisCore, population};
@@ -21,7 +21,7 @@ pub enum OfflineError {
     NoSuchCore,
     /// The boot core ends the image, and stays.
     BootCore,
-    /// So many processes can run nowhere else: executors' workers and processes pinned to that core. End those
+    /// This many processes can run nowhere else: executors' workers and processes pinned to that core. End those
     /// first.
     Pinned(u32),
 }
@@ -105,7 +105,7 @@ pub fn is_online(core: CoreId) -> bool {
 /// Hands on what waits on a core that is offline. What can run nowhere else it keeps, and runs: that is nothing
 /// but a process that was started in the moment before.
 pub(crate) fn evacuate(core: &ThisCore<'_>) {
-    // As many as there are now: what is kept comes round again.
+    // As many rounds as there are entries now, because what is kept comes round again.
     for _ in 0..core.queue.waiting() {
         let Some(process) = core.take() else { return };
         core.statistics.processes_evacuated.bump();

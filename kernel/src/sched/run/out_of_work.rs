@@ -4,11 +4,11 @@
 //! other core idle, no timer and no external source pending *before* it looked through every queue, and
 //! found nothing. A core that leaves idleness meanwhile bumps the epoch, which spoils the verdict.
 //!
-//! The protocol itself is in [`Quiescence`], which has a model. Why it is never early: work exists only in a queue, on a running core, in a timer, or at an external
-//! source. At the moment the mask was read no core was running: one that was woken but has not gone on
-//! has its work in a queue still. From then on a core starts to run only by leaving idleness, which bumps
-//! the epoch, then passes a full barrier, then takes work. If the look below misses that work because it
-//! was taken, then the second reading of the epoch, after a full barrier of its own, finds it changed.
+//! The protocol itself is in [`Quiescence`], which is model-checked. Why it is never early: work exists only in a
+//! queue, on a running core, in a timer, or at an external source. At the moment the mask was read no core was running:
+//! one that was woken but has not gone on has its work in a queue still. From then on a core starts to run only by
+//! leaving idleness, which bumps the epoch, then passes a full barrier, then takes work. If the look below misses that
+//! work because it was taken, then the second reading of the epoch, after a full barrier of its own, finds it changed.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -33,7 +33,8 @@ pub(crate) fn leave_idleness(core: &Core) {
     QUIESCENCE.note_activity();
 }
 
-/// A core takes part from now on, and has not taken any work yet. `count_me` sets its bit among those that were started.
+/// A core takes part from now on, and has not taken any work yet. `count_me` sets its bit among the cores that were
+/// started.
 pub(crate) fn note_entry(count_me: impl FnOnce()) {
     QUIESCENCE.enter(count_me);
 }
@@ -64,8 +65,8 @@ impl Drop for ExternalSource {
     }
 }
 
-/// Called by a core that has announced that it is idle. Whether it has taken that back, to look for work
-/// again: it has spoken, or somebody was faster.
+/// Called by a core that has announced that it is idle. Returns whether it has taken that back, to look for work again:
+/// it has given its verdict, or another was faster.
 pub(crate) fn check(core: &Core) -> bool {
     let everyone_is_idle = || {
         // Those that are offline, too: they may have work in hand that they are about to hand on.
@@ -75,7 +76,7 @@ pub(crate) fn check(core: &Core) -> bool {
             && time::pending() == 0
     };
     let any_work = || cores::all().any(pick::has_work) || residents::any_backlog();
-    // This core leaves idleness before it says so, or it would take what is woken here for missing.
+    // This core leaves idleness before it gives its verdict, or it would miss what is woken here.
     match QUIESCENCE.look(everyone_is_idle, any_work, || leave_idleness(core)) {
         Looked::Busy => return false,
         Looked::Left(false) => {}
@@ -91,7 +92,7 @@ pub(crate) fn check(core: &Core) -> bool {
 /// Waits until the system has run out of work: nothing is runnable, nothing runs, no timer is pending and
 /// no [`ExternalSource`] exists. Whoever waits here does not count as work. Awaited again, it is over at once.
 ///
-/// A few can wait with memory used up. One more than those runs turn after turn until there is memory for it, so that
+/// A few can wait even when memory is used up. Any further one runs turn after turn until there is memory for it, so
 /// meanwhile the system has not run out of work.
 ///
 /// ```

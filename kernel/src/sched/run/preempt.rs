@@ -8,12 +8,12 @@
 //! 2. a fresh stack is taken from the pool or, when that is empty, the core's reserve;
 //! 3. a resident is asked to detach the piece of work that runs; an ordinary process stands for itself;
 //! 4. the core starts a new loop on the fresh stack, which *then* puts the suspended process into a queue:
-//!    earlier, another core could resume it while this one still uses its stack.
+//!    any earlier, and another core could resume it while this one still uses its stack.
 //!
 //! On its reserve a core resumes what is suspended, which needs no stack, and gives turns to what is urgent and to what has
 //! ended turns by itself before; what is new waits until a stack is free (`run/reserve.rs`). So however many new
-//! processes go on for ever, the core stays there for the others. Should one of those go on for ever, too, while no stack
-//! is free, it runs on, and a counter says so.
+//! processes go on for ever, the core remains available to the others. If one of those also goes on for ever while no
+//! stack is free, it runs on, and a counter says so.
 //!
 //! Whoever takes the process from a queue leaves its own stack behind (it goes back to the pool once it is
 //! left) and returns from that interrupt.
@@ -152,13 +152,13 @@ unsafe fn lend_stack(
 /// # Safety
 /// The turn of `process` runs on the current stack and holds no lock; the caller suspends it.
 unsafe fn hand_over(core: &Core, process: NonNull<Header>) -> Option<(Runnable, Option<Runnable>)> {
-    // SAFETY: by contract.
+    // SAFETY: the process runs on this stack, so it is alive.
     let header = unsafe { process.as_ref() };
     // SAFETY: its turn ends here, so it is nobody's but the caller's.
     let own = || unsafe { Runnable::new(process) };
     let Some(detach) = header.vtable().detach else { return Some((own(), None)) };
     let reservation = detached::Reservation::new(header.priority(), core.id())?;
-    // SAFETY: by contract.
+    // SAFETY: its turn runs on this stack and holds no lock, as the caller promised.
     let token = unsafe { detach(process) }?;
     Some((reservation.fill(token), Some(own())))
 }

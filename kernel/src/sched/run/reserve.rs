@@ -1,4 +1,4 @@
-//! Each core's stack in reserve, for when the pool is empty. What a core on its reserve does is told in
+//! Each core's stack in reserve, for when the pool is empty. What a core on its reserve does is described in
 //! `run/preempt.rs`.
 
 use crate::arch::atomic::{AtomicU32, Ordering};
@@ -45,8 +45,8 @@ pub(crate) fn prepare(core: &Core) {
     }
 }
 
-/// Whether a process that the core's loop has taken must wait, because the loop runs on the core's last stack. After as many
-/// as wait in its queue the loop looks for something to steal.
+/// Whether a process that the core's loop has taken must wait, because the loop runs on the core's last stack. After as
+/// many refusals as processes wait in its queue, the loop looks for something to steal.
 pub(crate) fn is_kept_waiting(core: &Core, process: &Header) -> bool {
     let may_begin = process.is_suspended() || process.has_yielded() || process.priority() <= Priority::High;
     if may_begin || !core.on_reserve.get() {

@@ -21,8 +21,8 @@ pub(crate) unsafe fn resume(core: &'static Core, block: NonNull<StackBlock>) -> 
     core.left_stack.set(Some(unsafe { StackRef::current() }));
     // SAFETY: a suspended process's stack stays alive until it is resumed.
     let frame = unsafe { block.as_ref() }.saved();
-    // SAFETY: the frame was saved by the interrupt that suspended the process, and nobody else resumes it,
-    // for the process was in one queue only. Interrupts are masked.
+    // SAFETY: the frame was saved by the interrupt that suspended the process, and nobody else resumes it, because the
+    // process was in one queue only. Interrupts are masked.
     unsafe { switch::resume(frame, block.as_ptr().cast(), after_resume, 0) }
 }
 

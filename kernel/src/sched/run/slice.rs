@@ -59,7 +59,7 @@ fn timer_fired(core: &'static Core) {
 /// to see what may leave. In the timer's interrupt.
 fn look_for_waiting(core: &Core, now: u64) {
     let was_waiting = core.next_look.replace(0) != 0;
-    // Notes what it sees, so that who is called finds how long it has been so.
+    // Notes what it sees, so that the core that is called finds how long it has been so.
     place::may_be_robbed(core, now);
     if !wake::some_core_is_idle() || !(running_has_waiting(now) | !core.queue.is_empty()) {
         return;
@@ -95,5 +95,5 @@ pub(crate) fn arm_timer(core: &Core) {
     comparator::arm(own.chain(time::next_deadline(core.id())));
 }
 
-/// Another core rang. The core loop, or the turn's end, does what is needed.
+/// Another core's wake-up interrupt. The core loop, or the turn's end, does what is needed.
 pub(crate) fn on_wake_up() {}

@@ -17,7 +17,7 @@ use spin::Once;
 ///
 /// # Safety
 /// No core has entered the scheduler; on the host, none of an earlier start is still in it. `fault` and `exit` are what
-/// boot does about a fault and at the end, and do not rely on what was running.
+/// boot does about a fault and at the end. They do not rely on what was running.
 pub unsafe fn prepare(
     cores: usize,
     seed: u64,
@@ -70,8 +70,8 @@ pub unsafe fn enter(id: CoreId) {
     // SAFETY: the block is leaked, and is this core's own.
     unsafe { percpu::set_core_block(core::ptr::from_ref::<Core>(core).cast_mut().cast()) };
     reserve::prepare(core);
-    // Cores come one after another: one that looks whether the system has run out of work, and has not counted this one,
-    // must not miss what it takes from its queue now.
+    // Cores come one after another: one that checks whether the system has run out of work, and has not counted this
+    // one, must not miss what this one takes from its queue now.
     out_of_work::note_entry(|| online(id));
     stop::core_started();
     // SAFETY: both blocks are set and preemption is disabled, by contract and the line above.

@@ -26,12 +26,12 @@ fn may_steal(core: &Core) -> bool {
         && cores::online() & core.id().mask() != 0
 }
 
-/// Whether some other core has something that a thief could take, while no other thief is at it.
+/// Whether some other core has something that a thief could take, while no other thief is searching.
 pub(crate) fn has_candidate(core: &Core) -> bool {
     may_steal(core) && !thieves::are_searching() && candidates(core).count() > 0
 }
 
-/// The cores that `thief` may take from. All are looked at, for the look notes what it sees.
+/// The cores that `thief` may take from. All are looked at, because the look notes what it sees.
 fn candidates(thief: &Core) -> impl Iterator<Item = &'static Core> {
     let (thief, now) = (thief.id(), clock::now());
     cores::all().filter(move |other| {
@@ -39,7 +39,7 @@ fn candidates(thief: &Core) -> impl Iterator<Item = &'static Core> {
     })
 }
 
-/// What waits in the fast lane of a core that has been in one turn for a slice is fair game.
+/// What waits in the fast lane of a core that has been in one turn for a slice may be stolen, too.
 fn fast_lane_is_stale(other: &Core) -> bool {
     // Relaxed: an estimate.
     other.queue.fast_lane_is_taken() && other.slices.load(Ordering::Relaxed) > 0
@@ -98,7 +98,7 @@ fn rob(core: &ThisCore<'_>, victim: &'static Core) -> usize {
     0
 }
 
-/// Takes a stolen process over, or gives it on where it must not run. Returns how many were taken.
+/// Takes a stolen process over, or passes it on if it must not run here. Returns how many were taken.
 fn receive(core: &ThisCore<'_>, victim: &'static Core, process: Runnable) -> usize {
     match move_process(&process, victim, core, Urgency::Idle) {
         Ok(()) => {
@@ -112,8 +112,9 @@ fn receive(core: &ThisCore<'_>, victim: &'static Core, process: Runnable) -> usi
     }
 }
 
-/// A thief has a process that its mask keeps from this core: takes it to a core of the mask that has nothing to do, or
-/// back. Not back alone, because whoever called this core called the first idle one, and would call it again and again.
+/// The thief has a process whose mask excludes this core: delivers it to a core of the mask that has nothing to do, or
+/// back. Not simply back, because whoever called this core called the first idle one, and would call it again and
+/// again.
 fn give_on(process: Runnable, victim: &'static Core) {
     let mask = process.affinity_mask() & cores::online();
     let free = cores::all().find(|core| core.id().mask() & mask != 0 && core.load() == 0);

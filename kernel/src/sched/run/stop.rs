@@ -12,8 +12,8 @@ static AT_END: Once<fn() -> !> = Once::new();
 
 /// Asks every core to leave its loop after the turn it is in.
 pub fn request() {
-    // Once the flag is set, this core takes nothing from its queues any more: a caller that were suspended
-    // between two wake-ups would leave the cores behind them asleep.
+    // Once the flag is set, this core takes nothing from its queues any more. If the caller were suspended between two
+    // wake-ups, the remaining cores would stay asleep.
     let _here = PreemptGuard::new();
     calls::CALLS.raise(calls::STOP);
     // Pairs with the barrier in `idle::announce`: a core that announces later sees the request.

@@ -46,6 +46,6 @@ fn weight(thief: &Core, rule: VictimRule, victim: &Core) -> u64 {
 /// Remembers how an attempt went.
 pub(crate) fn record(thief: &Core, victim: &Core, success: bool) {
     thief.memory.record(victim.id(), success);
-    // Also after a failure, or all thieves would keep to the same barren victim.
+    // Also after a failure, or all thieves would keep trying the same victim without work.
     victim.note_robbed();
 }

@@ -147,7 +147,7 @@ impl Spawn {
         if affinity == 0 {
             return Err(SpawnError::NoSuchCore);
         }
-        // Every core means: also those that come online later.
+        // A mask of every core also includes those that come online later.
         let affinity = if self.affinity == u64::MAX { u64::MAX } else { affinity };
         count(affinity)?;
         let home = CoreId::new(home_for(affinity)).unwrap_or(CoreId::BOOT);

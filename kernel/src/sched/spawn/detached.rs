@@ -1,6 +1,6 @@
 //! The process that stands for a detached piece of a resident's work.
 //!
-//! It begins its life suspended on a lent stack and is never stepped from the start; it ends when the
+//! It begins its life suspended on a lent stack, so its `step` is never called; it ends when the
 //! piece returns.
 
 use alloc::boxed::Box;

@@ -1,5 +1,5 @@
-//! Errands: code of the application that a core's loop, a crash or a sender comes upon, and that none of them may run:
-//! a destructor, a waker. It runs as a process of its own, so it can be preempted, and its crash ends nothing else.
+//! Errands: code of the application that a core's loop, a crash or a sender would have to call and must not, such as a
+//! destructor or a waker. It runs as a process of its own, so it can be preempted, and its crash ends nothing else.
 //!
 //! The process lies in memory that was there before, as the first part of what it is about: to start it cannot fail.
 
@@ -50,7 +50,8 @@ unsafe fn free(header: NonNull<Header>) {
 }
 
 impl Errand {
-    /// An errand that does `run`, in its process, and `free` when that has ended: anywhere, so that is the kernel's own code.
+    /// An errand that calls `run`, in its process, and `free` when that has ended. `free` may be called anywhere, so it
+    /// is the kernel's own code.
     pub(crate) fn new(run: unsafe fn(NonNull<Self>), free: unsafe fn(NonNull<Self>)) -> Self {
         Self { header: Header::new(&VTABLE, Priority::Normal, u64::MAX, CoreId::BOOT), run, free }
     }
@@ -63,9 +64,10 @@ impl Errand {
     /// Starts the process. From anywhere, with preemption disabled or not, but under no lock of the scheduler's.
     ///
     /// # Safety
-    /// Called once. It stays where it is until `free` was called for it, for which `run` must be safe before.
+    /// Called once. The errand stays where it is until `free` was called for it. Before that it must be safe to call
+    /// `run`.
     pub(crate) unsafe fn start(this: NonNull<Self>) {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that the errand stays where it is.
         let header = unsafe { &this.as_ref().header };
         population::count_detached(header.affinity_mask());
         header.set_home(here::current_core().unwrap_or(CoreId::BOOT));

@@ -1,9 +1,9 @@
 //! Wakers that are not the scheduler's: what an application makes to be woken in its own way.
 //!
-//! Events come everywhere: in a core's loop, in a crash, in the middle of somebody else's turn. There such a waker must not be
-//! called, or dropped, for it may do anything. So what the kernel keeps in its place is a waker of its own, with the foreign
-//! one in an [`Errand`]: woken, or dropped, that is started, once, and its process does it. To be cloned is the business of
-//! who polls.
+//! Events come everywhere: in a core's loop, in a crash, in the middle of somebody else's turn. There such a waker must
+//! not be called or dropped, because it may do anything. So the kernel keeps a waker of its own in its place, with the
+//! foreign one in an [`Errand`]. To be woken or dropped starts the errand, once, and its process wakes or drops the
+//! foreign waker. Cloning happens only where the application polls.
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
@@ -17,11 +17,11 @@ use crate::sched::place::waker;
 use crate::sched::process::ProcessRef;
 use crate::sched::spawn::errand::Errand;
 
-/// The errand has not been started.
+/// The errand has not been started yet.
 const KEPT: u8 = 0;
-/// It has, to wake.
+/// It was started, to wake.
 const WOKEN: u8 = 1;
-/// It has, to drop: nobody is left who could wake.
+/// It was started, to drop: nobody is left who could wake.
 const DROPPED: u8 = 2;
 
 #[repr(C)]
@@ -64,7 +64,7 @@ pub(crate) fn is_for(kept: &Waker, waker: &Waker) -> bool {
     if !ptr::eq(kept.vtable(), &VTABLE) {
         return kept.will_wake(waker);
     }
-    // SAFETY: such a waker was made in `keep`. Who looks has it, and nobody else, so it was neither woken nor dropped.
+    // SAFETY: such a waker was made in `keep`. Only the caller has it, so it was neither woken nor dropped.
     let own = unsafe { &*(*kept.data().cast::<Foreign>()).waker.get() };
     own.will_wake(waker)
 }
@@ -74,7 +74,7 @@ pub(crate) fn is_for(kept: &Waker, waker: &Waker) -> bool {
 /// # Safety
 /// The caller has a reference.
 unsafe fn start(data: *const (), why: u8) {
-    // SAFETY: by contract.
+    // SAFETY: the caller has a reference.
     let foreign = unsafe { &*data.cast::<Foreign>() };
     // Release: pairs with the acquire in `run`, which sees what the waker's caller wrote. The exchange makes one starter.
     if foreign.state.compare_exchange(KEPT, why, Ordering::Release, Ordering::Relaxed).is_ok() {
@@ -86,7 +86,7 @@ unsafe fn start(data: *const (), why: u8) {
 /// # Safety
 /// The contract of `RawWakerVTable`: `data` is that of a live waker.
 unsafe fn clone(data: *const ()) -> RawWaker {
-    // SAFETY: by contract. Relaxed: made from a waker that exists.
+    // SAFETY: the waker is alive, so it keeps its reference. Relaxed: made from a waker that exists.
     unsafe {
         (*data.cast::<Foreign>()).wakers.fetch_add(1, Ordering::Relaxed);
         let _ = ProcessRef::count(NonNull::new_unchecked(data.cast_mut().cast())).into_counted();
@@ -107,7 +107,7 @@ unsafe fn wake(data: *const ()) {
 /// # Safety
 /// The contract of `RawWakerVTable`: `data` is that of a live waker.
 unsafe fn wake_by_ref(data: *const ()) {
-    // SAFETY: by contract.
+    // SAFETY: the waker is alive, so it keeps its reference.
     unsafe { start(data, WOKEN) };
 }
 

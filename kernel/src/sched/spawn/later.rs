@@ -1,5 +1,5 @@
-//! What a core's loop does later for somebody: at once what is short and the kernel's own; what is more, or the
-//! application's, in a process of its own.
+//! What a core's loop does later on behalf of a caller. What is short and the kernel's own it does directly; what is
+//! longer, or the application's, runs in a process of its own.
 
 use core::ptr::NonNull;
 use core::time::Duration;
@@ -15,12 +15,12 @@ struct Room<T> {
     late: fn(T),
 }
 
-/// A value that waits for its moment. Dropping this lets it go on.
+/// A value that waits for its moment. Dropping this handle does not cancel it.
 pub(crate) struct Later<T>(Alarm<Room<T>, T>);
 
 impl<T: Send + 'static> Later<T> {
-    /// Hands `value` to `now` after `delay`, at least: in the core's loop, so that runs nothing of the application's. What it
-    /// gives back goes to `late`, in a process. It counts as work until then.
+    /// Hands `value` to `now` after `delay`, at least. That is in the core's loop, so `now` runs nothing of the
+    /// application's. What `now` returns goes to `late`, in a process. It counts as work until then.
     ///
     /// # Errors
     /// The value comes back when there is no memory.
@@ -67,6 +67,6 @@ unsafe fn run<T: Send + 'static>(errand: NonNull<Errand>) {
 /// # Safety
 /// The errand of a `Room<T>`, which is over: gives up the reference that it was started with.
 unsafe fn free<T: Send + 'static>(errand: NonNull<Errand>) {
-    // SAFETY: by contract.
+    // SAFETY: this is the reference that the errand was started with, given up once.
     drop(unsafe { Held::<Room<T>, T>::from_room(errand.cast()) });
 }

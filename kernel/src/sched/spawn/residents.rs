@@ -42,7 +42,7 @@ pub(crate) fn add(process: ProcessRef) -> Result<(), SpawnError> {
 /// # Safety
 /// `process` is alive, and runs on the caller's core.
 pub(crate) unsafe fn has_waiting(process: NonNull<Header>, now: u64) -> bool {
-    // SAFETY: by contract.
+    // SAFETY: the caller promised that the process is alive.
     if unsafe { process.as_ref() }.vtable().detach.is_none() {
         return false;
     }
@@ -60,8 +60,8 @@ pub(crate) fn any_backlog() -> bool {
     RESIDENTS.lock().iter().any(|process| !process.is_done() && backlog_of(process) > 0)
 }
 
-/// Whether any resident has something that may leave for another core, at `now` in clock ticks. All are looked at, for
-/// the look notes what it sees.
+/// Whether any resident has something that may leave for another core, at `now` in clock ticks. All are looked at,
+/// because the look notes what it sees.
 pub(crate) fn any_surplus(now: u64) -> bool {
     let has_surplus = |process: &&ProcessRef| {
         // SAFETY: the reference keeps it alive, and only residents are on the list.
@@ -78,7 +78,7 @@ pub(crate) fn rouse(core: &Core) {
     }
 }
 
-/// Gives every resident of every core a turn, for a check: one may be roused at any time, wanted or not.
+/// Gives every resident of every core a turn, for a check: one may be woken at any time, whether needed or not.
 #[cfg(feature = "checks")]
 pub(crate) fn rouse_all() {
     RESIDENTS.lock().iter().for_each(ProcessRef::wake);

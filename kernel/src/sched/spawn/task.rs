@@ -18,8 +18,8 @@
 //! | `out_of_work`, `Executor::all_ended`, `Executor::stop` | a waker in a list ([`crate::sync::Waiters`]) until the event |
 //! | `yield_now` | nothing |
 //!
-//! **Nothing of the application's runs under a kernel lock or with preemption disabled**, for what goes wrong there is the
-//! kernel's end. The result is the application's: it is dropped by whoever drops the handle, or by the process itself in
+//! **Nothing of the application's runs under a kernel lock or with preemption disabled**, because a failure there stops
+//! the kernel. The result is the application's: it is dropped by whoever drops the handle, or by the process itself in
 //! its last turn if the handle is gone, and never with the process's memory, which anyone may free. A waker that the
 //! application has made itself is called, and dropped, by a process of its own (`sched::spawn::foreign`).
 //!
@@ -72,7 +72,7 @@ enum Outcome<T> {
     Running(Option<Waker>),
     Ended(Result<T, JoinError>),
     Taken,
-    /// Nobody will ask.
+    /// Nobody will ask for the result.
     Abandoned,
 }
 
@@ -246,8 +246,8 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // Wakers are cloned and dropped outside the lock: they may be the application's own, and dropping one may free a
-        // process.
+        // Wakers are cloned and dropped outside the lock, because they may be the application's own and dropping one
+        // may free a process.
         let mut waker: Option<Waker> = None;
         loop {
             let mut outcome = self.joinable().outcome.lock();

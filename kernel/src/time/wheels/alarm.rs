@@ -13,8 +13,8 @@
 //! the other finds nothing. Dropping the handle lets the alarm go on.
 //!
 //! The function is called by a core loop, with preemption disabled and no lock held: it must be short, and is
-//! the kernel's own. What is more it leaves to others, in the alarm's memory: see `sched::spawn::later`, and what is public and built
-//! on top of that, such as `Addr::send_after`.
+//! the kernel's own. What takes longer it leaves to others, in the alarm's memory: see `sched::spawn::later`, and the
+//! public functions that are built on it, such as `Addr::send_after`.
 
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
@@ -33,7 +33,7 @@ use crate::time::instant::Instant;
 struct Block<R, T> {
     /// Whatever the function needs to go on elsewhere. First, so that it is found by its address.
     room: R,
-    /// In a wheel, under whose lock it is used; after [`timers::cancel`] the canceller's alone.
+    /// In a wheel, under whose lock it is used. After [`timers::cancel`] it belongs to the canceller alone.
     timer: UnsafeCell<Timer>,
     references: AtomicU32,
     /// The value is still there.
@@ -58,12 +58,12 @@ impl<R, T> Held<R, T> {
         unsafe { (*self.0.as_ref().value.get()).write(value) };
     }
 
-    /// What was put back.
+    /// Takes what was put back.
     ///
     /// # Safety
-    /// It was, and is not taken again.
+    /// A value was put back, and is not taken again.
     pub(crate) unsafe fn take_back(&self) -> T {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised that a value was put back and is taken once.
         unsafe { (*self.0.as_ref().value.get()).assume_init_read() }
     }
 
@@ -73,7 +73,7 @@ impl<R, T> Held<R, T> {
     }
 
     /// # Safety
-    /// `room` came from [`Self::into_room`], and so much as one of these at a time is dropped, once.
+    /// `room` came from [`Self::into_room`], and at most one of these at a time is dropped, once.
     pub(crate) unsafe fn from_room(room: NonNull<R>) -> Self {
         Self(room.cast())
     }
@@ -90,7 +90,7 @@ impl<R, T> Block<R, T> {
     const VTABLE: RawWakerVTable =
         RawWakerVTable::new(Self::clone, Self::wake, Self::wake_by_ref, Self::drop_reference);
 
-    /// Takes the value, if nobody was faster.
+    /// Takes the value, if nobody has taken it before.
     fn take(&self) -> Option<T> {
         // Acquire: the value was written before the alarm was set. Release: pairs with the acquire of whoever
         // frees the block. The exchange makes one taker of several.
@@ -101,7 +101,7 @@ impl<R, T> Block<R, T> {
     /// # Safety
     /// The contract of `RawWakerVTable`: `data` is a live block.
     unsafe fn clone(data: *const ()) -> RawWaker {
-        // SAFETY: by contract.
+        // SAFETY: the caller promised a live block.
         // Relaxed: made from a reference that exists.
         unsafe { &*data.cast::<Self>() }.references.fetch_add(1, Ordering::Relaxed);
         RawWaker::new(data, &Self::VTABLE)
@@ -132,7 +132,7 @@ impl<R, T> Block<R, T> {
     /// # Safety
     /// Consumes one reference to a live block.
     unsafe fn drop_reference(data: *const ()) {
-        // SAFETY: by contract.
+        // SAFETY: the reference that is given up here keeps the block until then.
         let this = unsafe { &*data.cast::<Self>() };
         // AcqRel: this user's accesses happen before the block is freed by whoever sees the last, which
         // acquires what the others released. Not a fence in the branch: ThreadSanitizer does not know those.
@@ -151,8 +151,8 @@ pub(crate) struct Alarm<R, T> {
     core: usize,
 }
 
-// SAFETY: the value changes cores whole; the timer is used under its wheel's lock; the room is the function's, which sees to
-// it.
+// SAFETY: the value changes cores whole; the timer is used under its wheel's lock; the room is the function's, which
+// takes care of it.
 unsafe impl<R, T: Send> Send for Alarm<R, T> {}
 // SAFETY: a shared alarm can only be asked whether it is pending.
 unsafe impl<R, T: Send> Sync for Alarm<R, T> {}
@@ -205,7 +205,7 @@ impl<R: 'static, T: Send + 'static> Alarm<R, T> {
         let value = self.block().take();
         let timer = self.block().timer.get();
         // SAFETY: it was armed on that core. Afterwards it is in no wheel and, as the wheel's lock was taken
-        // after it had left, nobody else touches it: what is left in it is this caller's.
+        // after it had left, nobody else touches it, so what is left in it is this caller's.
         let waker = unsafe {
             timers::cancel(NonNull::new_unchecked(timer), self.core);
             (*timer).waker.take()

@@ -2,10 +2,11 @@
 //!
 //! A timer is its process's while it is armed with that process's own waker. When the process has crashed it would wake
 //! nobody: left in its wheel it would count as work until it fires, and keep the process's memory. Its own memory stays as it
-//! is, for the future that it belongs to may have been moved to somebody else, who finds it taken out and arms another.
+//! is, because the future that it belongs to may have been moved to another process, which finds it taken out and arms
+//! another.
 //!
-//! A list's lock comes after that of a wheel. A timer comes into a list, and leaves it, under the lock of its wheel; so who
-//! holds that and finds a timer of that wheel in a list has it in the wheel.
+//! A list's lock comes after that of a wheel. A timer comes into a list, and leaves it, under the lock of its wheel; so
+//! whoever holds that lock and finds a timer of that wheel in a list knows that it is in the wheel.
 
 use core::mem;
 use core::ptr::{self, NonNull};
@@ -96,7 +97,7 @@ pub(crate) unsafe fn link(timer: NonNull<Timer>, core: usize) {
 /// # Safety
 /// The caller holds the lock of the timer's wheel, and has not changed its waker.
 pub(crate) unsafe fn unlink(timer: NonNull<Timer>) {
-    // SAFETY: by contract.
+    // SAFETY: the caller holds the lock of the timer's wheel.
     unsafe {
         if timer.as_ref().link.is_linked
             && let Some(owner) = (*timer.as_ptr()).owner

@@ -1,8 +1,8 @@
 //! Each core's wheel, its lock, and the deadline it publishes.
 //!
 //! A timer lives in the wheel of the core that armed it. Anyone may cancel it, under that wheel's lock. The
-//! core loop fires: it takes wakers out under the lock and wakes after it, so a timer's memory is not
-//! touched any more when its owner can know that it has fired.
+//! core loop fires: it takes wakers out under the lock and wakes after it, so a timer's memory is not touched any more
+//! by the time its owner can know that it has fired.
 //!
 //! Interrupt handlers take no lock: they read the published deadline.
 
@@ -19,7 +19,7 @@ use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
 
 /// A tick of the wheels in clock ticks, as a power of two: 65 microseconds at 62.5 MHz.
 const TICK_SHIFT: u32 = 12;
-/// No deadline. Zero, as all of a core's part is at the beginning, so that the image need not contain it.
+/// No deadline. Zero, like the initial state of a core's part, so that the image need not contain it.
 const NONE: u64 = 0;
 /// Wakers taken out at once.
 const BATCH: usize = 16;
@@ -85,7 +85,7 @@ pub(crate) unsafe fn arm(timer: NonNull<Timer>, deadline: u64) -> usize {
     // SAFETY: under the lock, and by contract.
     unsafe {
         if !timer.as_ref().background {
-            // Relaxed: its process runs, so nobody can take the system to be out of work meanwhile.
+            // Relaxed: its process runs, so nobody can conclude meanwhile that the system is out of work.
             PENDING.fetch_add(1, Ordering::Relaxed);
         }
         // Rounded up: never early.
@@ -118,7 +118,7 @@ pub(crate) unsafe fn cancel(timer: NonNull<Timer>, core: usize) {
 /// # Safety
 /// The timer is in the wheel, which is that of `core`.
 unsafe fn remove(wheel: &mut Wheel, timer: NonNull<Timer>, core: usize) {
-    // SAFETY: by contract.
+    // SAFETY: the caller promised that the timer is in this wheel.
     unsafe {
         wheel.remove(timer);
         publish(core, wheel);
@@ -137,7 +137,7 @@ unsafe fn remove(wheel: &mut Wheel, timer: NonNull<Timer>, core: usize) {
 unsafe fn take_out(core: usize, choose: impl FnOnce() -> Option<NonNull<Timer>>) -> Option<Waker> {
     let mut wheel = CORES[core].wheel.lock();
     let timer = choose()?;
-    // SAFETY: by contract.
+    // SAFETY: the caller promised that the timer is in this wheel.
     unsafe {
         remove(&mut wheel, timer, core);
         (*timer.as_ptr()).waker.take()
@@ -159,13 +159,13 @@ pub(crate) fn take_out_of_crashed(timers: &OwnedTimers) {
     }
 }
 
-/// How a timer stands with who asks.
+/// What a timer means to the future that asks.
 pub(crate) enum Checked {
     /// It has fired.
     Fired,
-    /// It wakes who asks when it fires.
+    /// It wakes the caller's waker when it fires.
     Waits,
-    /// It was taken out: who waited for it before has crashed.
+    /// It was taken out: the process that waited for it before has crashed.
     TakenOut,
 }
 

@@ -25,7 +25,7 @@ const SLOTS: usize = 1 << SLOT_BITS;
 /// The last tick that a wheel can come to; a timer for a later one waits for this.
 pub(crate) const LAST_TICK: u64 = (1 << (SLOT_BITS * LEVELS as u32)) - 1;
 
-/// What has become of a timer.
+/// The state of a timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     /// Not in a wheel.
@@ -36,20 +36,20 @@ pub(crate) enum State {
     Fired,
 }
 
-/// One timer, in memory of its owner's. In a wheel it belongs to that, under the wheel's lock.
+/// One timer, in memory of its owner's. While in a wheel, it belongs to the wheel, under its lock.
 pub(crate) struct Timer {
     previous: *mut Timer,
     next: *mut Timer,
     tick: u64,
     level: u8,
     slot: u8,
-    /// What has become of it.
+    /// Its state.
     pub state: State,
     /// Whether it does not count as work.
     pub background: bool,
-    /// Its place in the list of whose it is.
+    /// Its place in the list of the process that it belongs to.
     pub link: owned::Link,
-    /// That list. Changed with the waker, which keeps it.
+    /// That list. Changed together with the waker, which keeps the process alive.
     pub owner: Option<NonNull<owned::OwnedTimers>>,
     /// Who is woken.
     pub waker: Option<Waker>,

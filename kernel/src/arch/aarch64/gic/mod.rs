@@ -60,7 +60,7 @@ static TIMER: AtomicU32 = AtomicU32::new(u32::MAX);
 /// The addresses are those of the controller, mapped as device memory.
 pub unsafe fn init(controller: Controller, timer_interrupt: u32) {
     TIMER.store(timer_interrupt, Ordering::Relaxed);
-    // SAFETY: by contract.
+    // SAFETY: the caller promised the controller's addresses.
     unsafe {
         match controller {
             Controller::V2 { distributor, cpu_interface } => v2::init(distributor, cpu_interface),
@@ -93,7 +93,7 @@ pub(super) fn acknowledge() -> Interrupt {
     Interrupt(if is_v3() { v3::acknowledge() } else { v2::acknowledge() })
 }
 
-/// Says that the interrupt was handled.
+/// Tells the controller that the interrupt was handled.
 pub(super) fn end(interrupt: Interrupt) {
     if interrupt.number() < SPURIOUS {
         if is_v3() { v3::end(interrupt.0) } else { v2::end(interrupt.0) }
@@ -114,13 +114,13 @@ fn is_v3() -> bool {
 /// # Safety
 /// `base + offset` is a register of the device, mapped as device memory.
 unsafe fn read(base: usize, offset: usize) -> u32 {
-    // SAFETY: by contract.
+    // SAFETY: the caller promised a register of the device.
     unsafe { core::ptr::with_exposed_provenance::<u32>(base + offset).read_volatile() }
 }
 
 /// # Safety
 /// As for [`read`]; writing the value is what the device expects.
 unsafe fn write(base: usize, offset: usize, value: u32) {
-    // SAFETY: by contract.
+    // SAFETY: the caller promised a register of the device that may have this value.
     unsafe { core::ptr::with_exposed_provenance_mut::<u32>(base + offset).write_volatile(value) }
 }

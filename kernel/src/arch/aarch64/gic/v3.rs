@@ -39,7 +39,7 @@ pub(super) unsafe fn init(distributor: usize, redistributors: usize, bytes: usiz
     DISTRIBUTOR.store(distributor, Ordering::Relaxed);
     REDISTRIBUTORS.store(redistributors, Ordering::Relaxed);
     REDISTRIBUTORS_BYTES.store(bytes, Ordering::Relaxed);
-    // SAFETY: by contract.
+    // SAFETY: the caller promised the controller's addresses.
     unsafe { write(distributor, GICD_CTLR, ENABLE_GROUP_1_AFFINITY) };
 }
 
