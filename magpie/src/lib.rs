@@ -25,3 +25,9 @@ pub mod prelude;
 
 pub use kernel::{actor, arch, channel, log, machine, mem, mutex, sched, stats, text, time};
 pub use magpie_boot::{ExitCode, Termination, entry};
+
+extern crate alloc;
+
+/// What an application's functions may return: any error can be passed on with `?`, and `main` says it.
+pub type Result<T = (), E = alloc::boxed::Box<dyn core::error::Error + Send + Sync>> =
+    core::result::Result<T, E>;

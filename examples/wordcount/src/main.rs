@@ -1,8 +1,7 @@
 //! Counts the words of the file that the host hands over.
 //!
 //! The text is cut into chunks, which go to counters: actors that all begin in the mailboxes of one worker,
-//! and spread because the others steal. When all chunks are counted each counter sends what it has to one
-//! merger.
+//! and spread because the others steal. Each is then asked for what it has counted.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;
@@ -12,11 +11,7 @@ mod count;
 use alloc::vec::Vec;
 
 use count::Count;
-use magpie::ExitCode;
-use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
-use magpie::arch::CoreId;
-use magpie::log::text;
-use magpie::{machine, sched};
+use magpie::prelude::*;
 
 magpie::entry!(wordcount);
 
@@ -26,7 +21,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const COUNTERS: usize = 32;
 
 struct Chunk(&'static [u8]);
-struct Finish(Addr<Merger>);
+struct Finish;
 
 #[derive(Default)]
 struct Counter(Count);
@@ -42,73 +37,31 @@ impl Receive<Chunk> for Counter {
 }
 
 impl Receive<Finish> for Counter {
-    type Reply = ();
+    type Reply = Count;
 
-    fn receive(&mut self, Finish(merger): Finish, context: &mut Context<Self>) {
-        if merger.send(core::mem::take(&mut self.0)).is_err() {
-            text!("error: the merger takes no more counts");
-        }
+    fn receive(&mut self, Finish: Finish, context: &mut Context<Self>) -> Count {
         context.end();
+        core::mem::take(&mut self.0)
     }
 }
 
-struct Merger {
-    total: Count,
-    missing: usize,
-}
-
-impl Actor for Merger {}
-
-impl Receive<Count> for Merger {
-    type Reply = ();
-
-    fn receive(&mut self, count: Count, context: &mut Context<Self>) {
-        self.total.merge(count);
-        self.missing -= 1;
-        if self.missing > 0 {
-            return;
-        }
-        // Its state, with the total, is left to whoever takes it.
-        context.retire();
-    }
-}
-
-async fn wordcount() -> ExitCode {
-    let Some(input) = machine::input() else {
-        text!("error: there is no input; give one with --input FILE");
-        return ExitCode::Failure;
-    };
-    match run(input).await {
-        Ok(total) => {
-            total.print();
-            ExitCode::Success
-        }
-        Err(reason) => {
-            text!("error: {reason}");
-            ExitCode::Failure
-        }
-    }
-}
-
-async fn run(input: &'static [u8]) -> Result<Count, &'static str> {
-    let executor =
-        Executor::start(&Config::default()).map_err(|_| "the executor does not start: too little memory")?;
+async fn wordcount() -> magpie::Result {
+    let input = machine::input().ok_or("there is no input; give one with --input FILE")?;
+    let executor = Executor::start(&Config::default())?;
     let actors = executor.handle();
-    let merger = Merger { total: Count::default(), missing: COUNTERS };
-    let merger = actors.spawn(merger).map_err(|_| "no memory for the merger")?;
     let mut counters = Vec::new();
     for _ in 0..COUNTERS {
-        counters
-            .push(actors.spawn_on(CoreId::BOOT, Counter::default()).map_err(|_| "no memory for a counter")?);
+        counters.push(actors.spawn_on(CoreId::BOOT, Counter::default())?);
     }
     for (index, chunk) in count::chunks(input, CHUNK_BYTES).enumerate() {
-        counters[index % COUNTERS].send(Chunk(chunk)).map_err(|_| "no memory for a message")?;
+        counters[index % COUNTERS].send(Chunk(chunk))?;
     }
-    for counter in &counters {
-        counter.send(Finish(merger)).map_err(|_| "no memory for a message")?;
+    // A counter handles its messages in order, so it has counted all of its chunks before it answers.
+    let mut total = Count::default();
+    for counter in counters {
+        total.merge(counter.ask(Finish).await?);
     }
-    sched::out_of_work().await;
-    let merged = merger.take();
     executor.stop().await;
-    merged.map(|merger| merger.total).ok_or("a counter crashed, so the count is not complete")
+    total.print();
+    Ok(())
 }

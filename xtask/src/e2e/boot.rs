@@ -21,6 +21,7 @@ pub const CASES: &[Case] = &[
     ("boot::memory_of_several_nodes", several_nodes),
     ("boot::another_processor", |bench| boot(bench, 2, &["--cpu", "max"])),
     ("boot::odd_arguments", odd_arguments),
+    ("boot::the_smallest_actor", smallest_actor),
     ("boot::unoptimised", unoptimised),
     ("boot::sixty_four_cores", |bench| boot(bench, 64, &[])),
     ("boot::a_host_that_takes_no_status", without_semihosting),
@@ -98,6 +99,15 @@ fn without_semihosting(_: &Bench<'_>) -> Result<Outcome> {
     said.expect_status(0)?.expect_line("hello from core 1")?;
     said.expect_line("nobody takes the exit status: the machine is switched off")?;
     ensure!(!said.text().contains("panic"), "it panics:\n{}", said.text());
+    Ok(Outcome::Passed)
+}
+
+/// The example `counter`: told a number, asked with another.
+fn smallest_actor(bench: &Bench<'_>) -> Result<Outcome> {
+    let mut command = tool()?;
+    command.args(["qemu", "counter", "--no-install", "--smp", "3"]);
+    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
+    Said::of(command)?.expect_status(0)?.expect_line("the sum is 42")?;
     Ok(Outcome::Passed)
 }
 
