@@ -8,11 +8,11 @@ use core::fmt;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use crate::arch::atomic::{AtomicUsize, Ordering};
 use crate::mem::{self, OutOfMemory};
+use crate::sync::ReferenceCount;
 
 struct Counted<M> {
-    references: AtomicUsize,
+    references: ReferenceCount,
     message: M,
 }
 
@@ -32,7 +32,7 @@ impl<M> Shared<M> {
     /// # Errors
     /// The message comes back when there is no memory.
     pub fn new(message: M) -> Result<Self, NotShared<M>> {
-        let counted = Counted { references: AtomicUsize::new(1), message };
+        let counted = Counted { references: ReferenceCount::new(1), message };
         match mem::try_box(counted) {
             Ok(counted) => Ok(Self { counted: NonNull::from(Box::leak(counted)) }),
             Err((OutOfMemory, counted)) => Err(NotShared(counted.message)),
@@ -91,18 +91,14 @@ impl<M> Deref for Shared<M> {
 
 impl<M> Clone for Shared<M> {
     fn clone(&self) -> Self {
-        // Relaxed: made from a reference that exists.
-        let before = self.counted().references.fetch_add(1, Ordering::Relaxed);
-        assert!(before < usize::MAX / 2, "a shared message has too many references: some were forgotten");
+        self.counted().references.add();
         Self { counted: self.counted }
     }
 }
 
 impl<M> Drop for Shared<M> {
     fn drop(&mut self) {
-        // AcqRel: this receiver's reads happen before the message is dropped by whoever sees the last, which
-        // acquires what the others released. Not a fence in the branch: ThreadSanitizer does not know those.
-        if self.counted().references.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.counted().references.release() {
             // SAFETY: the last reference is gone; the memory came from a box.
             drop(unsafe { Box::from_raw(self.counted.as_ptr()) });
         }

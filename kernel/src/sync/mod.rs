@@ -3,16 +3,19 @@
 //! - [`SpinLock`]: data that one core at a time may touch;
 //! - [`Waiters`]: those who wait for one event, all of whom are told;
 //! - [`keep_waker`]: wakers that may be called anywhere;
+//! - [`ReferenceCount`]: how many keep a thing, and who is the last;
 //! - [`watch_crashes`]: who is told of a crash.
 
 mod crashes;
 mod kept_waker;
 mod preempt;
+mod reference_count;
 mod spin_lock;
 mod waiters;
 
 pub use crashes::{Identity, tell_of_crash, watch_crashes};
 pub use kept_waker::{Keeper, is_kept_for, keep_waker, register_keeper};
 pub use preempt::{PreemptGuard, PreemptWord, preemption_is_disabled};
+pub use reference_count::ReferenceCount;
 pub use spin_lock::{SpinGuard, SpinLock};
 pub use waiters::{Seat, Waiters};

@@ -23,7 +23,6 @@ use core::task::Waker;
 
 use super::error::AskError;
 use crate::actor::run::pending_asks::{Asked, PendingAsk};
-use crate::arch::atomic::Ordering;
 use crate::mem;
 use crate::stats;
 use crate::sync::{PreemptGuard, SpinLock};
@@ -104,9 +103,7 @@ impl<R> core::ops::Deref for SlotRef<R> {
 
 impl<R> Drop for SlotRef<R> {
     fn drop(&mut self) {
-        // AcqRel: this side's accesses happen before the slot is freed by the other, which
-        // acquires what the others released. Not a fence in the branch: ThreadSanitizer does not know those.
-        if self.pending.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.pending.references.release() {
             // SAFETY: the last reference is gone; the reply's side has taken the slot out of its list. The
             // memory came from a box.
             drop(unsafe { Box::from_raw(self.0.as_ptr()) });

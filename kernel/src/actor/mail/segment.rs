@@ -5,7 +5,7 @@ use core::mem::size_of;
 use core::ptr::{self, NonNull};
 
 use super::envelope::{ALIGN, Envelope};
-use crate::arch::atomic::{AtomicU32, Ordering};
+use crate::sync::ReferenceCount;
 
 /// The head of a buffer; the envelopes follow.
 #[repr(C)]
@@ -16,7 +16,7 @@ pub(crate) struct Segment {
     /// Bytes in use; meaningful once the segment is no longer written to.
     pub used_bytes: usize,
     /// Who still reads it: the batch, and each suspended behaviour whose envelope lies in it.
-    users: AtomicU32,
+    readers: ReferenceCount,
 }
 
 const HEADER_BYTES: usize = size_of::<Segment>();
@@ -30,7 +30,8 @@ impl Segment {
     pub(crate) fn new(capacity_bytes: usize) -> Option<NonNull<Self>> {
         // SAFETY: the size is not zero.
         let segment = NonNull::new(unsafe { alloc(Self::layout(capacity_bytes)?) })?.cast::<Self>();
-        let head = Self { next: ptr::null_mut(), capacity_bytes, used_bytes: 0, users: AtomicU32::new(1) };
+        let head =
+            Self { next: ptr::null_mut(), capacity_bytes, used_bytes: 0, readers: ReferenceCount::new(1) };
         // SAFETY: fresh memory with room for the head.
         unsafe { segment.write(head) };
         Some(segment)
@@ -64,15 +65,13 @@ impl Segment {
 
     /// One more reads it.
     pub(crate) fn share(&self) {
-        // Relaxed: made by one who reads it already.
-        self.users.fetch_add(1, Ordering::Relaxed);
+        self.readers.add();
     }
 
     /// Whether the caller is the only one who reads it.
     #[inline(always)]
     pub(crate) fn is_read_by_one(&self) -> bool {
-        // Acquire: pairs with the other readers' release below.
-        self.users.load(Ordering::Acquire) == 1
+        self.readers.is_one()
     }
 
     /// The caller reads it no more. Whether it was the last, who may reuse or free it.
@@ -81,15 +80,14 @@ impl Segment {
         if self.is_read_by_one() {
             return true;
         }
-        // AcqRel: our reading is over before the last one frees it.
-        self.users.fetch_sub(1, Ordering::AcqRel) == 1
+        self.readers.release()
     }
 
     /// Makes a segment that was released by its last reader as good as new.
     pub(crate) fn recycle(&mut self) {
         self.next = ptr::null_mut();
         self.used_bytes = 0;
-        self.users = AtomicU32::new(1);
+        self.readers = ReferenceCount::new(1);
     }
 
     /// Frees it.

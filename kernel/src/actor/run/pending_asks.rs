@@ -9,8 +9,7 @@
 use core::ptr::{self, NonNull};
 
 use crate::actor::storage::{CellHeader, Word};
-use crate::arch::atomic::{AtomicU32, Ordering};
-use crate::sync::SpinLock;
+use crate::sync::{ReferenceCount, SpinLock};
 
 /// So many lists, each with a lock, share the load; a power of two.
 const LISTS: usize = 64;
@@ -48,7 +47,7 @@ pub(crate) struct PendingAsk {
     /// Says that the actor has crashed; consumes a reference.
     crashed: unsafe fn(NonNull<PendingAsk>),
     /// What keeps the slot.
-    pub(crate) references: AtomicU32,
+    pub(crate) references: ReferenceCount,
     links: core::cell::UnsafeCell<Links>,
 }
 
@@ -65,7 +64,7 @@ impl PendingAsk {
         Self {
             asked,
             crashed,
-            references: AtomicU32::new(references),
+            references: ReferenceCount::new(references),
             links: core::cell::UnsafeCell::new(links),
         }
     }
@@ -150,8 +149,7 @@ fn take_all(cell: NonNull<CellHeader>, word: Word) -> *mut PendingAsk {
             next = (*ask.as_ref().links.get()).next;
             let asked = ask.as_ref().asked;
             if asked.cell == cell && (asked.word == word || word.is_same_actor(asked.word)) {
-                // Relaxed: made from a reference that exists.
-                ask.as_ref().references.fetch_add(1, Ordering::Relaxed);
+                ask.as_ref().references.add();
                 unlink(&mut first, ask);
                 (*ask.as_ref().links.get()).next = taken;
                 taken = ask.as_ptr();

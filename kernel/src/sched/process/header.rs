@@ -18,6 +18,7 @@ use crate::queue::Linked;
 use crate::sched::process::priority::Priority;
 use crate::sched::process::resident::{AtWork, Detached};
 use crate::sched::process::step::Step;
+use crate::sync::ReferenceCount;
 use crate::time::OwnedTimers;
 use alloc::boxed::Box;
 
@@ -45,7 +46,7 @@ pub(crate) struct VTable {
 #[repr(C)]
 pub struct Header {
     run_state: RunState,
-    references: AtomicU32,
+    references: ReferenceCount,
     vtable: &'static VTable,
     /// Next in an inbox or list; used by whichever of them holds the process.
     link: AtomicPtr<Header>,
@@ -80,7 +81,7 @@ impl Header {
     pub(crate) fn new(vtable: &'static VTable, priority: Priority, affinity: u64, home: CoreId) -> Self {
         Self {
             run_state: RunState::new(),
-            references: AtomicU32::new(1),
+            references: ReferenceCount::new(1),
             vtable,
             link: AtomicPtr::new(core::ptr::null_mut()),
             stack: AtomicPtr::new(core::ptr::null_mut()),
@@ -241,9 +242,7 @@ impl ProcessRef {
     /// `header` is kept alive by somebody during the call.
     pub(crate) unsafe fn count(header: NonNull<Header>) -> Self {
         // SAFETY: the caller promised that the header is alive.
-        // Relaxed: a new reference is made from an existing one, which already orders everything.
-        let before = unsafe { header.as_ref() }.references.fetch_add(1, Ordering::Relaxed);
-        debug_assert!(before != 0 && before < u32::MAX / 2, "a process was referenced after its end");
+        unsafe { header.as_ref() }.references.add();
         Self(header)
     }
 
@@ -284,9 +283,7 @@ impl Clone for ProcessRef {
 
 impl Drop for ProcessRef {
     fn drop(&mut self) {
-        // AcqRel: our use of the process happens before it is freed by whoever sees zero, which
-        // acquires what the others released. Not a fence in the branch: ThreadSanitizer does not know those.
-        if self.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.references.release() {
             // SAFETY: the last reference is gone, so nobody else can reach the process.
             unsafe { (self.vtable.free)(self.0) }
         }

@@ -11,11 +11,12 @@ use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
-use crate::arch::atomic::{AtomicU8, AtomicU32, Ordering};
+use crate::arch::atomic::{AtomicU8, Ordering};
 use crate::mem;
 use crate::sched::place::waker;
 use crate::sched::process::ProcessRef;
 use crate::sched::spawn::errand::Errand;
+use crate::sync::ReferenceCount;
 
 /// The errand has not been started yet.
 const KEPT: u8 = 0;
@@ -28,7 +29,7 @@ const DROPPED: u8 = 2;
 struct Foreign {
     errand: Errand,
     /// The kernel's wakers; each has a reference to the process, too.
-    wakers: AtomicU32,
+    wakers: ReferenceCount,
     /// One of the three above.
     state: AtomicU8,
     /// Until the errand is run.
@@ -44,7 +45,7 @@ pub(crate) fn keep(waker: &Waker) -> Option<Waker> {
     }
     let mut place = mem::try_box_with(|| Foreign {
         errand: Errand::new(run, free),
-        wakers: AtomicU32::new(1),
+        wakers: ReferenceCount::new(1),
         state: AtomicU8::new(KEPT),
         waker: UnsafeCell::new(ManuallyDrop::new(Waker::noop().clone())),
     })
@@ -88,7 +89,7 @@ unsafe fn start(data: *const (), why: u8) {
 unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: the waker is alive, so it keeps its reference. Relaxed: made from a waker that exists.
     unsafe {
-        (*data.cast::<Foreign>()).wakers.fetch_add(1, Ordering::Relaxed);
+        (*data.cast::<Foreign>()).wakers.add();
         let _ = ProcessRef::count(NonNull::new_unchecked(data.cast_mut().cast())).into_counted();
     }
     RawWaker::new(data, &VTABLE)
@@ -116,8 +117,7 @@ unsafe fn wake_by_ref(data: *const ()) {
 unsafe fn drop_waker(data: *const ()) {
     // SAFETY: by contract; the waker's own reference is given up last.
     unsafe {
-        // AcqRel: the last one has all that the others did before it.
-        if (*data.cast::<Foreign>()).wakers.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if (*data.cast::<Foreign>()).wakers.release() {
             start(data, DROPPED);
         }
         drop(ProcessRef::from_counted(NonNull::new_unchecked(data.cast_mut().cast())));

@@ -25,8 +25,9 @@ use core::time::Duration;
 
 use super::timers;
 use super::wheel::Timer;
-use crate::arch::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::arch::atomic::{AtomicBool, Ordering};
 use crate::mem::{self, OutOfMemory};
+use crate::sync::ReferenceCount;
 use crate::time::instant::Instant;
 
 #[repr(C)]
@@ -35,7 +36,7 @@ struct Block<R, T> {
     room: R,
     /// In a wheel, under whose lock it is used. After [`timers::cancel`] it belongs to the canceller alone.
     timer: UnsafeCell<Timer>,
-    references: AtomicU32,
+    references: ReferenceCount,
     /// The value is still there.
     pending: AtomicBool,
     value: UnsafeCell<MaybeUninit<T>>,
@@ -102,8 +103,7 @@ impl<R, T> Block<R, T> {
     /// The contract of `RawWakerVTable`: `data` is a live block.
     unsafe fn clone(data: *const ()) -> RawWaker {
         // SAFETY: the caller promised a live block.
-        // Relaxed: made from a reference that exists.
-        unsafe { &*data.cast::<Self>() }.references.fetch_add(1, Ordering::Relaxed);
+        unsafe { &*data.cast::<Self>() }.references.add();
         RawWaker::new(data, &Self::VTABLE)
     }
 
@@ -134,9 +134,7 @@ impl<R, T> Block<R, T> {
     unsafe fn drop_reference(data: *const ()) {
         // SAFETY: the reference that is given up here keeps the block until then.
         let this = unsafe { &*data.cast::<Self>() };
-        // AcqRel: this user's accesses happen before the block is freed by whoever sees the last, which
-        // acquires what the others released. Not a fence in the branch: ThreadSanitizer does not know those.
-        if this.references.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if this.references.release() {
             drop(this.take());
             // SAFETY: the last reference is gone, so the timer is in no wheel; the memory came from a box.
             drop(unsafe { Box::from_raw(data.cast::<Self>().cast_mut()) });
@@ -171,7 +169,7 @@ impl<R: 'static, T: Send + 'static> Alarm<R, T> {
         let block = Block {
             room,
             timer: UnsafeCell::new(Timer::new(false)),
-            references: AtomicU32::new(2),
+            references: ReferenceCount::new(2),
             pending: AtomicBool::new(true),
             value: UnsafeCell::new(MaybeUninit::new(value)),
             fire,
