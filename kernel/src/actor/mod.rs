@@ -30,7 +30,7 @@ pub(crate) mod storage;
 mod target;
 
 pub use address::Addr;
-pub use ask::{Answer, Answers, AskError, Direct, Kept, Reply, Request, Unwanted};
+pub use ask::{Answers, Direct, Kept};
 pub use behaviour::{Actor, Context, Hook, Receive};
 pub use config::{Config, MAILBOXES_PER_WORKER, StartError};
 pub use executor::Executor;
@@ -43,4 +43,5 @@ pub use spawn::SpawnError;
 pub use static_actor::StaticActor;
 pub(crate) use storage::cell::chunk_bytes;
 
+pub use crate::message::ask::{Answer, AskError, Reply, Request, Unwanted};
 pub use crate::message::{Message, NotShared, SendError, SendToAllError, Shared};

@@ -5,13 +5,13 @@
 
 use core::ptr::NonNull;
 
-use super::ask::Request;
 use super::behaviour::{Actor, Context, Receive};
 use super::mail::Envelope;
 use super::mail::envelope::{self, HAS_HOOK, NO_MESSAGE, Operation, SizeAndOutcome, Target};
 use super::storage::cell::Stored;
 use super::storage::{CellHeader, Outcome, Word, cell};
 use crate::message::Message;
+use crate::message::ask::Request;
 
 /// The behaviour of the actor in `cell`, which is of kind `A`, for messages of type `M`.
 #[inline(always)]
