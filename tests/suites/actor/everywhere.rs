@@ -44,6 +44,7 @@ magpie_tests::everywhere!(
         bounds::full_mailboxes_refuse,
         bounds::full_mailboxes_forget_the_newest,
         bounds::full_mailboxes_forget_the_oldest,
+        bounds::senders_wait_for_room,
         bounds::a_mailbox_grows_without_loss,
         placing::pinned_actors_stay,
         placing::neighbours_share_a_core,
