@@ -60,7 +60,7 @@ impl<A: Receive<Request<M, R>>, M: Message, R: Send + 'static> Answers<M, Kept<R
     type Reply = R;
 }
 
-mod sealed {
+pub(super) mod sealed {
     use super::{Addr, Message, Recipient, Request};
 
     /// Where a request goes.
@@ -90,6 +90,11 @@ impl<A: Receive<Request<M, R>>, M: Message, R: Send + 'static> sealed::Asked<M, 
 }
 
 impl<A: Actor> Addr<A> {
+    /// Under what those are listed who have asked it.
+    pub(super) fn asked(&self) -> Asked {
+        Asked::new(self.cell().addr().get(), self.word().bits())
+    }
+
     /// Asks: sends `message` with a handle for the reply, at once, and returns the future of the answer. What that is the
     /// behaviour says: see [`Answers`]. One allocation.
     ///
@@ -125,8 +130,7 @@ impl<A: Actor> Addr<A> {
     where
         A: Answers<M, K>,
     {
-        let asked = Asked::new(self.cell().addr().get(), self.word().bits());
-        ask(asked, message, |request| A::asked(self).send(request).map(drop))
+        ask(self.asked(), message, |request| A::asked(self).send(request).map(drop))
     }
 
     /// As [`Addr::ask`], but waits no longer than `limit`.

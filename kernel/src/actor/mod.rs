@@ -16,6 +16,7 @@ mod behaviour;
 pub mod checks;
 mod config;
 mod context;
+mod continuation;
 mod executor;
 mod handle;
 pub(crate) mod mail;

@@ -57,6 +57,7 @@ magpie_tests::everywhere!(
         asking::an_answer_may_come_later,
         asking::who_gets_no_answer_is_told,
         asking::a_full_mailbox_gives_the_question_back,
+        asking::an_actor_asks_another,
         later::messages_come_when_they_are_due,
         later::each_is_sent_or_taken_back,
         later::what_cannot_be_sent_is_dropped_once,

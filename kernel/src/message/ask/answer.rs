@@ -80,12 +80,18 @@ pub(crate) fn ask<M, R>(
     message: M,
     send: impl FnOnce(Request<M, R>) -> Result<(), SendError<Request<M, R>>>,
 ) -> Result<Answer<R>, SendError<M>> {
-    let Some((asker, listed)) = slot::create(asked) else { return Err(SendError::OutOfMemory(message)) };
-    listed.list();
-    match send(Request { message, reply: Reply::new(listed) }) {
-        Ok(()) => Ok(Answer(Inner::Asked(asker))),
+    let Some((answer, reply)) = prepare(asked) else { return Err(SendError::OutOfMemory(message)) };
+    match send(Request { message, reply }) {
+        Ok(()) => Ok(answer),
         Err(error) => Err(error.map(|request| request.message)),
     }
+}
+
+/// Both ends of an ask that is listed, and not sent yet; `None` without memory.
+pub(crate) fn prepare<R>(asked: Asked) -> Option<(Answer<R>, Reply<R>)> {
+    let (asker, listed) = slot::create(asked)?;
+    listed.list();
+    Some((Answer(Inner::Asked(asker)), Reply::new(listed)))
 }
 
 impl<R> Answer<R> {

@@ -17,7 +17,7 @@ mod reply;
 mod slot;
 
 pub use answer::Answer;
-pub(crate) use answer::ask;
+pub(crate) use answer::{ask, prepare};
 pub use error::AskError;
 pub(crate) use pending::Asked;
 pub use reply::{Reply, Request, Unwanted};
