@@ -4,6 +4,7 @@
 
 use super::mail::envelope::Target;
 use super::send;
+use super::storage::MailboxIndex;
 use crate::message::{Message, SendError, SendToAllError};
 
 /// Some actor that has a behaviour for messages of type `M`. Three words; may be copied to any core.
@@ -38,6 +39,11 @@ impl<M: Message> Recipient<M> {
     pub fn send(&self, message: M) -> Result<&Self, SendError<M>> {
         send::send(self.target, message)?;
         Ok(self)
+    }
+
+    /// Where its messages go.
+    pub(super) fn mailbox(&self) -> MailboxIndex {
+        self.target.word.mailbox()
     }
 
     /// As `send::send_at_once`.

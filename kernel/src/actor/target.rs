@@ -5,13 +5,13 @@
 
 use core::ptr::NonNull;
 
-use super::ask::Request;
 use super::behaviour::{Actor, Context, Receive};
 use super::mail::Envelope;
 use super::mail::envelope::{self, HAS_HOOK, NO_MESSAGE, Operation, SizeAndOutcome, Target};
 use super::storage::cell::Stored;
 use super::storage::{CellHeader, Outcome, Word, cell};
 use crate::message::Message;
+use crate::message::ask::{AskError, Request};
 
 /// The behaviour of the actor in `cell`, which is of kind `A`, for messages of type `M`.
 #[inline(always)]
@@ -111,6 +111,38 @@ unsafe fn starting_trampoline<A: Actor>(envelope: NonNull<Envelope>, operation: 
     };
     // SAFETY: by contract.
     unsafe { carry_out(envelope, operation, start) }
+}
+
+/// What an actor does with the answer to what it has asked.
+pub(super) struct Answered<F, R> {
+    pub then: F,
+    pub result: Result<R, AskError>,
+}
+
+/// The actor in `cell`, which is of kind `A`, as the one that does what is in the message.
+pub(super) fn continuation<A, F, R>(cell: NonNull<CellHeader>, word: Word) -> Target<Answered<F, R>>
+where
+    A: Actor,
+    F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
+    R: Send + 'static,
+{
+    // SAFETY: the function is made for this message, and for actors of the cell's kind.
+    unsafe { Target::from_parts(cell, word, continuing_trampoline::<A, F, R>) }
+}
+
+/// # Safety
+/// As [`trampoline`].
+unsafe fn continuing_trampoline<A, F, R>(envelope: NonNull<Envelope>, operation: Operation) -> SizeAndOutcome
+where
+    A: Actor,
+    F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
+    R: Send + 'static,
+{
+    let go_on = |actor: &mut A, answered: Answered<F, R>, context: &mut Context<A>| {
+        (answered.then)(actor, answered.result, context);
+    };
+    // SAFETY: by contract.
+    unsafe { carry_out(envelope, operation, go_on) }
 }
 
 impl<A: Actor> Stored for A {

@@ -4,6 +4,7 @@ use core::fmt;
 use core::mem::ManuallyDrop;
 
 use super::block::{Block, Urgency};
+use crate::message::ask::Asked;
 use crate::message::{Message, SendError, Shared};
 
 /// Where messages to a process go. May be cloned, and used from any core; a mailbox without addresses says so
@@ -33,6 +34,11 @@ impl<M: Message> ProcessAddr<M> {
     pub fn send_urgent(&self, message: M) -> Result<&Self, SendError<M>> {
         self.0.send(message, Urgency::Urgent)?;
         Ok(self)
+    }
+
+    /// What is asked through it.
+    pub(super) fn asked(&self) -> Asked {
+        Block::asked(&self.0)
     }
 
     /// As [`Self::send`], for a core's loop: drops nothing of the application's.

@@ -21,7 +21,8 @@ use core::task::Waker;
 use super::by_owner::{self, OwnerLink, Remains, process_in};
 use super::node::{List, Node};
 use super::owner::Owner;
-use crate::arch::atomic::{AtomicUsize, Ordering};
+use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::message::ask::Asked;
 use crate::message::{SendError, Shared};
 use crate::sched;
 use crate::sync::{SpinGuard, SpinLock, is_kept_for, keep_waker};
@@ -81,10 +82,15 @@ pub(super) struct Inside<M> {
 pub(super) struct Block<M> {
     link: OwnerLink,
     inside: SpinLock<Inside<M>>,
+    /// No other block, before or after, has the same.
+    number: u64,
     /// How many messages may wait.
     most: usize,
     addresses: AtomicUsize,
 }
+
+/// The number of the next block.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// What is left of a mailbox that has closed; to be dropped outside the lock.
 pub(super) struct Left<M> {
@@ -109,9 +115,16 @@ impl<M> Block<M> {
         Self {
             link: OwnerLink::new(close_after_crash::<M>),
             inside: SpinLock::new(inside),
+            // Relaxed: it counts, and orders nothing.
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             most,
             addresses: AtomicUsize::new(0),
         }
+    }
+
+    /// Under what those are listed who have asked its owner.
+    pub(super) fn asked(this: &Shared<Self>) -> Asked {
+        Asked::new(this.pointer().addr().get(), this.number)
     }
 
     /// What is listed of it.
@@ -258,7 +271,8 @@ unsafe fn close_after_crash<M>(link: NonNull<OwnerLink>) -> Remains {
     let mut inside = block.lock();
     inside.closed = true;
     let waker = process_in(&mut inside.waker);
-    Remains { _owner: inside.owner.take(), _waker: waker, bytes: size_of::<Block<M>>() }
+    let asked = Asked::new(link.addr().get(), block.number);
+    Remains { _owner: inside.owner.take(), _waker: waker, asked, bytes: size_of::<Block<M>>() }
 }
 
 /// What a receiver that found nothing can expect.

@@ -2,7 +2,7 @@
 //!
 //! A block is listed under its owner from the moment when that one receives for the first time until the mailbox closes,
 //! has another owner, or loses its last address. A crash looks through one list of many. What it closes, it closes before
-//! anybody is told of the crash, and it runs no destructor: what waits in the mailbox is dropped by the next sender, or
+//! anybody is told of the crash, and it runs no destructor (whoever waits for an answer is told): what waits in the mailbox is dropped by the next sender, or
 //! with the last address.
 //!
 //! One lock guards all that, and all changes of owners, which are rare. It comes before the lock of a block.
@@ -11,6 +11,7 @@ use core::cell::UnsafeCell;
 use core::ptr::{self, NonNull};
 
 use super::owner::Owner;
+use crate::message::ask::{Asked, pending};
 use crate::sched::{self, ProcessRef};
 use crate::stats;
 use crate::sync::{Identity, PreemptGuard, SpinLock, watch_crashes};
@@ -48,6 +49,8 @@ struct Links {
 pub(super) struct Remains {
     pub _owner: Option<Owner>,
     pub _waker: Option<ProcessRef>,
+    /// Under what those are listed who have asked its owner.
+    pub asked: Asked,
     /// Of the block, which stays.
     pub bytes: usize,
 }
@@ -133,6 +136,8 @@ impl ByOwner {
 /// `owner` has crashed: its mailboxes accept nothing any more.
 fn crashed(owner: Identity) {
     while let Some(remains) = close_one(owner) {
+        // Not under the lock: it wakes.
+        pending::fail_all(remains.asked);
         let _here = PreemptGuard::new();
         stats::core_here().crash_bytes_in_doubt.add(remains.bytes as u64);
     }

@@ -9,6 +9,7 @@
 //! has come and looks through it without a lock.
 
 mod address;
+mod ask;
 mod block;
 mod by_owner;
 #[cfg(feature = "checks")]
@@ -20,8 +21,10 @@ mod owner;
 mod receive;
 
 pub use address::ProcessAddr;
+pub use ask::Answer;
 pub use later::SendAfter;
 pub use mailbox::ProcessMailbox;
 pub use receive::{Receive, ReceiveMatching};
 
+pub use crate::message::ask::{AskError, Reply, Request, Unwanted};
 pub use crate::message::{Message, SendError};

@@ -1,7 +1,8 @@
-//! Messages, whoever receives them: what may be one, how one is shared, and why one was not sent.
+//! Messages, whoever receives them: what may be one, how one is shared, what an ask is, and why one was not sent.
 //!
 //! Nothing here knows who receives. How a message reaches an actor is in `actor`, how it reaches a process in `channel`.
 
+pub(crate) mod ask;
 mod send_error;
 mod shared;
 

@@ -4,7 +4,7 @@ use core::iter;
 use core::ptr::{self, NonNull};
 
 use super::linked::{Linked, set_next};
-use crate::arch::atomic::{AtomicPtr, Ordering};
+use crate::arch::atomic::{AtomicPtr, Ordering, const_fn};
 
 /// The list, newest first. Because nothing is removed, there is no ABA, and whoever reads an item may keep it.
 pub struct AppendOnly<T: Linked> {
@@ -12,9 +12,11 @@ pub struct AppendOnly<T: Linked> {
 }
 
 impl<T: Linked> AppendOnly<T> {
-    /// A list of nothing.
-    pub const fn new() -> Self {
-        Self { newest: AtomicPtr::new(ptr::null_mut()) }
+    const_fn! {
+        /// A list of nothing.
+        pub fn new() -> Self {
+            Self { newest: AtomicPtr::new(ptr::null_mut()) }
+        }
     }
 
     /// Adds an item.
@@ -37,9 +39,11 @@ impl<T: Linked> AppendOnly<T> {
 
     /// The items that were there when it was called.
     pub fn iter(&self) -> impl Iterator<Item = NonNull<T>> {
-        // Acquire: pairs with the release in `push`; an older item was published before the newer one that leads to it.
+        // Acquire: pairs with the release in `push`, and with those of all older items, too: each exchange continues the
+        // release sequence of the one before.
         let newest = NonNull::new(self.newest.load(Ordering::Acquire));
-        // SAFETY: items are valid for ever, and their links do not change once they are published. Relaxed: as above.
+        // SAFETY: items are valid for ever, and their links do not change once they are published.
+        // Relaxed: ordered by the acquire above.
         iter::successors(newest, |item| NonNull::new(unsafe { item.as_ref().link() }.load(Ordering::Relaxed)))
     }
 }

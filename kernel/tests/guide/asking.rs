@@ -3,7 +3,8 @@
 use super::Result;
 use std::time::Duration;
 
-use magpie::actor::{Actor, AskError, Config, Context, Executor, Receive, Reply, Request};
+use magpie::actor::{Actor, Addr, AskError, Config, Context, Executor, Receive, Reply, Request, stop};
+use magpie::sched;
 
 struct Library {
     queue: Vec<Reply<String>>,
@@ -37,6 +38,29 @@ impl Receive<Return> for Library {
     }
 }
 
+struct Visitor {
+    library: Addr<Library>,
+    read: Vec<String>,
+}
+
+impl Actor for Visitor {}
+
+struct Visit;
+
+impl Receive<Visit> for Visitor {
+    type Reply = ();
+
+    fn receive(&mut self, _: Visit, context: &mut Context<Self>) {
+        let asked = context.ask(self.library, Borrow, |visitor, book, context| match book {
+            Ok(book) => visitor.read.push(book),
+            Err(_) => context.end(),
+        });
+        if asked.is_err() {
+            context.end();
+        }
+    }
+}
+
 pub async fn chapter() -> Result {
     let executor = Executor::start(&Config::default())?;
     let library = executor.handle().spawn(Library { queue: Vec::new() })?;
@@ -44,6 +68,14 @@ pub async fn chapter() -> Result {
     let reader = library.ask(Borrow);
     library.send(Return("Emma".into()))?;
     assert_eq!(reader.await?, "Emma");
+
+    let visitor = executor.handle().spawn(Visitor { library, read: Vec::new() })?;
+    visitor.ask(Visit).await?;
+    library.send(Return("Persuasion".into()))?;
+    sched::out_of_work().await;
+    visitor.send(stop::Retire)?;
+    sched::out_of_work().await;
+    assert_eq!(visitor.take().ok_or("it was taken already")?.read, ["Persuasion"]);
 
     match library.ask_within(Duration::from_millis(2), Borrow).await {
         Err(AskError::TimedOut) => {}

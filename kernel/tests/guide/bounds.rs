@@ -26,6 +26,10 @@ pub async fn chapter() -> Result {
             Err(error) => return Err(error.into()),
         }
     }
+    while form < 2000 {
+        clerk.send_wait(form).await?;
+        form += 1;
+    }
     sched::out_of_work().await;
     executor.stop().await;
     Ok(())

@@ -4,7 +4,7 @@ use super::Result;
 use std::time::Duration;
 
 use magpie::actor::SendError;
-use magpie::channel::{ProcessAddr, ProcessMailbox};
+use magpie::channel::{ProcessAddr, ProcessMailbox, Request};
 use magpie::sched;
 use magpie::time::Elapsed;
 
@@ -28,6 +28,14 @@ async fn log(mut events: ProcessMailbox<Event>) -> u32 {
     sum
 }
 
+async fn sell(mut orders: ProcessMailbox<Request<&'static str, u32>>) {
+    while let Some(order) = orders.receive().await {
+        let price = if order.message == "tea" { 3 } else { 5 };
+        // An error only says that nobody waits for the answer any more.
+        let _ = order.reply.send(price);
+    }
+}
+
 pub async fn chapter() -> Result {
     let events = ProcessMailbox::new(1000)?;
     let to: ProcessAddr<Event> = events.address();
@@ -47,5 +55,12 @@ pub async fn chapter() -> Result {
 
     drop(to);
     assert_eq!(orders.receive().await, None);
+
+    let orders = ProcessMailbox::new(10)?;
+    let shop = orders.address();
+    let open = sched::spawn(sell(orders))?;
+    assert_eq!(shop.ask("tea").await? + shop.ask("cake").await?, 8);
+    drop(shop);
+    open.await?;
     Ok(())
 }

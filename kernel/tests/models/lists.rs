@@ -1,7 +1,7 @@
-//! The inbox and the overflow list: several producers, several takers.
+//! The inbox, the overflow list and the list that is only added to: several producers, several takers or readers.
 
 use magpie::internals::arch::atomic::AtomicPtr;
-use magpie::internals::queue::{Chain, Inbox, Linked, Overflow};
+use magpie::internals::queue::{AppendOnly, Chain, Inbox, Linked, Overflow};
 use std::ptr::{self, NonNull};
 
 use crate::harness::{Model, ordering, step};
@@ -29,6 +29,16 @@ pub const MODELS: &[Model] = &[
         preemptions: None,
         body: push_and_steal,
         mutants: &[step("spin-take-in-two"), ordering("spin-free-relaxed")],
+    },
+    Model {
+        name: "append_only::two_writers_and_a_reader",
+        preemptions: Some(3),
+        body: two_writers_and_a_reader,
+        mutants: &[
+            step("append-push-unasked"),
+            ordering("append-push-relaxed"),
+            ordering("append-iter-relaxed"),
+        ],
     },
 ];
 
@@ -134,4 +144,32 @@ fn push_and_steal() {
     }
     assert!(rest.is_sorted(), "the list is not first in, first out");
     setup.assert_all_taken();
+}
+
+/// Whoever reads sees each item that is there as it was added, an older one behind a newer one, too.
+fn two_writers_and_a_reader() {
+    let setup = Setup::new(AppendOnly::new(), 3);
+    let add = |setup: &Setup<AppendOnly<Item>>, number: usize| {
+        // SAFETY: each item is added once, and lives as long as the list.
+        unsafe { setup.list.push(setup.prepare(number)) };
+    };
+    let seen = |setup: &Setup<AppendOnly<Item>>| -> Vec<u64> {
+        // SAFETY: the list holds pointers to `setup.items` alone.
+        setup.list.iter().map(|item| unsafe { item.as_ref() }.number.get()).collect()
+    };
+    let first = task(move |setup: &Setup<AppendOnly<Item>>| {
+        add(setup, 0);
+        add(setup, 1);
+    });
+    let second = task(move |setup: &Setup<AppendOnly<Item>>| add(setup, 2));
+    let reader = task(move |setup: &Setup<AppendOnly<Item>>| {
+        let numbers = seen(setup);
+        assert!(numbers.len() <= 3 && !numbers.contains(&u64::MAX), "an item was seen before it was made");
+    });
+    run(&setup, [first, second, reader]);
+    let mut numbers = seen(&setup);
+    let own: Vec<_> = numbers.iter().copied().filter(|number| *number < 2).collect();
+    assert_eq!(own, [1, 0], "newest first");
+    numbers.sort_unstable();
+    assert_eq!(numbers, [0, 1, 2], "an item was lost");
 }

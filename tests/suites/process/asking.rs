@@ -1,9 +1,11 @@
 //! What asking promises that only the booted kernel can show: crashes, and what an ask costs.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hint::black_box;
+use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{Actor, AskError, Config, Context, Executor, Receive, Reply, Request};
+use magpie::actor::{Actor, Addr, AskError, Config, Context, Executor, Receive, Reply, Request};
 use magpie::internals::mem::heap::HEAP;
 use magpie::sched;
 use magpie_tests::{Changed, ensure, ensure_eq, kernel_test};
@@ -53,6 +55,40 @@ impl Receive<Fault> for Fragile {
         let nowhere = black_box(8_usize) as *const u64;
         // SAFETY: deliberately not: nothing is mapped there, and the actor is to be ended for it.
         unsafe { nowhere.read_volatile() }
+    }
+}
+
+/// Asks the fragile one what crashes it, and notes what it is told.
+struct Curious(Addr<Fragile>, Arc<AtomicU64>);
+
+impl Actor for Curious {}
+
+impl Receive<Crash> for Curious {
+    type Reply = bool;
+
+    fn receive(&mut self, crash: Crash, context: &mut Context<Self>) -> bool {
+        let then = |curious: &mut Self, told, _: &mut Context<Self>| {
+            curious.1.fetch_add(u64::from(told == Err(AskError::Crashed)), Ordering::Relaxed);
+        };
+        context.ask(self.0, crash, then).is_ok()
+    }
+}
+
+kernel_test! {
+    /// Also to an actor that has asked, and did not wait.
+    #[machine("isolation")]
+    async fn a_crash_is_told_to_an_actor_that_asked() -> Outcome {
+        let executor = Executor::start(&Config::default())?;
+        let told = Arc::new(AtomicU64::new(0));
+        for _ in 0..10 {
+            let fragile = executor.handle().spawn(Fragile { kept: Vec::new() })?;
+            let curious = executor.handle().spawn(Curious(fragile, told.clone()))?;
+            ensure_eq!(curious.ask(Crash).await?, true, "whether it was asked");
+        }
+        sched::out_of_work().await;
+        ensure_eq!(told.load(Ordering::Relaxed), 10, "crashes that were told");
+        executor.stop().await;
+        Ok(())
     }
 }
 

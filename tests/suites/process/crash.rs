@@ -4,7 +4,7 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use magpie::actor::SendError;
-use magpie::channel::ProcessMailbox;
+use magpie::channel::{AskError, ProcessMailbox, Reply, Request};
 use magpie::internals::mem::heap::HEAP;
 use magpie::sched;
 use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
@@ -48,6 +48,39 @@ kernel_test! {
             }
             ensure_eq!(DROPS.load(Ordering::Relaxed), before + 1, "drops: the message that came back");
             ensure!(matches!(to.send_urgent(Precious(9)), Err(SendError::Ended(_))), "it accepted another");
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Whoever has asked a process is told of its crash, wherever the request is by then.
+    #[machine("isolation")]
+    async fn a_crash_is_told_to_who_has_asked() -> Outcome {
+        for round in 0..10 {
+            let mut mailbox = ProcessMailbox::<Request<u64, u64>>::new(100)?;
+            let to = mailbox.address();
+            // Kept elsewhere, so that only the crash tells.
+            let mut elsewhere = ProcessMailbox::<Reply<u64>>::new(100)?;
+            let keeper = elsewhere.address();
+            let crashes = sched::spawn(async move {
+                while let Some(Request { message, reply }) = mailbox.receive().await {
+                    match black_box(message) {
+                        0 => _ = reply.send(1),
+                        1 => drop(keeper.send(reply)),
+                        _ => panic!("on purpose"),
+                    }
+                }
+            });
+            let crashes = crashes.map_err(|error| Failure(alloc::format!("{error:?}")))?;
+            ensure_eq!(to.ask(0).await, Ok(1), "an answer in round {round}");
+            let (kept, fatal, behind) = (to.ask(1), to.ask(2), to.ask(0));
+            ensure_eq!(fatal.await, Err(AskError::Crashed), "the request that crashed it");
+            ensure_eq!(kept.await, Err(AskError::Crashed), "one that it had passed on");
+            ensure!(matches!(behind.await, Err(AskError::Crashed | AskError::Ended)), "one behind it");
+            ensure!(crashes.await.is_err(), "the process did not crash in round {round}");
+            ensure_eq!(to.ask(0).await, Err(AskError::Ended), "one afterwards");
+            drop(elsewhere.try_receive());
         }
         Ok(())
     }

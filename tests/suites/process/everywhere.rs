@@ -22,6 +22,8 @@ magpie_tests::everywhere!(
         waiting::no_wake_up_is_lost,
         waiting::a_time_limit_loses_nothing,
         waiting::messages_come_when_they_are_due,
+        asking::a_process_answers,
+        asking::who_gets_no_answer_is_told,
         ends::a_full_mailbox_returns_the_message,
         ends::a_dropped_mailbox_returns_the_message,
         ends::a_mailbox_without_addresses_says_so,

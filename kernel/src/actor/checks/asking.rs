@@ -191,3 +191,89 @@ pub(super) async fn a_full_mailbox_gives_the_question_back(_work: u64) -> Verdic
     equal(count(refused), 6, "questions that came back")?;
     equal(executor.stop().await, 0, "messages left over")
 }
+
+/// Asks oracles, and adds up what they answer.
+struct Curious {
+    oracle: Addr<Oracle>,
+    asked: u64,
+    answered: &'static AtomicU64,
+    failed: &'static AtomicU64,
+    inside: bool,
+    drops: &'static AtomicU64,
+}
+
+impl Actor for Curious {}
+
+impl Curious {
+    fn note(&mut self, result: Result<u64, AskError>) {
+        match result {
+            // One less than the answer was asked.
+            Ok(answer) => self.answered.fetch_add(answer - 1, Ordering::Relaxed),
+            Err(_) => self.failed.fetch_add(1, Ordering::Relaxed),
+        };
+    }
+}
+
+impl Receive<u64> for Curious {
+    type Reply = bool;
+
+    fn receive(&mut self, number: u64, context: &mut Context<Self>) -> bool {
+        let alone = !core::mem::replace(&mut self.inside, true);
+        self.asked += 1;
+        let dropped = Dropped(self.drops);
+        let then = move |curious: &mut Self, result, context: &mut Context<Self>| {
+            let _dropped = dropped;
+            curious.note(result);
+            if core::mem::replace(&mut curious.inside, true) || !context.address().is_alive() {
+                curious.note(Err(AskError::Ended));
+            }
+            curious.inside = false;
+        };
+        let asked = context.ask(self.oracle, number, then);
+        self.inside = false;
+        alone && asked.is_ok()
+    }
+}
+
+/// Asks what is not answered before it has ended.
+impl Receive<Later> for Curious {
+    type Reply = bool;
+
+    fn receive(&mut self, _: Later, context: &mut Context<Self>) -> bool {
+        let dropped = Dropped(self.drops);
+        context.end();
+        let then = move |curious: &mut Self, _: Result<Told, AskError>, _: &mut Context<Self>| {
+            let _dropped = dropped;
+            curious.note(Err(AskError::Ended));
+        };
+        context.ask(self.oracle, Later, then).is_ok()
+    }
+}
+
+pub(super) async fn an_actor_asks_another(work: u64) -> Verdict {
+    let executor = start()?;
+    let (came_back, answered, unanswered, drops) = (counter(), counter(), counter(), counter());
+    let oracle = oracle(&executor, came_back)?;
+    let curious = || Curious { oracle, asked: 0, answered, failed: unanswered, inside: false, drops };
+    let asker = executor.handle().spawn(curious()).map_err(failed)?;
+    let asks = (work / 100).max(10);
+    for number in 0..asks {
+        equal(asker.ask(number).await, Ok(true), "whether it was asked")?;
+    }
+    sched::out_of_work().await;
+    equal(count(answered), asks * (asks - 1) / 2, "what was answered")?;
+    equal((count(unanswered), count(drops)), (0, asks), "asks that failed, and what was done")?;
+    // What comes for one that has ended is dropped, and not done.
+    equal(asker.ask(Later).await, Ok(true), "whether it was asked")?;
+    oracle.send(Now(1, drops)).map_err(failed)?;
+    sched::out_of_work().await;
+    equal((count(unanswered), count(drops)), (0, asks + 2), "what was dropped, with the answer")?;
+    // One that has ended does not answer.
+    let asker = executor.handle().spawn(curious()).map_err(failed)?;
+    oracle.send(End).map_err(failed)?;
+    sched::out_of_work().await;
+    equal(asker.ask(1_u64).await, Ok(true), "whether it was asked")?;
+    sched::out_of_work().await;
+    equal((count(unanswered), count(drops)), (1, asks + 3), "asks that failed, and what was done")?;
+    equal(executor.stop().await, 0, "messages left over")
+}

@@ -146,3 +146,62 @@ pub(super) async fn a_mailbox_grows_without_loss(work: u64) -> Verdict {
     ensure!(high_water.bytes >= least, "{high_water:?}");
     equal(executor.stop().await, 0, "messages left over")
 }
+
+/// Takes what comes, and its time over it.
+struct Slow {
+    next: [u64; SENDERS],
+    wrong: &'static AtomicU64,
+    handled: &'static AtomicU64,
+}
+
+const SENDERS: usize = 6;
+
+impl Actor for Slow {}
+
+impl Receive<(usize, u64)> for Slow {
+    type Reply = ();
+
+    fn receive(&mut self, (sender, number): (usize, u64), _: &mut Context<Self>) {
+        if self.next[sender] != number {
+            self.wrong.fetch_add(1, Ordering::Relaxed);
+        }
+        self.next[sender] = number + 1;
+        self.handled.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Every message comes once and in order, from more senders than there is room for messages; and who waits when the actor or
+/// its executor ends is told.
+pub(super) async fn senders_wait_for_room(work: u64) -> Verdict {
+    let config = Config::default().bound(Bound::new(2, WhenFull::Refuse));
+    let executor = Executor::start(&config).map_err(failed)?;
+    let (wrong, handled) = (counter(), counter());
+    let slow = Slow { next: [0; SENDERS], wrong, handled };
+    let slow = executor.handle().spawn(slow).map_err(failed)?;
+    let each = work / 100;
+    let mut senders = alloc::vec::Vec::new();
+    for sender in 0..SENDERS {
+        let body = async move {
+            for number in 0..each {
+                slow.send_wait((sender, number)).await.map_err(failed)?;
+            }
+            Ok::<_, alloc::string::String>(())
+        };
+        senders.push(sched::spawn(body).map_err(failed)?);
+    }
+    for sender in senders {
+        sender.await.map_err(|error| alloc::format!("{error:?}"))??;
+    }
+    sched::out_of_work().await;
+    equal(count(handled), each * SENDERS as u64, "messages handled")?;
+    equal(count(wrong), 0, "messages out of order")?;
+    // Given up before it was awaited: nothing is sent.
+    drop(slow.send_wait((0, 1_000_000)));
+    let waiting = sched::spawn(async move { while slow.send_wait((0, 0)).await.is_ok() {} });
+    let waiting = waiting.map_err(failed)?;
+    while count(handled) < each * SENDERS as u64 + 10 {
+        sched::yield_now().await;
+    }
+    executor.stop().await;
+    waiting.await.map_err(|error| alloc::format!("{error:?}"))
+}

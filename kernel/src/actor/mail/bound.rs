@@ -32,6 +32,11 @@ impl Bound {
         self.messages != u32::MAX
     }
 
+    /// How many messages may wait.
+    pub(super) const fn most(self) -> u32 {
+        self.messages
+    }
+
     /// What to do with one more message when so many wait.
     pub(crate) fn exceeded_by(self, waiting: u32) -> Option<WhenFull> {
         (waiting >= self.messages).then_some(self.when_full)

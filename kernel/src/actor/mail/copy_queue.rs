@@ -91,6 +91,12 @@ impl CopyQueue {
         bytes <= self.limit - self.place.as_ptr() as usize
     }
 
+    /// Whether every send takes the slow path.
+    #[inline(always)]
+    pub(super) fn is_careful(&self) -> bool {
+        self.careful
+    }
+
     /// From now on every send takes the slow path, or no longer does.
     pub(super) fn set_careful(&mut self, careful: bool) {
         self.careful = careful;
@@ -138,6 +144,16 @@ impl CopyQueue {
         self.seal();
         let gulp = Gulp { first: self.first, head: self.head };
         *self = Self::new(spare, self.careful);
+        gulp
+    }
+
+    /// As [`Self::gulp`], of a queue that is not careful.
+    #[inline(always)]
+    pub(super) fn gulp_plain(&mut self, spare: NonNull<Segment>) -> Gulp {
+        debug_assert!(!self.careful, "a careful queue was taken for a plain one");
+        self.seal();
+        let gulp = Gulp { first: self.first, head: self.head };
+        *self = Self::new(spare, false);
         gulp
     }
 

@@ -18,7 +18,7 @@ use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering}
 use crate::arch::clock;
 use crate::sched::{self, Setting};
 use crate::stats;
-use crate::sync::{SpinGuard, SpinLock};
+use crate::sync::{SpinGuard, SpinLock, Waiters};
 
 /// Who runs the actors of a mailbox: an executor, of which nothing is known here but where it lies.
 #[repr(C)]
@@ -57,6 +57,8 @@ pub(crate) struct Mailbox {
     pinned: AtomicBool,
     /// Where in the table it is, as far as is known: the bits of a [`Place`].
     pub(super) owner: OwnerHint,
+    /// Who waits for room, if it is bounded.
+    pub(crate) room: Waiters,
     index: MailboxIndex,
     runner: AtomicPtr<Runner>,
 }
@@ -95,6 +97,7 @@ impl Mailbox {
             next_guest: AtomicPtr::new(core::ptr::null_mut()),
             pinned: AtomicBool::new(false),
             owner: OwnerHint::new(0),
+            room: Waiters::new(),
             index,
             runner: AtomicPtr::new(core::ptr::null_mut()),
         }
@@ -130,6 +133,14 @@ impl Mailbox {
         let mut inside = self.inside.lock();
         inside.closed = true;
         inside.queue.set_careful(true);
+        drop(inside);
+        // There will never be room.
+        self.room.tell_all(|| ());
+    }
+
+    /// How many messages may wait.
+    pub(crate) fn most_waiting(&self) -> u32 {
+        self.inside.lock().bound.most()
     }
 
     /// Who opened it last. Alive while the mailbox is open, or a worker or behaviour of that executor is running.
@@ -199,9 +210,7 @@ impl Mailbox {
         }
         self.being_processed.take();
         inside.most_messages = inside.most_messages.max(messages);
-        let gulp = inside.queue.gulp(spare);
-        self.set_waiting(0);
-        GulpResult::Taken(gulp, messages)
+        GulpResult::Taken(self.take_out(inside, spare), messages)
     }
 
     /// Takes what has come while its batch was handled, in exchange for `spare`, without putting it down. The
@@ -212,9 +221,29 @@ impl Mailbox {
         // Nobody else takes messages out while it is being processed, but a bound that drops the oldest.
         let messages = self.waiting();
         inside.most_messages = inside.most_messages.max(messages);
+        (self.take_out(inside, spare), messages)
+    }
+
+    /// Takes all that waits.
+    #[inline(always)]
+    fn take_out(&self, mut inside: SpinGuard<'_, Inside>, spare: NonNull<Segment>) -> Gulp {
+        if inside.queue.is_careful() {
+            return self.take_out_carefully(inside, spare);
+        }
+        let gulp = inside.queue.gulp_plain(spare);
+        self.set_waiting(0);
+        gulp
+    }
+
+    /// As [`Self::take_out`], of a mailbox that has a bound: whoever waits for room is told, after the lock.
+    #[cold]
+    #[inline(never)]
+    fn take_out_carefully(&self, mut inside: SpinGuard<'_, Inside>, spare: NonNull<Segment>) -> Gulp {
         let gulp = inside.queue.gulp(spare);
         self.set_waiting(0);
-        (gulp, messages)
+        drop(inside);
+        self.room.tell_all(|| ());
+        gulp
     }
 
     /// The batch was handled. Whether there is mail again, for which nobody was told.

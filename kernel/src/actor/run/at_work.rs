@@ -3,7 +3,15 @@
 use core::ptr::NonNull;
 
 use crate::actor::storage::{CellHeader, Word, cell};
+use crate::message::ask::Asked;
 use crate::sched::AtWork;
+
+/// The same for those who have asked it: the actor that has, or had, that word, or the state that it has left.
+pub(super) fn asked(cell: NonNull<CellHeader>, word: Word) -> Asked {
+    // Asked under the word that its address has. What is left of an actor has a later word, which none was asked under yet.
+    let known = if word.is_alive() { word.attached() } else { word };
+    Asked::new(cell.addr().get(), known.bits())
+}
 
 /// The actor that is, or was, in `cell` with that word while it was attached.
 pub(super) fn at_work(cell: NonNull<CellHeader>, word: Word) -> AtWork {

@@ -3,9 +3,10 @@
 
 use core::ptr::{self, NonNull};
 
-use super::pending_asks;
+use super::at_work::asked;
 use crate::actor::storage::{CellHeader, Word};
 use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::message::ask::pending;
 
 /// How far the end has come. One process at a time writes it, and each is joined by the next: every access is relaxed.
 pub(super) struct Clearing {
@@ -41,7 +42,7 @@ impl Clearing {
     /// The process that was dropping has crashed: whoever waits for a reply that it may have held is told.
     pub(super) fn crashed(&self) {
         if let Some(cell) = NonNull::new(self.cell.load(Ordering::Relaxed)) {
-            pending_asks::fail_all(cell, Word::from_bits(self.word.load(Ordering::Relaxed)));
+            pending::fail_all(asked(cell, Word::from_bits(self.word.load(Ordering::Relaxed))));
         }
     }
 }

@@ -14,15 +14,16 @@
 
 use core::ptr::NonNull;
 
-use super::at_work::at_work;
+use super::at_work::{asked, at_work};
+use super::side_queue;
 use super::tally::Tally;
 use super::worker::{Worker, account};
-use super::{pending_asks, side_queue};
 use crate::actor::mail::Envelope;
 use crate::actor::storage::cell::{self, Remains};
 use crate::actor::storage::{CellHeader, Word, pool};
 use crate::arch::atomic::Ordering;
 use crate::mem::orphans;
+use crate::message::ask::pending;
 use crate::sched::AtWork;
 use crate::stats;
 use crate::sync::{Identity, PreemptGuard, tell_of_crash};
@@ -80,7 +81,7 @@ pub(super) fn end_crashed(cell: NonNull<CellHeader>, word: Word, held: Word, tal
         stats::core_here().crash_bytes_returned.add((in_cell + boxed) as u64);
     }
     // Whatever it was dropping may have held a reply.
-    pending_asks::fail_all(cell, word);
+    pending::fail_all(asked(cell, word));
     let AtWork { place, life, .. } = at_work(cell, word);
     tell_of_crash(Identity::Actor { place: place.addr().get(), life });
 }

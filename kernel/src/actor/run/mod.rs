@@ -17,7 +17,6 @@ pub(crate) mod detachment;
 mod executor_state;
 mod live;
 pub(crate) mod live_count;
-pub(crate) mod pending_asks;
 mod reclaim;
 mod resident;
 pub(crate) mod shutdown;

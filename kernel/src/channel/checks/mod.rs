@@ -1,5 +1,6 @@
 //! The promises of process mailboxes, as bodies that run anywhere: see [`crate::actor::checks`].
 
+mod asking;
 mod ends;
 mod order;
 mod selecting;
@@ -23,6 +24,8 @@ pub const ALL: &[Check] = checks![
     waiting::no_wake_up_is_lost,
     waiting::a_time_limit_loses_nothing,
     waiting::messages_come_when_they_are_due,
+    asking::a_process_answers,
+    asking::who_gets_no_answer_is_told,
     ends::a_full_mailbox_returns_the_message,
     ends::a_dropped_mailbox_returns_the_message,
     ends::a_mailbox_without_addresses_says_so,

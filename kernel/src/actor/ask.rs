@@ -1,16 +1,19 @@
-//! What an actor answers to what: what the compiler knows of an ask.
+//! Asking actors: what an actor answers to what, as far as the compiler knows, and how it is asked. What an ask is stands in
+//! `message/ask`.
 //!
 //! There are two ways to answer: by the behaviour's return value, and by a handle that is kept. An ask is written the same
 //! for both; which it is the compiler infers, as the second parameter of [`Answers`].
 
 use core::marker::PhantomData;
+use core::time::Duration;
 
-use super::reply::Request;
 use crate::actor::address::Addr;
-use crate::actor::behaviour::Receive;
+use crate::actor::behaviour::{Actor, Receive};
 use crate::actor::recipient::Recipient;
 use crate::actor::target::asking_target;
-use crate::message::Message;
+use crate::message::ask::{Answer, AskError, Asked, Request, ask};
+use crate::message::{Message, SendError};
+use crate::time;
 
 /// An actor that answers messages of type `M`. Implemented by the kernel alone: whoever writes [`Receive<M>`](Receive), or
 /// [`Receive<Request<M, R>>`](Request) to answer later, has it. Of the two an actor should have one for the same `M`, and of
@@ -83,5 +86,63 @@ impl<A: Receive<Request<M, R>>, M: Message, R: Send + 'static> sealed::Asked<M, 
 
     fn asked(address: &Addr<A>) -> Recipient<Request<M, R>> {
         address.recipient()
+    }
+}
+
+impl<A: Actor> Addr<A> {
+    /// Under what those are listed who have asked it.
+    pub(super) fn asked(&self) -> Asked {
+        Asked::new(self.cell().addr().get(), self.word().bits())
+    }
+
+    /// Asks: sends `message` with a handle for the reply, at once, and returns the future of the answer. What that is the
+    /// behaviour says: see [`Answers`]. One allocation.
+    ///
+    /// ```
+    /// use magpie::actor::{Actor, Addr, AskError, Context, Receive};
+    /// struct Counter { sum: u64 }
+    /// impl Actor for Counter {}
+    /// struct Read;
+    /// impl Receive<Read> for Counter {
+    ///     type Reply = u64;
+    ///
+    ///     fn receive(&mut self, _: Read, _: &mut Context<Self>) -> u64 { self.sum }
+    /// }
+    /// async fn twice(counter: Addr<Counter>) -> Result<u64, AskError> {
+    ///     Ok(2 * counter.ask(Read).await?)
+    /// }
+    /// ```
+    pub fn ask<M: Message, K>(&self, message: M) -> Answer<<A as Answers<M, K>>::Reply>
+    where
+        A: Answers<M, K>,
+    {
+        self.try_ask(message).unwrap_or_else(|error| Answer::failed(error.into()))
+    }
+
+    /// As [`Addr::ask`]; a message that cannot be sent comes back.
+    ///
+    /// # Errors
+    /// As [`Addr::send`].
+    pub fn try_ask<M: Message, K>(
+        &self,
+        message: M,
+    ) -> Result<Answer<<A as Answers<M, K>>::Reply>, SendError<M>>
+    where
+        A: Answers<M, K>,
+    {
+        ask(self.asked(), message, |request| A::asked(self).send(request).map(drop))
+    }
+
+    /// As [`Addr::ask`], but waits no longer than `limit`.
+    pub fn ask_within<M: Message, K>(
+        &self,
+        limit: Duration,
+        message: M,
+    ) -> impl Future<Output = Result<<A as Answers<M, K>>::Reply, AskError>> + Send + use<A, M, K>
+    where
+        A: Answers<M, K>,
+    {
+        let answer = time::timeout(limit, self.ask(message));
+        async move { answer.await.unwrap_or(Err(AskError::TimedOut)) }
     }
 }

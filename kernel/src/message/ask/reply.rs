@@ -74,15 +74,25 @@ impl<R> Reply<R> {
     /// # Errors
     /// The answer comes back when nobody waits for it any more.
     pub fn send(self, answer: R) -> Result<(), Unwanted<R>> {
+        match self.settle(State::Answered(answer)) {
+            Some(State::Answered(answer)) => Err(Unwanted(answer)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Says why there will be no answer.
+    pub(crate) fn fail(self, error: AskError) {
+        drop(self.settle(State::Failed(error)));
+    }
+
+    /// Ends the waiting with `outcome`, which comes back when nobody waits any more.
+    fn settle(self, outcome: State<R>) -> Option<State<R>> {
         // Not dropped in the usual way, which would settle the slot as unanswered.
         let this = ManuallyDrop::new(self);
         // SAFETY: read once, and `this` is not dropped.
         let slot = unsafe { core::ptr::read(&raw const this.slot) };
         slot.unlist();
-        match slot.settle(State::Answered(answer)) {
-            Some(State::Answered(answer)) => Err(Unwanted(answer)),
-            _ => Ok(()),
-        }
+        slot.settle(outcome)
     }
 
     /// Whether somebody still waits for the answer; it may give up at any moment.

@@ -1,14 +1,13 @@
-//! Pending asks: which of them wait for which actor, so that a crash fails them.
+//! Pending asks: which of them wait for whom, so that a crash fails them.
 //!
-//! An ask is listed before its request is sent, in the list that the hash of the actor's cell names, and is
+//! An ask is listed before its request is sent, in the list that the hash of a place names, and is
 //! taken out when its reply handle is used or dropped. A crash looks through one list.
 //!
-//! An actor that crashes between the listing and the sending is no trouble: the send then fails, or the
+//! One that crashes between the listing and the sending is no trouble: the send then fails, or the
 //! request is dropped with the other mail of the dead, and the handle in it says so.
 
 use core::ptr::{self, NonNull};
 
-use crate::actor::storage::{CellHeader, Word};
 use crate::sync::{ReferenceCount, SpinLock};
 
 /// So many lists, each with a lock, share the load; a power of two.
@@ -21,22 +20,22 @@ unsafe impl Send for First {}
 
 static PENDING: [SpinLock<First>; LISTS] = [const { SpinLock::new(First(ptr::null_mut())) }; LISTS];
 
-/// The actor that was asked.
-#[derive(Clone, Copy)]
+/// Who was asked: where it is, and which one it is of those that have been there.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Asked {
-    cell: NonNull<CellHeader>,
-    word: Word,
+    place: usize,
+    life: u64,
 }
 
 impl Asked {
-    /// The one that was in `cell` with that word while it was attached.
-    pub(crate) fn of(cell: NonNull<CellHeader>, word: Word) -> Self {
-        Self { cell, word }
+    /// No two that exist at the same time have the same of both.
+    pub(crate) const fn new(place: usize, life: u64) -> Self {
+        Self { place, life }
     }
 
-    fn list(cell: NonNull<CellHeader>) -> &'static SpinLock<First> {
-        // Fibonacci hashing: cells lie at regular distances.
-        let hash = (cell.addr().get() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
+    fn list(self) -> &'static SpinLock<First> {
+        // Fibonacci hashing: what is asked lies at regular distances.
+        let hash = (self.place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
         &PENDING[hash as usize % LISTS]
     }
 }
@@ -44,7 +43,7 @@ impl Asked {
 /// The link of an ask's slot. All but the constant part is used under the list's lock.
 pub(crate) struct PendingAsk {
     asked: Asked,
-    /// Says that the actor has crashed; consumes a reference.
+    /// Says that who was asked has crashed; consumes a reference.
     crashed: unsafe fn(NonNull<PendingAsk>),
     /// What keeps the slot.
     pub(crate) references: ReferenceCount,
@@ -75,7 +74,7 @@ impl PendingAsk {
     /// It stays where it is until it was removed, and is not listed.
     pub(crate) unsafe fn insert(this: NonNull<Self>) {
         // SAFETY: by contract it is alive.
-        let mut first = Asked::list(unsafe { this.as_ref() }.asked.cell).lock();
+        let mut first = unsafe { this.as_ref() }.asked.list().lock();
         // SAFETY: under the lock; what is linked is alive.
         unsafe {
             let links = &mut *this.as_ref().links.get();
@@ -94,7 +93,7 @@ impl PendingAsk {
     /// It is alive.
     pub(crate) unsafe fn remove(this: NonNull<Self>) {
         // SAFETY: by contract.
-        let mut first = Asked::list(unsafe { this.as_ref() }.asked.cell).lock();
+        let mut first = unsafe { this.as_ref() }.asked.list().lock();
         // SAFETY: under the lock.
         unsafe { unlink(&mut first, this) };
     }
@@ -123,9 +122,9 @@ unsafe fn unlink(first: &mut First, ask: NonNull<PendingAsk>) {
     }
 }
 
-/// An actor has crashed: whoever waits for its answer is told.
-pub(super) fn fail_all(cell: NonNull<CellHeader>, word: Word) {
-    let mut next = take_all(cell, word);
+/// One has crashed: whoever waits for its answer is told.
+pub(crate) fn fail_all(asked: Asked) {
+    let mut next = take_all(asked);
     while let Some(ask) = NonNull::new(next) {
         // SAFETY: taken with a reference of its own, which ends here; the link is read before that, and nobody
         // else uses the links of one that is not listed.
@@ -137,18 +136,17 @@ pub(super) fn fail_all(cell: NonNull<CellHeader>, word: Word) {
     }
 }
 
-/// Takes the asks of an actor out of their list, each with a reference, linked by `next`.
-fn take_all(cell: NonNull<CellHeader>, word: Word) -> *mut PendingAsk {
+/// Takes the asks of one out of their list, each with a reference, linked by `next`.
+fn take_all(asked: Asked) -> *mut PendingAsk {
     let mut taken: *mut PendingAsk = ptr::null_mut();
-    let mut first = Asked::list(cell).lock();
+    let mut first = asked.list().lock();
     let mut next = first.0;
     while let Some(ask) = NonNull::new(next) {
         // SAFETY: under the lock; what is linked is alive, as its reply's reference is given up only after it
         // was unlinked.
         unsafe {
             next = (*ask.as_ref().links.get()).next;
-            let asked = ask.as_ref().asked;
-            if asked.cell == cell && (asked.word == word || word.is_same_actor(asked.word)) {
+            if ask.as_ref().asked == asked {
                 ask.as_ref().references.add();
                 unlink(&mut first, ask);
                 (*ask.as_ref().links.get()).next = taken;

@@ -3,18 +3,13 @@
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use core::time::Duration;
 
-use super::answers::Answers;
 use super::error::AskError;
+use super::pending::Asked;
 use super::reply::{Reply, Request};
 use super::slot::{self, SlotRef, State};
-use crate::actor::address::Addr;
-use crate::actor::behaviour::Actor;
-use crate::actor::run::pending_asks::Asked;
-use crate::message::{Message, SendError};
+use crate::message::SendError;
 use crate::sync::{is_kept_for, keep_waker};
-use crate::time;
 
 /// The future of an answer. Dropping it gives the answer up; the request is handled all the same.
 #[must_use = "an answer comes to who awaits it"]
@@ -79,62 +74,29 @@ impl<R> Drop for Answer<R> {
     }
 }
 
-impl<A: Actor> Addr<A> {
-    /// Asks: sends `message` with a handle for the reply, at once, and returns the future of the answer. What that is the
-    /// behaviour says: see [`Answers`]. One allocation.
-    ///
-    /// ```
-    /// use magpie::actor::{Actor, Addr, AskError, Context, Receive};
-    /// struct Counter { sum: u64 }
-    /// impl Actor for Counter {}
-    /// struct Read;
-    /// impl Receive<Read> for Counter {
-    ///     type Reply = u64;
-    ///
-    ///     fn receive(&mut self, _: Read, _: &mut Context<Self>) -> u64 { self.sum }
-    /// }
-    /// async fn twice(counter: Addr<Counter>) -> Result<u64, AskError> {
-    ///     Ok(2 * counter.ask(Read).await?)
-    /// }
-    /// ```
-    pub fn ask<M: Message, K>(&self, message: M) -> Answer<<A as Answers<M, K>>::Reply>
-    where
-        A: Answers<M, K>,
-    {
-        self.try_ask(message).unwrap_or_else(|error| Answer(Inner::Failed(error.into())))
+/// Asks: sends a request for `message`, by `send`, and returns the future of its answer; or gives the message back.
+pub(crate) fn ask<M, R>(
+    asked: Asked,
+    message: M,
+    send: impl FnOnce(Request<M, R>) -> Result<(), SendError<Request<M, R>>>,
+) -> Result<Answer<R>, SendError<M>> {
+    let Some((answer, reply)) = prepare(asked) else { return Err(SendError::OutOfMemory(message)) };
+    match send(Request { message, reply }) {
+        Ok(()) => Ok(answer),
+        Err(error) => Err(error.map(|request| request.message)),
     }
+}
 
-    /// As [`Addr::ask`]; a message that cannot be sent comes back.
-    ///
-    /// # Errors
-    /// As [`Addr::send`].
-    pub fn try_ask<M: Message, K>(
-        &self,
-        message: M,
-    ) -> Result<Answer<<A as Answers<M, K>>::Reply>, SendError<M>>
-    where
-        A: Answers<M, K>,
-    {
-        let Some((asker, asked)) = slot::create(Asked::of(self.cell(), self.word())) else {
-            return Err(SendError::OutOfMemory(message));
-        };
-        asked.list();
-        match A::asked(self).send(Request { message, reply: Reply::new(asked) }) {
-            Ok(_) => Ok(Answer(Inner::Asked(asker))),
-            Err(error) => Err(error.map(|request| request.message)),
-        }
-    }
+/// Both ends of an ask that is listed, and not sent yet; `None` without memory.
+pub(crate) fn prepare<R>(asked: Asked) -> Option<(Answer<R>, Reply<R>)> {
+    let (asker, listed) = slot::create(asked)?;
+    listed.list();
+    Some((Answer(Inner::Asked(asker)), Reply::new(listed)))
+}
 
-    /// As [`Addr::ask`], but waits no longer than `limit`.
-    pub fn ask_within<M: Message, K>(
-        &self,
-        limit: Duration,
-        message: M,
-    ) -> impl Future<Output = Result<<A as Answers<M, K>>::Reply, AskError>> + Send + use<A, M, K>
-    where
-        A: Answers<M, K>,
-    {
-        let answer = time::timeout(limit, self.ask(message));
-        async move { answer.await.unwrap_or(Err(AskError::TimedOut)) }
+impl<R> Answer<R> {
+    /// That of a request which was never sent.
+    pub(crate) const fn failed(error: AskError) -> Self {
+        Self(Inner::Failed(error))
     }
 }

@@ -22,7 +22,7 @@ use core::ptr::NonNull;
 use core::task::Waker;
 
 use super::error::AskError;
-use crate::actor::run::pending_asks::{Asked, PendingAsk};
+use super::pending::{Asked, PendingAsk};
 use crate::mem;
 use crate::stats;
 use crate::sync::{PreemptGuard, SpinLock};
@@ -62,7 +62,7 @@ pub(super) fn create<R>(asked: Asked) -> Option<(SlotRef<R>, SlotRef<R>)> {
 }
 
 impl<R> SlotRef<R> {
-    /// Lists the slot under the actor that is asked.
+    /// Lists the slot under who is asked.
     pub(super) fn list(&self) {
         // SAFETY: the slot does not move; the reply's side takes it out before it lets go of it.
         unsafe { PendingAsk::insert(self.0.cast()) };
@@ -111,7 +111,7 @@ impl<R> Drop for SlotRef<R> {
     }
 }
 
-/// The actor that was asked has crashed. Called under no lock.
+/// Who was asked has crashed. Called under no lock.
 ///
 /// # Safety
 /// `ask` is the first field of a `Slot<R>`, on which the caller holds a reference, which ends here.
