@@ -6,6 +6,7 @@
 //! An application sees the upper ones, and nothing there, used as the compiler allows, can harm the kernel or another
 //! application. What the boot crate and the kernel's own tests need besides is in `internals`.
 #![cfg_attr(target_os = "none", no_std)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 #![cfg_attr(
     any(loom, shuttle),
     allow(dead_code, unused_imports, reason = "what uses it is not there, or is a simulation")

@@ -134,6 +134,9 @@ impl<A: Actor> Addr<A> {
     }
 
     /// As [`Addr::ask`], but waits no longer than `limit`.
+    ///
+    /// # Errors
+    /// Those of the answer, and [`AskError::TimedOut`] after the limit.
     pub fn ask_within<M: Message, K>(
         &self,
         limit: Duration,

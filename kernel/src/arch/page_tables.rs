@@ -106,12 +106,19 @@ impl<'p> Tables<'p> {
 
     /// Maps `start..end` onto itself. Where it overlaps what is mapped already, only the permissions may differ. The
     /// TLBs must be told before the mapping is relied on, and between unmapping something and mapping it anew.
+    ///
+    /// # Errors
+    /// The range is not one of pages, has another purpose already, or needs more tables than there are. What comes before
+    /// that is mapped.
     pub fn map(&mut self, start: usize, end: usize, purpose: Use) -> Result<(), MapError> {
         check(start, end)?;
         self.map_in(0, 0, start, end, purpose)
     }
 
     /// The same in pages only, so that each may get other permissions later.
+    ///
+    /// # Errors
+    /// As for [`Self::map`].
     pub fn map_pages(&mut self, start: usize, end: usize, purpose: Use) -> Result<(), MapError> {
         check(start, end)?;
         (start..end).step_by(PAGE_BYTES).try_for_each(|page| self.map(page, page + PAGE_BYTES, purpose))

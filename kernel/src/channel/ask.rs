@@ -70,6 +70,9 @@ impl<M: Message, R: Send + 'static> ProcessAddr<Request<M, R>> {
     }
 
     /// As [`Self::ask`], but waits no longer than `limit`.
+    ///
+    /// # Errors
+    /// Those of the answer, and [`AskError::TimedOut`] after the limit.
     pub fn ask_within(
         &self,
         limit: Duration,

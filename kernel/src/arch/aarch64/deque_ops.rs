@@ -28,6 +28,9 @@ const TAKEN: u64 = 1;
 
 /// Puts an item at the bottom.
 ///
+/// # Errors
+/// [`Full`]; then the item stays the caller's.
+///
 /// # Safety
 /// The caller is the deque's owner: no other core is inside `push_bottom`, `pop_bottom` or `pop_oldest`.
 /// `N` is a power of two.

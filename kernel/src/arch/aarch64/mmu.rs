@@ -130,6 +130,9 @@ pub unsafe fn enable(start: usize, end: usize) {
 /// # Safety
 /// Boot has left this page unmapped, among pages that are mapped. Nobody else changes it at the same time, and nobody uses
 /// it where it is unmapped.
+///
+/// # Panics
+/// If it is no page that boot has mapped alone.
 pub unsafe fn map_page(address: usize, is_mapped: bool) {
     let purpose = if is_mapped { Use::Data } else { Use::Guard };
     let Some(entry) = page_entry(&POOL, address) else { panic!("page {address:#x} has no entry of its own") };

@@ -56,6 +56,9 @@ fn call(conduit: Conduit, function: u64, arguments: [u64; 3]) -> i32 {
 ///
 /// # Safety
 /// What is at `entry` may run on the core as it comes from the firmware, with that context.
+///
+/// # Errors
+/// What the firmware says.
 pub unsafe fn cpu_on(conduit: Conduit, affinity: u64, entry: usize, context: usize) -> Result<(), PsciError> {
     match call(conduit, CPU_ON_64, [affinity, entry as u64, context as u64]) {
         0 => Ok(()),

@@ -73,6 +73,9 @@ pub unsafe fn init(controller: Controller, timer_interrupt: u32) {
 }
 
 /// Sets up the calling core's own part: priorities, the wake-up interrupt, the timer's.
+///
+/// # Errors
+/// The controller does not know the core.
 pub fn init_core(core: CoreId) -> Result<(), GicError> {
     let timer = TIMER.load(Ordering::Relaxed);
     if is_v3() { v3::init_core(core, timer) } else { v2::init_core(core, timer) }
