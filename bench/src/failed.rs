@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use magpie::actor::SpawnError;
+use magpie::actor::NotSpawned;
 
 /// Why a benchmark has no figure.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ impl fmt::Display for Failed {
     }
 }
 
-impl<A> From<SpawnError<A>> for Failed {
-    fn from(_: SpawnError<A>) -> Self {
+impl<A> From<NotSpawned<A>> for Failed {
+    fn from(_: NotSpawned<A>) -> Self {
         Self::Memory
     }
 }

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use magpie::actor::{Config, Executor, ExecutorHandle, VictimRule};
+use magpie::actor::{Config, Executor, ExecutorHandle, MailboxVictim};
 use magpie::internals::console;
 use magpie::internals::mem::heap::HEAP;
 use magpie::log::text;
@@ -69,7 +69,7 @@ async fn one(figure: &Figure, parameters: &[u64]) -> bool {
 
 async fn measure(figure: &Figure, parameters: &[u64]) -> Result<(), Failed> {
     let steals = number("steal") != Some(0);
-    let rule = if steals { VictimRule::LongestVictim } else { VictimRule::None };
+    let rule = if steals { MailboxVictim::LongestVictim } else { MailboxVictim::None };
     let mut config = Config::default().victim(rule);
     config.workers = number("workers").map(|workers| workers as usize);
     config.mailboxes = number("mailboxes").map(|mailboxes| mailboxes as usize);

@@ -45,8 +45,8 @@
 //! ```
 //!
 //! ```compile_fail,E0308
-//! use magpie::actor::SpawnError;
-//! fn narrowed(it: SpawnError<fn(&'static u64)>) -> SpawnError<for<'a> fn(&'a u64)> { it }
+//! use magpie::actor::NotSpawned;
+//! fn narrowed(it: NotSpawned<fn(&'static u64)>) -> NotSpawned<for<'a> fn(&'a u64)> { it }
 //! ```
 //!
 //! # What accepts is not widened

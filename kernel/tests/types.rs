@@ -8,8 +8,8 @@ use std::marker::PhantomPinned;
 use std::rc::Rc;
 
 use magpie::actor::{
-    Addr, Answer, AskError, Context, Executor, ExecutorHandle, NotShared, Recipient, Reply, Request,
-    SendAfter, SendError, SendToAllError, Shared, SpawnError, StartError, StaticActor, Unwanted,
+    Addr, Answer, AskError, Context, Executor, ExecutorHandle, NotShared, NotSpawned, Recipient, Reply,
+    Request, SendAfter, SendError, SendToAllError, Shared, StartError, StaticActor, Unwanted,
 };
 use magpie::channel::{self, ProcessAddr, ProcessMailbox};
 use magpie::sched::{ExternalSource, JoinHandle, LoadMonitor, OutOfWork, ProcessRef, YieldNow};
@@ -81,8 +81,8 @@ is!(channel::SendAfter<Own>: Send, channel::SendAfter<Own>: Sync);
 is_not!(channel::SendAfter<Homebody>: Send, channel::SendAfter<Homebody>: Sync);
 
 // What comes back.
-is!(SendError<Own>: Send, SpawnError<Own>: Send);
-is_not!(SendError<Own>: Sync, SendError<Homebody>: Send, SpawnError<Own>: Sync, SpawnError<Homebody>: Send);
+is!(SendError<Own>: Send, NotSpawned<Own>: Send);
+is_not!(SendError<Own>: Sync, SendError<Homebody>: Send, NotSpawned<Own>: Sync, NotSpawned<Homebody>: Send);
 
 // Handles.
 is!(Executor: Send, Executor: Sync, ExecutorHandle: Send, ExecutorHandle: Sync);
@@ -95,9 +95,9 @@ is!(Sleep: Send, Sleep: Sync, Sleep: Unpin, Timeout<YieldNow>: Send);
 is_not!(Timeout<std::future::Ready<Homebody>>: Send);
 
 // Errors are errors whatever they carry, and plain ones without it.
-is!(SendError<Homebody>: Error, SendToAllError<Homebody>: Error, SpawnError<Homebody>: Error);
+is!(SendError<Homebody>: Error, SendToAllError<Homebody>: Error, NotSpawned<Homebody>: Error);
 is!(NotShared<Homebody>: Error, Unwanted<Homebody>: Error);
-is!(SendError<()>: Copy, SendToAllError<()>: Copy, SpawnError<()>: Copy, Unwanted<()>: Copy, AskError: Copy);
-is!(SendError<()>: Send, SendError<()>: Sync, SpawnError<()>: Send, SpawnError<()>: Sync);
+is!(SendError<()>: Copy, SendToAllError<()>: Copy, NotSpawned<()>: Copy, Unwanted<()>: Copy, AskError: Copy);
+is!(SendError<()>: Send, SendError<()>: Sync, NotSpawned<()>: Send, NotSpawned<()>: Sync);
 is!(AskError: Error, AskError: Send, AskError: Sync, StartError: Error, StartError: Send, StartError: Sync);
-is_not!(SendError<Own>: Sync, SpawnError<Own>: Sync, NotShared<Own>: Sync, Unwanted<Own>: Sync);
+is_not!(SendError<Own>: Sync, NotSpawned<Own>: Sync, NotShared<Own>: Sync, Unwanted<Own>: Sync);

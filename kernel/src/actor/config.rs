@@ -5,7 +5,7 @@ use core::fmt;
 use super::mail::Bound;
 use super::mail::directory::{self, TakeError};
 use super::mail::mailbox::FIRST_SEGMENT_BYTES;
-use super::run::{Refused, Rules, VictimRule};
+use super::run::{MailboxVictim, Refused, Rules};
 use crate::machine;
 use crate::sched::{Priority, SpawnError};
 
@@ -32,7 +32,7 @@ pub struct Config {
     /// How many messages may wait in one mailbox, and what happens to more.
     pub bound: Bound,
     /// How thieves choose their victims.
-    pub victim: VictimRule,
+    pub victim: MailboxVictim,
     /// Workers that may search for a victim at once.
     pub thieves: u32,
     /// The priority of the workers.
@@ -48,7 +48,7 @@ impl Default for Config {
             mailboxes: None,
             segment_bytes: FIRST_SEGMENT_BYTES,
             bound: Bound::NONE,
-            victim: VictimRule::LongestVictim,
+            victim: MailboxVictim::LongestVictim,
             thieves: 1,
             priority: Priority::Normal,
             reductions: 4000,
@@ -87,7 +87,7 @@ impl Config {
 
     /// With thieves that choose their victims so.
     #[must_use]
-    pub const fn victim(mut self, rule: VictimRule) -> Self {
+    pub const fn victim(mut self, rule: MailboxVictim) -> Self {
         self.victim = rule;
         self
     }

@@ -5,7 +5,7 @@ use super::behaviour::{Actor, Context};
 use super::handle::ExecutorHandle;
 use super::mail::directory;
 use super::run::ExecutorState;
-use super::spawn::{self, SpawnError};
+use super::spawn::{self, NotSpawned};
 use super::storage::Outcome;
 
 impl<A: Actor> Context<A> {
@@ -30,7 +30,7 @@ impl<A: Actor> Context<A> {
     ///
     /// # Errors
     /// As [`ExecutorHandle::spawn`].
-    pub fn spawn<B: Actor>(&self, actor: B) -> Result<Addr<B>, SpawnError<B>> {
+    pub fn spawn<B: Actor>(&self, actor: B) -> Result<Addr<B>, NotSpawned<B>> {
         let executor = self.state();
         spawn::spawn(executor, executor.next_mailbox(), actor)
     }
@@ -39,7 +39,7 @@ impl<A: Actor> Context<A> {
     ///
     /// # Errors
     /// As [`ExecutorHandle::spawn`].
-    pub fn spawn_beside<B: Actor>(&self, actor: B) -> Result<Addr<B>, SpawnError<B>> {
+    pub fn spawn_beside<B: Actor>(&self, actor: B) -> Result<Addr<B>, NotSpawned<B>> {
         spawn::spawn(self.state(), directory::get(self.word.mailbox()), actor)
     }
 

@@ -7,7 +7,7 @@ use super::address::Addr;
 use super::behaviour::Actor;
 use super::mail::directory;
 use super::run::ExecutorState;
-use super::spawn::{self, SpawnError};
+use super::spawn::{self, NotSpawned};
 use crate::arch::{CoreId, CoreSet};
 
 /// How much memory an executor's mailboxes have needed.
@@ -60,10 +60,10 @@ impl ExecutorHandle {
     /// The cores that it has workers on.
     ///
     /// ```
-    /// use magpie::actor::{Actor, Addr, ExecutorHandle, SpawnError};
+    /// use magpie::actor::{Actor, Addr, ExecutorHandle, NotSpawned};
     /// struct Watch;
     /// impl Actor for Watch {}
-    /// fn everywhere(handle: &ExecutorHandle) -> Result<Vec<Addr<Watch>>, SpawnError<Watch>> {
+    /// fn everywhere(handle: &ExecutorHandle) -> Result<Vec<Addr<Watch>>, NotSpawned<Watch>> {
     ///     handle.cores().iter().map(|core| handle.spawn_pinned(core, Watch)).collect()
     /// }
     /// ```
@@ -84,9 +84,9 @@ impl ExecutorHandle {
     /// Spawns an actor; its mailbox is chosen round robin.
     ///
     /// # Errors
-    /// The actor comes back: see [`SpawnError`].
+    /// The actor comes back: see [`NotSpawned`].
     #[inline]
-    pub fn spawn<A: Actor>(&self, actor: A) -> Result<Addr<A>, SpawnError<A>> {
+    pub fn spawn<A: Actor>(&self, actor: A) -> Result<Addr<A>, NotSpawned<A>> {
         spawn::spawn(&self.0, self.0.next_mailbox(), actor)
     }
 
@@ -94,10 +94,10 @@ impl ExecutorHandle {
     ///
     /// # Errors
     /// As [`Self::spawn`], and when the executor has no worker on that core.
-    pub fn spawn_on<A: Actor>(&self, core: CoreId, actor: A) -> Result<Addr<A>, SpawnError<A>> {
+    pub fn spawn_on<A: Actor>(&self, core: CoreId, actor: A) -> Result<Addr<A>, NotSpawned<A>> {
         match self.0.next_mailbox_of(core.index()) {
             Some(mailbox) => spawn::spawn(&self.0, mailbox, actor),
-            None => Err(SpawnError::NoSuchWorker(actor)),
+            None => Err(NotSpawned::NoSuchWorker(actor)),
         }
     }
 
@@ -106,22 +106,22 @@ impl ExecutorHandle {
     ///
     /// # Errors
     /// As [`Self::spawn_on`].
-    pub fn spawn_pinned<A: Actor>(&self, core: CoreId, actor: A) -> Result<Addr<A>, SpawnError<A>> {
+    pub fn spawn_pinned<A: Actor>(&self, core: CoreId, actor: A) -> Result<Addr<A>, NotSpawned<A>> {
         match self.0.pinned_mailbox_of(core.index()) {
             Some(mailbox) => spawn::spawn(&self.0, mailbox, actor),
-            None => Err(SpawnError::NoSuchWorker(actor)),
+            None => Err(NotSpawned::NoSuchWorker(actor)),
         }
     }
 
     /// Spawns an actor in the same mailbox as another: the two always run on one core, one at a time.
     ///
     /// # Errors
-    /// As [`Self::spawn`]; [`SpawnError::Stopped`] also when the other belongs to another executor.
+    /// As [`Self::spawn`]; [`NotSpawned::Stopped`] also when the other belongs to another executor.
     pub fn spawn_beside<A: Actor, B: Actor>(
         &self,
         other: Addr<B>,
         actor: A,
-    ) -> Result<Addr<A>, SpawnError<A>> {
+    ) -> Result<Addr<A>, NotSpawned<A>> {
         spawn::spawn(&self.0, directory::get(other.mailbox()), actor)
     }
 
@@ -129,8 +129,8 @@ impl ExecutorHandle {
     /// [`Context::vacate`](super::Context::vacate). Old addresses stay those of an actor that has ended.
     ///
     /// # Errors
-    /// As [`Self::spawn`]; [`SpawnError::NotFree`] when the actor lives or somebody else was faster.
-    pub fn respawn<A: Actor>(&self, old: Addr<A>, actor: A) -> Result<Addr<A>, SpawnError<A>> {
+    /// As [`Self::spawn`]; [`NotSpawned::NotFree`] when the actor lives or somebody else was faster.
+    pub fn respawn<A: Actor>(&self, old: Addr<A>, actor: A) -> Result<Addr<A>, NotSpawned<A>> {
         spawn::respawn(&self.0, directory::get(old.mailbox()), old, actor)
     }
 

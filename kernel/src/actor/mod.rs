@@ -43,10 +43,10 @@ pub use executor::Executor;
 pub use handle::{ExecutorHandle, HighWater};
 pub use mail::{Bound, WhenFull};
 pub use recipient::Recipient;
-pub use run::VictimRule;
+pub use run::MailboxVictim;
 pub use send_after::SendAfter;
 pub use send_wait::SendWait;
-pub use spawn::SpawnError;
+pub use spawn::NotSpawned;
 pub use static_actor::StaticActor;
 pub(crate) use storage::cell::chunk_bytes;
 

@@ -21,7 +21,7 @@ use crate::sync::PreemptGuard;
 /// Why an actor was not spawned; its state comes back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SpawnError<A> {
+pub enum NotSpawned<A> {
     /// No memory for it.
     OutOfMemory(A),
     /// The executor has stopped, or is stopping.
@@ -34,7 +34,7 @@ pub enum SpawnError<A> {
     UsedUp(A),
 }
 
-impl<A> SpawnError<A> {
+impl<A> NotSpawned<A> {
     /// The state.
     pub fn into_actor(self) -> A {
         match self {
@@ -47,24 +47,24 @@ impl<A> SpawnError<A> {
     }
 
     /// The same error without the state, to be kept or passed on whatever that was.
-    pub const fn without_actor(&self) -> SpawnError<()> {
+    pub const fn without_actor(&self) -> NotSpawned<()> {
         match self {
-            Self::OutOfMemory(_) => SpawnError::OutOfMemory(()),
-            Self::Stopped(_) => SpawnError::Stopped(()),
-            Self::NoSuchWorker(_) => SpawnError::NoSuchWorker(()),
-            Self::NotFree(_) => SpawnError::NotFree(()),
-            Self::UsedUp(_) => SpawnError::UsedUp(()),
+            Self::OutOfMemory(_) => NotSpawned::OutOfMemory(()),
+            Self::Stopped(_) => NotSpawned::Stopped(()),
+            Self::NoSuchWorker(_) => NotSpawned::NoSuchWorker(()),
+            Self::NotFree(_) => NotSpawned::NotFree(()),
+            Self::UsedUp(_) => NotSpawned::UsedUp(()),
         }
     }
 }
 
-impl<A> fmt::Debug for SpawnError<A> {
+impl<A> fmt::Debug for NotSpawned<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl<A> fmt::Display for SpawnError<A> {
+impl<A> fmt::Display for NotSpawned<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OutOfMemory(_) => "out of memory: the actor was not spawned",
@@ -76,7 +76,7 @@ impl<A> fmt::Display for SpawnError<A> {
     }
 }
 
-impl<A> core::error::Error for SpawnError<A> {}
+impl<A> core::error::Error for NotSpawned<A> {}
 
 /// Why an actor was not attached.
 pub(super) enum NotAttached {
@@ -88,10 +88,10 @@ pub(super) enum NotAttached {
 
 impl NotAttached {
     /// The error, with the state.
-    pub(super) fn with<A>(self, actor: A) -> SpawnError<A> {
+    pub(super) fn with<A>(self, actor: A) -> NotSpawned<A> {
         match self {
-            Self::Stopped => SpawnError::Stopped(actor),
-            Self::OutOfMemory => SpawnError::OutOfMemory(actor),
+            Self::Stopped => NotSpawned::Stopped(actor),
+            Self::OutOfMemory => NotSpawned::OutOfMemory(actor),
         }
     }
 }
@@ -147,14 +147,14 @@ pub(super) fn spawn<A: Actor>(
     executor: &ExecutorState,
     mailbox: &Mailbox,
     actor: A,
-) -> Result<Addr<A>, SpawnError<A>> {
+) -> Result<Addr<A>, NotSpawned<A>> {
     let here = PreemptGuard::new();
     let kind = const { cell::kind_of::<A>() };
-    let Some(cell) = pool::take(kind, &here) else { return Err(SpawnError::OutOfMemory(actor)) };
+    let Some(cell) = pool::take(kind, &here) else { return Err(NotSpawned::OutOfMemory(actor)) };
     // SAFETY: the cell is free, of this kind, and ours.
     if let Err((OutOfMemory, actor)) = unsafe { cell::fill(cell, actor) } {
         pool::put_back(cell, kind, &here);
-        return Err(SpawnError::OutOfMemory(actor));
+        return Err(NotSpawned::OutOfMemory(actor));
     }
     // SAFETY: cells are never unmapped.
     let free = unsafe { cell.as_ref() }.word_relaxed();
@@ -175,7 +175,7 @@ pub(super) fn respawn<A: Actor>(
     mailbox: &Mailbox,
     old: Addr<A>,
     actor: A,
-) -> Result<Addr<A>, SpawnError<A>> {
+) -> Result<Addr<A>, NotSpawned<A>> {
     let here = PreemptGuard::new();
     let (cell, word) = (old.cell(), old.word());
     let vacant = word.after_end(Life::Vacant);
@@ -183,16 +183,16 @@ pub(super) fn respawn<A: Actor>(
     // SAFETY: cells are never unmapped.
     let header = unsafe { cell.as_ref() };
     if vacant.is_used_up() && header.word() == vacant {
-        return Err(SpawnError::UsedUp(actor));
+        return Err(NotSpawned::UsedUp(actor));
     }
     if !header.claim(vacant, claimed) {
-        return Err(SpawnError::NotFree(actor));
+        return Err(NotSpawned::NotFree(actor));
     }
     // SAFETY: the cell is of kind `A`, because an address of that type leads here; without a state since it was
     // vacated, and ours since we claimed it.
     if let Err((OutOfMemory, actor)) = unsafe { cell::fill(cell, actor) } {
         header.set_word(vacant);
-        return Err(SpawnError::OutOfMemory(actor));
+        return Err(NotSpawned::OutOfMemory(actor));
     }
     match attach::<A>(executor, mailbox, cell, claimed, &here) {
         Ok(word) => Ok(Addr::new(cell, word)),

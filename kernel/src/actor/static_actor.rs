@@ -6,7 +6,7 @@
 use super::address::Addr;
 use super::behaviour::Actor;
 use super::handle::ExecutorHandle;
-use super::spawn::{self, SpawnError};
+use super::spawn::{self, NotSpawned};
 use super::storage::static_cell::StaticCell;
 use super::storage::{Life, cell, pool};
 use crate::sync::PreemptGuard;
@@ -36,10 +36,10 @@ impl<A: Actor> StaticActor<A> {
     /// Starts an actor here, on one of `executor`'s mailboxes.
     ///
     /// # Errors
-    /// [`SpawnError::NotFree`] if one lives here, or the state of one that has retired is still here, or one has ended that
+    /// [`NotSpawned::NotFree`] if one lives here, or the state of one that has retired is still here, or one has ended that
     /// is still being cleared away: then it is free before long;
-    /// [`SpawnError::UsedUp`] after 2^32 - 1 actors.
-    pub fn start(&'static self, executor: &ExecutorHandle, actor: A) -> Result<Addr<A>, SpawnError<A>> {
+    /// [`NotSpawned::UsedUp`] after 2^32 - 1 actors.
+    pub fn start(&'static self, executor: &ExecutorHandle, actor: A) -> Result<Addr<A>, NotSpawned<A>> {
         let here = PreemptGuard::new();
         let cell = self.0.cell();
         // SAFETY: the cell is static.
@@ -47,13 +47,13 @@ impl<A: Actor> StaticActor<A> {
         let free = header.word();
         let claimed = free.starting();
         if !matches!(free.life(), Some(Life::Free | Life::Vacant)) {
-            return Err(SpawnError::NotFree(actor));
+            return Err(NotSpawned::NotFree(actor));
         }
         if free.is_used_up() {
-            return Err(SpawnError::UsedUp(actor));
+            return Err(NotSpawned::UsedUp(actor));
         }
         if !header.claim(free, claimed) {
-            return Err(SpawnError::NotFree(actor));
+            return Err(NotSpawned::NotFree(actor));
         }
         // SAFETY: claimed above.
         unsafe { self.0.list() };

@@ -2,7 +2,7 @@
 
 use super::Result;
 
-use magpie::actor::{Actor, Config, Context, Executor, Receive, VictimRule};
+use magpie::actor::{Actor, Config, Context, Executor, MailboxVictim, Receive};
 use magpie::arch::CoreId;
 use magpie::sched;
 
@@ -22,7 +22,7 @@ impl Receive<Where> for Scout {
 
 pub async fn chapter() -> Result {
     let executor =
-        Executor::start(&Config::default().workers(2).mailboxes(8).victim(VictimRule::LongestVictim))?;
+        Executor::start(&Config::default().workers(2).mailboxes(8).victim(MailboxVictim::LongestVictim))?;
     let handle = executor.handle();
 
     let core_1 = CoreId::new(1).ok_or("no such core")?;

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{Actor, Config, Context, Executor, Receive, SendError, SpawnError, StartError};
+use magpie::actor::{Actor, Config, Context, Executor, NotSpawned, Receive, SendError, StartError};
 use magpie::arch::CoreId;
 use magpie::sched::{self, Priority, Spawn};
 use magpie_tests::{Changed, Failure, Hoard, ensure, ensure_eq, kernel_test};
@@ -98,7 +98,7 @@ kernel_test! {
                 Err(error) => break Some(error),
             }
         };
-        let Some(SpawnError::OutOfMemory(actor)) = refused else {
+        let Some(NotSpawned::OutOfMemory(actor)) = refused else {
             return Err(Failure("actors were started without memory".into()));
         };
         ensure_eq!(actor.next, 42, "the state that came back");

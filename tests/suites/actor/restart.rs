@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Receive, VictimRule};
+use magpie::actor::{Actor, Config, Context, Executor, MailboxVictim, Receive};
 use magpie::arch::CoreId;
 use magpie::internals::actor::chunk_bytes;
 use magpie::internals::arch::cpu;
@@ -98,7 +98,7 @@ kernel_test! {
     async fn an_executor_that_cannot_steal_leaves_others_alone() -> Outcome {
         let stolen = || stats::worker_total(|worker| worker.mailboxes_stolen.get());
         let few = Config::default().mailboxes(magpie::machine::cores());
-        let never = Config::default().victim(VictimRule::None);
+        let never = Config::default().victim(MailboxVictim::None);
         for config in [&few, &never] {
             let executor = Executor::start(config)?;
             executor.handle().spawn_on(CoreId::BOOT, Echo)?.send(10_u64)?;

@@ -25,7 +25,7 @@ mod ways;
 use alloc::vec::Vec;
 use core::hint::black_box;
 
-use magpie::actor::{Actor, Addr, ExecutorHandle, SpawnError, StaticActor};
+use magpie::actor::{Actor, Addr, ExecutorHandle, NotSpawned, StaticActor};
 use magpie::internals::mem::stack;
 use magpie::internals::sched::reserves;
 use magpie::{sched, time};
@@ -93,7 +93,7 @@ async fn start_when_free<A: Actor>(
     let started = async {
         loop {
             match storage.start(executor, actor) {
-                Err(SpawnError::NotFree(back)) => actor = back,
+                Err(NotSpawned::NotFree(back)) => actor = back,
                 result => return result.map_err(Failure::from),
             }
             sched::yield_now().await;

@@ -1,7 +1,7 @@
 //! Actors are created and ended all the time, while their mailboxes are stolen.
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start_with_thieves};
-use crate::actor::{Actor, Context, Receive, VictimRule};
+use crate::actor::{Actor, Context, MailboxVictim, Receive};
 use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicU64, Ordering};
 
@@ -35,7 +35,7 @@ impl Receive<u64> for Mayfly {
 pub(super) async fn actors_come_and_go_while_mailboxes_are_stolen(work: u64) -> Verdict {
     const LINES: u64 = 20;
     let generations = work / 10 / LINES;
-    let executor = start_with_thieves(VictimRule::Random).map_err(failed)?;
+    let executor = start_with_thieves(MailboxVictim::Random).map_err(failed)?;
     let (drops, handled) = (counter(), counter());
     for _ in 0..LINES {
         let first = Mayfly { _dropped: Dropped(drops), drops, handled };

@@ -1,7 +1,7 @@
 //! How actors end: each outcome, by message, with their executor; and how the living are counted.
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
-use crate::actor::{Actor, Config, Context, Executor, Receive, SendError, SpawnError, stop};
+use crate::actor::{Actor, Config, Context, Executor, NotSpawned, Receive, SendError, stop};
 use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sched;
 use alloc::sync::Arc;
@@ -164,7 +164,7 @@ pub(super) async fn handles_outlive_their_executor(_work: u64) -> Verdict {
     let next = start()?;
     let neighbour = next.handle().spawn(Mortal { _dropped: Dropped(drops) }).map_err(failed)?;
     ensure!(
-        matches!(handle.spawn(Mortal { _dropped: Dropped(counter()) }), Err(SpawnError::Stopped(_))),
+        matches!(handle.spawn(Mortal { _dropped: Dropped(counter()) }), Err(NotSpawned::Stopped(_))),
         "a stopped executor refuses to spawn"
     );
     ensure!(matches!(actor.send(Say::End), Err(SendError::Ended(_))), "an actor ends with its executor");

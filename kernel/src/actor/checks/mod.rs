@@ -20,7 +20,7 @@ use alloc::string::String;
 use core::future::Future;
 use core::pin::Pin;
 
-use super::{Config, StartError, VictimRule};
+use super::{Config, MailboxVictim, StartError};
 use crate::arch::atomic::{AtomicU64, Ordering};
 
 /// What came out: nothing, or what was broken.
@@ -130,6 +130,6 @@ pub(crate) fn start() -> Result<super::Executor, String> {
 }
 
 /// One whose mailboxes are stolen as much as can be.
-fn start_with_thieves(victim: VictimRule) -> Result<super::Executor, StartError> {
+fn start_with_thieves(victim: MailboxVictim) -> Result<super::Executor, StartError> {
     super::Executor::start(&Config::default().victim(victim).thieves(64).reductions(50))
 }

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Verdict, count, counter, ensure, equal, failed, start_with_thieves};
-use crate::actor::{Actor, Addr, Context, Receive, VictimRule};
+use crate::actor::{Actor, Addr, Context, MailboxVictim, Receive};
 use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sched;
@@ -67,13 +67,13 @@ impl Receive<()> for Sender {
 
 /// For every rule of choosing a victim. All begin on the first worker, so that the others must steal.
 pub(super) async fn exactly_once_in_order(work: u64) -> Verdict {
-    for rule in VictimRule::ALL {
+    for rule in MailboxVictim::ALL {
         one_rule(rule, work).await.map_err(|error| alloc::format!("{rule:?}: {error}"))?;
     }
     Ok(())
 }
 
-async fn one_rule(rule: VictimRule, work: u64) -> Verdict {
+async fn one_rule(rule: MailboxVictim, work: u64) -> Verdict {
     let last = (work / (SENDERS as u64 * RECEIVERS)).max(1);
     let executor = start_with_thieves(rule).map_err(failed)?;
     let handle = executor.handle();

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{Verdict, count, counter, ensure, equal, failed, start_with_thieves};
-use crate::actor::{Actor, Config, Context, Executor, Receive, SpawnError, StartError, VictimRule};
+use crate::actor::{Actor, Config, Context, Executor, MailboxVictim, NotSpawned, Receive, StartError};
 use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::{machine, sched};
@@ -27,7 +27,7 @@ impl Receive<u64> for Traveller {
 }
 
 pub(super) async fn pinned_actors_stay(work: u64) -> Verdict {
-    let executor = start_with_thieves(VictimRule::Random).map_err(failed)?;
+    let executor = start_with_thieves(MailboxVictim::Random).map_err(failed)?;
     let workers = executor.handle().cores();
     let mut travellers = Vec::new();
     for core in workers.iter() {
@@ -48,7 +48,7 @@ pub(super) async fn pinned_actors_stay(work: u64) -> Verdict {
 }
 
 pub(super) async fn neighbours_share_a_core(_work: u64) -> Verdict {
-    let executor = start_with_thieves(VictimRule::None).map_err(failed)?;
+    let executor = start_with_thieves(MailboxVictim::None).map_err(failed)?;
     let handle = executor.handle();
     let last = handle.workers() - 1;
     let core = |number| CoreId::new(number).ok_or("the number of a core");
@@ -62,7 +62,7 @@ pub(super) async fn neighbours_share_a_core(_work: u64) -> Verdict {
     ensure!(
         matches!(
             handle.spawn_on(core(last + 1)?, Traveller { cores: first }),
-            Err(SpawnError::NoSuchWorker(_))
+            Err(NotSpawned::NoSuchWorker(_))
         ),
         "an actor was spawned on a worker that does not exist"
     );

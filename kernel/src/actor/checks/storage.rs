@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
-use crate::actor::{Actor, Context, Receive, SendError, SpawnError, StaticActor, stop};
+use crate::actor::{Actor, Context, NotSpawned, Receive, SendError, StaticActor, stop};
 use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::sched;
@@ -56,7 +56,7 @@ pub(super) async fn vacant_storage_has_one_successor(_work: u64) -> Verdict {
     let handle = executor.handle();
     let (seen, drops) = (counter(), counter());
     let first = handle.spawn(with(0, seen, drops)).map_err(failed)?;
-    let Err(SpawnError::NotFree(early)) = handle.respawn(first, with(0, seen, drops)) else {
+    let Err(NotSpawned::NotFree(early)) = handle.respawn(first, with(0, seen, drops)) else {
         return Err("the storage of a living actor was used again".into());
     };
     drop(early);
@@ -113,7 +113,7 @@ pub(super) async fn a_storage_that_is_used_up_says_so(_work: u64) -> Verdict {
     equal(last.take().map(|taken| taken.value), Some(5), "what the last has left")?;
     equal(count(drops), 2, "drops of those that have lived")?;
     match storage.start(handle, with(0, seen, drops)) {
-        Err(SpawnError::UsedUp(refused)) => drop(refused),
+        Err(NotSpawned::UsedUp(refused)) => drop(refused),
         other => return Err(alloc::format!("a storage that is used up was used again: {other:?}")),
     }
     ensure!(matches!(first.send(1), Err(SendError::Ended(1))), "the first one's address is answered");
@@ -130,7 +130,7 @@ pub(super) async fn the_last_of_a_storage_has_no_successor(_work: u64) -> Verdic
     last.send(stop::Vacate).map_err(failed)?;
     executor.all_ended().await;
     match handle.respawn(last, with(0, seen, drops)) {
-        Err(SpawnError::UsedUp(refused)) => drop(refused),
+        Err(NotSpawned::UsedUp(refused)) => drop(refused),
         other => return Err(alloc::format!("the last one has a successor: {other:?}")),
     }
     ensure!(matches!(last.send(1), Err(SendError::Ended(1))), "the last one's address is answered");
@@ -145,7 +145,7 @@ pub(super) async fn a_static_actor_belongs_to_the_user(_work: u64) -> Verdict {
     let executor = start()?;
     let actor = KEPT.start(executor.handle(), with(1, seen, drops)).map_err(failed)?;
     ensure!(
-        matches!(KEPT.start(executor.handle(), with(0, seen, drops)), Err(SpawnError::NotFree(_))),
+        matches!(KEPT.start(executor.handle(), with(0, seen, drops)), Err(NotSpawned::NotFree(_))),
         "two actors were started in one storage"
     );
     equal(count(drops), 1, "drops of the one that was refused")?;

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use super::{Verdict, count, counter, ensure, equal, failed, start_with_thieves};
 use crate::actor::mail::directory;
-use crate::actor::{Actor, Addr, Context, Receive, VictimRule};
+use crate::actor::{Actor, Addr, Context, MailboxVictim, Receive};
 use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sched::{self, Setting};
 use crate::{machine, stats};
@@ -163,7 +163,7 @@ fn live(game: &Game, context: &mut Context<Player>) {
 /// For every rule of choosing a victim so many messages, and that stealing was constant: a mailbox for every thousand
 /// messages at least. It is more like one for every 2 to 40.
 pub(super) async fn nothing_is_lost_under_constant_stealing(work: u64) -> Verdict {
-    let rules = VictimRule::ALL.into_iter().filter(|rule| *rule != VictimRule::None);
+    let rules = MailboxVictim::ALL.into_iter().filter(|rule| *rule != MailboxVictim::None);
     for rule in rules {
         // Whatever waits may leave at once.
         let stolen = || stats::worker_total(|worker| worker.mailboxes_stolen.get());
@@ -179,14 +179,19 @@ pub(super) async fn nothing_is_lost_while_guests_come_and_go(work: u64) -> Verdi
     for microseconds in [1, 20, 400] {
         let guests = || stats::worker_total(|worker| worker.guests.get());
         let changes = [(Setting::ShareWaitMicroseconds, microseconds)];
-        let played = play_with(&changes, VictimRule::LongestVictim, work, guests).await;
+        let played = play_with(&changes, MailboxVictim::LongestVictim, work, guests).await;
         played.map_err(|error| alloc::format!("{microseconds} us: {error}"))?;
     }
     Ok(())
 }
 
 /// Plays with other settings. Fails unless `moved` counts a mailbox for every thousand messages at least.
-async fn play_with(changes: &[(Setting, u64)], rule: VictimRule, work: u64, moved: fn() -> u64) -> Verdict {
+async fn play_with(
+    changes: &[(Setting, u64)],
+    rule: MailboxVictim,
+    work: u64,
+    moved: fn() -> u64,
+) -> Verdict {
     let before: Vec<_> = changes.iter().map(|(setting, _)| (*setting, sched::setting(*setting))).collect();
     for (setting, value) in changes {
         sched::set_setting(*setting, *value).map_err(|error| alloc::format!("{setting:?}: {error:?}"))?;
@@ -199,7 +204,7 @@ async fn play_with(changes: &[(Setting, u64)], rule: VictimRule, work: u64, move
     played
 }
 
-async fn play(rule: VictimRule, work: u64, moved: fn() -> u64) -> Verdict {
+async fn play(rule: MailboxVictim, work: u64, moved: fn() -> u64) -> Verdict {
     let executor = start_with_thieves(rule).map_err(failed)?;
     let handle = executor.handle();
     let (wrong, handled) = (counter(), counter());

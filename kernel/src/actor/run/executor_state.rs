@@ -8,7 +8,7 @@ use core::ptr;
 
 use super::clearing::Clearing;
 use super::live::Live;
-use super::victim_rule::VictimRule;
+use super::mailbox_victim::MailboxVictim;
 use super::worker::Worker;
 use crate::actor::mail::mailbox::Runner;
 use crate::actor::mail::{Gulp, Mailbox, Place, Table, table};
@@ -27,7 +27,7 @@ pub(crate) struct Rules {
     /// Bytes of a worker's buffer before it has grown.
     pub segment_bytes: usize,
     /// How thieves choose their victims.
-    pub victim_rule: VictimRule,
+    pub victim_rule: MailboxVictim,
     /// Workers that may search for a victim at once.
     pub thieves: u32,
     /// Messages that a worker handles in one turn.
@@ -46,7 +46,7 @@ pub(crate) struct ExecutorState {
     /// Whether an actor has ever ended and left its storage, or its state, behind.
     kept: AtomicBool,
     pub segment_bytes: usize,
-    pub victim_rule: VictimRule,
+    pub victim_rule: MailboxVictim,
     thieves: u32,
     pub reductions: u64,
     next: AtomicUsize,
@@ -193,7 +193,7 @@ impl ExecutorState {
     /// Lets the worker on this core handle the mail of an idle one. Whether it will.
     #[inline(always)]
     fn is_kept_here(&self, mailbox: &Mailbox, owner: &Worker, here: &PreemptGuard) -> bool {
-        if mailbox.is_pinned() || self.victim_rule == VictimRule::None {
+        if mailbox.is_pinned() || self.victim_rule == MailboxVictim::None {
             return false;
         }
         // A core with a worker is in service, because the worker could run nowhere else.

@@ -17,6 +17,7 @@ pub(crate) mod detachment;
 mod executor_state;
 mod live;
 pub(crate) mod live_count;
+mod mailbox_victim;
 mod reclaim;
 mod resident;
 pub(crate) mod shutdown;
@@ -24,9 +25,8 @@ mod side_queue;
 mod start;
 mod steal;
 mod tally;
-mod victim_rule;
 mod worker;
 
 pub(crate) use executor_state::{ExecutorState, Rules};
+pub use mailbox_victim::MailboxVictim;
 pub(crate) use start::{Refused, start};
-pub use victim_rule::VictimRule;

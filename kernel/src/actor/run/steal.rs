@@ -14,7 +14,7 @@
 
 use core::ptr::NonNull;
 
-use super::victim_rule::VictimRule;
+use super::mailbox_victim::MailboxVictim;
 use super::worker::Worker;
 use crate::actor::mail::Mailbox;
 use crate::arch::atomic::Ordering;
@@ -26,7 +26,8 @@ use crate::sync::PreemptGuard;
 /// Tries to steal one mailbox for a worker that has run dry. Called in its turn, between batches.
 pub(super) fn try_steal(thief: &Worker) -> bool {
     let executor = &*thief.executor;
-    if executor.victim_rule == VictimRule::None || executor.workers().len() < 2 || !executor.begin_search() {
+    if executor.victim_rule == MailboxVictim::None || executor.workers().len() < 2 || !executor.begin_search()
+    {
         return false;
     }
     // Relaxed: a hint for other thieves. Also before a failure, or they would all keep to the same victim.
@@ -113,8 +114,8 @@ fn full_slot(thief: &Worker, victim: &Worker, now: u64) -> Option<usize> {
 /// A slot whose mailbox may leave, of the first victim by the rule that has one.
 fn find(thief: &Worker, now: u64) -> Option<usize> {
     let rule = match thief.executor.victim_rule {
-        VictimRule::Hybrid if thief.random_below(10) < 7 => VictimRule::Load,
-        VictimRule::Hybrid => VictimRule::Random,
+        MailboxVictim::Hybrid if thief.random_below(10) < 7 => MailboxVictim::Load,
+        MailboxVictim::Hybrid => MailboxVictim::Random,
         rule => rule,
     };
     let mut tried = thief.core().mask();
@@ -129,18 +130,18 @@ fn find(thief: &Worker, now: u64) -> Option<usize> {
 }
 
 /// The best victim of those that were not tried, as a mask of their cores.
-fn choose(thief: &Worker, rule: VictimRule, tried: u64) -> Option<&Worker> {
+fn choose(thief: &Worker, rule: MailboxVictim, tried: u64) -> Option<&Worker> {
     let workers = thief.executor.workers();
     let left = || workers.iter().map(|worker| &**worker).filter(|worker| tried & worker.core().mask() == 0);
     match rule {
-        VictimRule::None => None,
+        MailboxVictim::None => None,
         // Relaxed: a hint.
-        VictimRule::LongestVictim => left().min_by_key(|worker| worker.dry_since.load(Ordering::Relaxed)),
-        VictimRule::Random | VictimRule::Hybrid => {
+        MailboxVictim::LongestVictim => left().min_by_key(|worker| worker.dry_since.load(Ordering::Relaxed)),
+        MailboxVictim::Random | MailboxVictim::Hybrid => {
             let count = workers.len() - tried.count_ones() as usize;
             left().nth(thief.random_below(count))
         }
-        VictimRule::Load => left().max_by_key(|worker| worker.mailboxes_with_mail()),
-        VictimRule::Locality => left().min_by_key(|worker| machine::distance(thief.core(), worker.core())),
+        MailboxVictim::Load => left().max_by_key(|worker| worker.mailboxes_with_mail()),
+        MailboxVictim::Locality => left().min_by_key(|worker| machine::distance(thief.core(), worker.core())),
     }
 }

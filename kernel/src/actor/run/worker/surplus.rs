@@ -11,7 +11,7 @@
 //! `sched::run::slice`), and that one finds what waits in any worker's range, its own included.
 
 use super::Worker;
-use crate::actor::run::victim_rule::VictimRule;
+use crate::actor::run::mailbox_victim::MailboxVictim;
 use crate::arch::clock;
 use crate::sched::{self, Setting};
 use crate::sync::PreemptGuard;
@@ -32,7 +32,7 @@ impl Worker {
         let now = clock::now();
         // SAFETY: this is the worker's turn.
         let pace = &unsafe { self.private() }.pace;
-        if !pace.looks(now, self.wait_among(2) / 2) || self.executor.victim_rule == VictimRule::None {
+        if !pace.looks(now, self.wait_among(2) / 2) || self.executor.victim_rule == MailboxVictim::None {
             return;
         }
         if self.has_surplus(now) {
@@ -67,7 +67,7 @@ impl Worker {
     /// Whether another worker may take one of its mailboxes. From any core. Each is looked at, because the look notes when
     /// it was seen.
     pub(in crate::actor::run) fn has_surplus(&self, now: u64) -> bool {
-        if self.executor.victim_rule == VictimRule::None {
+        if self.executor.victim_rule == MailboxVictim::None {
             return false;
         }
         let wait = self.mail_wait();

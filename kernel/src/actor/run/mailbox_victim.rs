@@ -2,7 +2,7 @@
 
 /// How a thief chooses its victim among the workers of its executor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum VictimRule {
+pub enum MailboxVictim {
     /// Nobody steals.
     None,
     /// The one that has not run dry for the longest time: the rule of C∀.
@@ -17,7 +17,7 @@ pub enum VictimRule {
     Hybrid,
 }
 
-impl VictimRule {
+impl MailboxVictim {
     /// All of them.
     pub const ALL: [Self; 6] =
         [Self::None, Self::LongestVictim, Self::Random, Self::Load, Self::Locality, Self::Hybrid];
