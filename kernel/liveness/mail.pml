@@ -920,7 +920,7 @@ idling:
 			if
 			:: any ->
 				atomic { may_rouse[c] = 0; unmark(4 + c) }
-#ifndef MUTANT_rouses_nobody
+#ifndef MUTANT_wakes_no_worker
 				wake_worker(c);
 #endif
 				goto awake

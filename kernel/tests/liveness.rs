@@ -92,7 +92,7 @@ const MUTANTS: &[(&str, Run)] = &[
     ("slice_looks_once", run("mail", "handled", Liveness, ENDLESS)),
     ("slice_ignores_queue", run("mail", "handled", Liveness, ENDLESS)),
     ("called_does_not_look", run("mail", "handled", Liveness, ENDLESS)),
-    ("rouses_nobody", run("mail", "handled", Liveness, ENDLESS)),
+    ("wakes_no_worker", run("mail", "handled", Liveness, ENDLESS)),
     ("watch_kept", run("mail", "seen_to", Safety, ENDLESS)),
     ("empty_guest_counts", run("mail", "others_rest", Liveness, EMPTIED)),
     ("watch_without_end", run("mail", "rest", Liveness, ENDLESS)),

@@ -1,6 +1,6 @@
 //! Messages that are sent later: timers as messages.
 //!
-//! The message waits in an alarm of the timer wheel, not in the mailbox, and counts as work there. When its
+//! The message waits in a delayed call of the timer wheel, not in the mailbox, and counts as work there. When its
 //! time has come the core whose wheel it is in sends it like any other. It is then handled, or dropped in a
 //! process of its own; or it was taken back before: one of these, once.
 

@@ -36,5 +36,5 @@ pub use run::{HostError, run_on_threads};
 pub(crate) use spawn::later::Later;
 pub(crate) use spawn::resident::spawn as spawn_resident;
 #[cfg(feature = "checks")]
-pub(crate) use spawn::residents::rouse_all;
+pub(crate) use spawn::residents::wake_all as wake_all_residents;
 pub use spawn::{JoinError, JoinHandle, Spawn, SpawnError, procedure, spawn};

@@ -35,13 +35,13 @@ impl Counter {
 }
 
 /// How many values there were, their sum and the largest.
-pub struct Tally {
+pub struct Summary {
     count: Counter,
     sum: Counter,
     largest: AtomicU64,
 }
 
-impl Tally {
+impl Summary {
     pub(super) const fn new() -> Self {
         Self { count: Counter::new(), sum: Counter::new(), largest: AtomicU64::new(0) }
     }
@@ -116,7 +116,7 @@ impl Histogram {
 
 #[cfg(all(test, not(feature = "uncounted")))]
 mod tests {
-    use super::{Counter, Histogram, Tally};
+    use super::{Counter, Histogram, Summary};
 
     #[test]
     fn counters_count() {
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_tally_knows_mean_and_largest() {
-        let tally = Tally::new();
+        let tally = Summary::new();
         assert_eq!((tally.mean(), tally.largest()), (0, 0));
         tally.record(2);
         tally.record(7);

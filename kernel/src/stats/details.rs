@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::counter::{Histogram, Tally};
+use super::counter::{Histogram, Summary};
 use super::{CoreStatistics, WorkerStatistics, cores};
 use crate::arch::clock;
 
@@ -47,7 +47,11 @@ impl fmt::Display for Details {
 }
 
 /// A line on how long something took, on average and at most, over all cores.
-fn times<'a>(f: &mut fmt::Formatter<'_>, what: &str, cores: impl Iterator<Item = &'a Tally>) -> fmt::Result {
+fn times<'a>(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    cores: impl Iterator<Item = &'a Summary>,
+) -> fmt::Result {
     let (mut count, mut sum, mut largest) = (0, 0, 0);
     for tally in cores {
         count += tally.count();

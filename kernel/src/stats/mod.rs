@@ -13,7 +13,7 @@ use crate::arch::atomic::{AtomicBool, Ordering};
 
 pub use crate::mem::orphans::{Collections, collections};
 pub use activity::{Activity, TimeSheet};
-pub use counter::{Counter, Histogram, Tally};
+pub use counter::{Counter, Histogram, Summary};
 pub use details::Details;
 pub use per_core::{CoreStatistics, WorkerStatistics, core, worker};
 pub(crate) use per_core::{core_here, worker_here};

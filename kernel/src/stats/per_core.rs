@@ -1,7 +1,7 @@
 //! Each core's counters, in statics on cache lines of their own.
 
 use super::activity::TimeSheet;
-use super::counter::{Counter, Histogram, Tally};
+use super::counter::{Counter, Histogram, Summary};
 use crate::arch::{CoreId, MAX_CORES, percpu};
 
 /// Rules of the migration policy; `sched::Rule` has as many.
@@ -13,7 +13,7 @@ pub struct CoreStatistics {
     /// Turns given to processes.
     pub context_switches: Counter,
     /// Clock ticks that processes waited in a queue.
-    pub scheduling_latency: Tally,
+    pub scheduling_latency: Summary,
     /// Reductions charged.
     pub reductions: Counter,
     /// What it spent its time on.
@@ -23,7 +23,7 @@ pub struct CoreStatistics {
     /// Times it waited for an interrupt.
     pub sleeps: Counter,
     /// Clock ticks from another core's waking this one, when it was idle, until it went on.
-    pub wake_latency: Tally,
+    pub wake_latency: Summary,
     /// Victims that it tried.
     pub steal_attempts: Counter,
     /// Searches that found processes.
@@ -63,12 +63,12 @@ impl CoreStatistics {
     const fn new() -> Self {
         Self {
             context_switches: Counter::new(),
-            scheduling_latency: Tally::new(),
+            scheduling_latency: Summary::new(),
             reductions: Counter::new(),
             time: TimeSheet::new(),
             dozes: Counter::new(),
             sleeps: Counter::new(),
-            wake_latency: Tally::new(),
+            wake_latency: Summary::new(),
             steal_attempts: Counter::new(),
             steals: Counter::new(),
             processes_stolen: Counter::new(),
@@ -112,7 +112,7 @@ pub struct WorkerStatistics {
     pub gulp_sizes: Histogram,
     /// Clock ticks from the first message in a mailbox until it was gulped; taken only while
     /// [`timing`](super::set_timing) is on.
-    pub residence: Tally,
+    pub residence: Summary,
     /// Searches for a mailbox to steal.
     pub mailbox_steal_attempts: Counter,
     /// Mailboxes stolen.
@@ -149,7 +149,7 @@ impl WorkerStatistics {
             empty_gulps: Counter::new(),
             missed_gulps: Counter::new(),
             gulp_sizes: Histogram::new(),
-            residence: Tally::new(),
+            residence: Summary::new(),
             mailbox_steal_attempts: Counter::new(),
             mailboxes_stolen: Counter::new(),
             messages_stolen: Counter::new(),

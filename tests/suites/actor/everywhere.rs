@@ -31,7 +31,7 @@ magpie_tests::everywhere!(
         lifetimes::undelivered_mail_is_dropped_once,
         lifetimes::the_count_of_the_living_is_never_early,
         lifetimes::handles_outlive_their_executor,
-        lifetimes::executors_start_while_workers_are_roused,
+        lifetimes::executors_start_while_workers_are_woken,
         hooks::an_actor_starts_and_stops_once,
         hooks::no_bound_forgets_a_beginning,
         hooks::what_had_no_time_to_start_is_no_lost_message,

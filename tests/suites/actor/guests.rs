@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
 use magpie::{sched, stats};
-use magpie_tests::{Hoard, amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{HeapExhauster, amount, ensure, ensure_eq, kernel_test};
 
 /// Sends on to all it knows, and counts what it gets.
 struct Node {
@@ -116,13 +116,13 @@ kernel_test! {
         }
         sched::out_of_work().await;
         let before = guests();
-        let hoard = Hoard::everything(16)?;
+        let exhauster = HeapExhauster::everything(16)?;
         let sent = nodes.iter().take(TOKENS as usize).filter(|node| node.send(Token(HOPS)).is_ok()).count() as u64;
         // Nothing here may need memory.
         while handled.load(Ordering::Relaxed) < sent * (HOPS + 1) {
             sched::yield_now().await;
         }
-        drop(hoard);
+        drop(exhauster);
         ensure_eq!(sent, TOKENS, "tokens that were sent");
         ensure!(guests() > before, "no mailbox was ever a guest");
         executor.stop().await;

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use magpie::actor::{Actor, Config, Context, Executor, NotSpawned, Receive, SendError, StartError};
 use magpie::arch::CoreId;
 use magpie::sched::{self, Priority, Spawn};
-use magpie_tests::{Changed, Failure, Hoard, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Changed, Failure, HeapExhauster, ensure, ensure_eq, kernel_test};
 
 #[derive(Default)]
 struct Heard {
@@ -52,7 +52,7 @@ kernel_test! {
         let listener = executor.handle().spawn_pinned(CoreId::BOOT, Listener { heard: heard.clone(), next: 0 })?;
         let _whole_turns = Changed::no_preemption()?;
         let sender = Spawn::new().pinned(CoreId::BOOT).priority(Priority::Max).start(async move {
-            let hoard = Hoard::everything(16)?;
+            let exhauster = HeapExhauster::everything(16)?;
             let mut sent = 0_u64;
             let refused = loop {
                 match listener.send(sent) {
@@ -67,7 +67,7 @@ kernel_test! {
                 return Err(Failure("a large message was sent without memory".into()));
             };
             ensure!(content == [sent; 64], "a large message came back changed");
-            drop(hoard);
+            drop(exhauster);
             listener.send(sent)?;
             listener.send(Large(content)).map_err(|_| Failure("no memory after all was given back".into()))?;
             Ok(sent + 2)
@@ -88,7 +88,7 @@ kernel_test! {
         let executor = Executor::start(&Config::default())?;
         let heard = Arc::new(Heard::default());
         let _whole_turns = Changed::no_preemption()?;
-        let hoard = Hoard::everything(16)?;
+        let exhauster = HeapExhauster::everything(16)?;
         // Cells that are free already may do for a few.
         let mut started = 0;
         let refused = loop {
@@ -104,7 +104,7 @@ kernel_test! {
         ensure_eq!(actor.next, 42, "the state that came back");
         let second = Executor::start(&Config::default());
         ensure!(matches!(second, Err(StartError::OutOfMemory)), "an executor was started without memory");
-        drop(hoard);
+        drop(exhauster);
         executor.handle().spawn(actor).map_err(|_| "no memory after all was given back")?.send(42_u64)?;
         sched::out_of_work().await;
         ensure_eq!(heard.messages.load(Ordering::Relaxed), 1, "messages that arrived");

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use magpie::internals::mem::heap::HEAP;
 use magpie::sched::{self, SpawnError};
-use magpie_tests::{Changed, Hoard, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Changed, HeapExhauster, ensure, ensure_eq, kernel_test};
 
 kernel_test! {
     /// With the heap used up, a process that is to be started is refused with an error, what runs goes on, and
@@ -12,7 +12,7 @@ kernel_test! {
     async fn exhausted_memory_is_an_ordinary_error() -> Outcome {
         let _still = Changed::no_preemption()?;
         let (used_before, _) = HEAP.usage();
-        let hoard = Hoard::everything(16)?;
+        let exhauster = HeapExhauster::everything(16)?;
         let mut started = 0;
         // What is left in the caches may do for a few.
         let refusal = loop {
@@ -23,7 +23,7 @@ kernel_test! {
             }
         };
         ensure_eq!(refusal, Some(SpawnError::OutOfMemory), "starting a process without memory");
-        drop(hoard);
+        drop(exhauster);
         let Ok(handle) = sched::spawn(async { 7 }) else { return Err("no process after all was given back".into()) };
         ensure_eq!(handle.await, Ok(7), "a process afterwards");
         sched::yield_now().await;

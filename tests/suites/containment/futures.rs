@@ -17,7 +17,7 @@ use magpie::channel::ProcessMailbox;
 use magpie::internals::sync;
 use magpie::sched::{self, JoinError, Spawn};
 use magpie::time;
-use magpie_tests::{Failure, Hoard, Outcome, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Failure, HeapExhauster, Outcome, ensure, ensure_eq, kernel_test};
 
 use crate::{not_started, use_memory_again};
 
@@ -113,7 +113,7 @@ async fn wait_without_memory() -> Outcome {
     let actor = executor.handle().spawn(Lasting)?;
     let mut for_actors: Vec<_> = (0..CROWD).map(|_| Box::pin(executor.all_ended())).collect();
     let mut for_work: Vec<_> = (0..CROWD).map(|_| Box::pin(sched::out_of_work())).collect();
-    let hoard = Hoard::everything(16)?;
+    let exhauster = HeapExhauster::everything(16)?;
     sched::out_of_work().await;
     let early = over(&mut for_work).await + over(&mut for_actors).await;
     // Who found no room asks for another turn, which comes before the end of work does.
@@ -126,7 +126,7 @@ async fn wait_without_memory() -> Outcome {
     })
     .await;
     let early = early + over(&mut for_work).await + over(&mut for_actors).await;
-    drop(hoard);
+    drop(exhauster);
     ensure!(came_first, "who found no room was left waiting");
     ensure_eq!(early, 0, "futures that were over too early");
     all(&mut for_work).await;

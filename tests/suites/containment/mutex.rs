@@ -14,7 +14,7 @@ use magpie::arch::CoreId;
 use magpie::mutex::{Mutex, MutexGuard, Poisoned, TryLockError};
 use magpie::sched::{self, Spawn};
 use magpie::{machine, time};
-use magpie_tests::{Hoard, Outcome, ensure, ensure_eq, kernel_test};
+use magpie_tests::{HeapExhauster, Outcome, ensure, ensure_eq, kernel_test};
 
 /// How a holder goes.
 #[derive(Clone, Copy, Debug)]
@@ -225,7 +225,7 @@ kernel_test! {
                 sched::yield_now().await;
             }
             let mut lock = Box::pin(mutex.lock());
-            let hoard = Hoard::everything(16)?;
+            let exhauster = HeapExhauster::everything(16)?;
             let mut polls = 0_u64;
             let number = poll_fn(|context| {
                 polls += 1;
@@ -237,7 +237,7 @@ kernel_test! {
                 })
             })
             .await;
-            drop(hoard);
+            drop(exhauster);
             holder.await?;
             ensure_eq!(number, Ok(1), "what it guards");
             ensure_eq!(polls, 2, "polls: one to wait, one when it was told");

@@ -101,7 +101,7 @@ impl Receive<Request<Exchange, Things>> for Keeper {
 /// An actor that takes much of memory.
 #[expect(clippy::vec_box, reason = "each is to be a block of its own")]
 struct Glutton {
-    hoard: Vec<Vec<u64>>,
+    exhauster: Vec<Vec<u64>>,
     lists: Vec<Box<(u64, [u64; 20])>>,
 }
 
@@ -118,7 +118,7 @@ impl Receive<Request<Eat, ()>> for Glutton {
         let mut eaten = 0;
         while eaten < bytes {
             if words > 100 {
-                self.hoard.push(alloc::vec![1; words]);
+                self.exhauster.push(alloc::vec![1; words]);
             } else {
                 self.lists.push(Box::new((1, [2; 20])));
             }
@@ -240,7 +240,7 @@ kernel_test! {
         let executor = Executor::start(&Config::default())?;
         for words in [20, 1 << 10, 1 << 17] {
             let (used, before) = (HEAP.usage().0, stats::collections());
-            let glutton = executor.handle().spawn(Glutton { hoard: Vec::new(), lists: Vec::new() })?;
+            let glutton = executor.handle().spawn(Glutton { exhauster: Vec::new(), lists: Vec::new() })?;
             ensure!(glutton.ask(Eat(words, MUCH)).await.is_err(), "it did not crash");
             let taken = HEAP.usage().0.saturating_sub(used);
             // One that was begun before may have found it already.
@@ -277,7 +277,7 @@ kernel_test! {
         let mut pieces = Pieces::of(HEAP.usage().1 / 10 * 8);
         for words in [20, 1 << 10, 1 << 17] {
             let executor = Executor::start(&Config::default())?;
-            let glutton = executor.handle().spawn(Glutton { hoard: Vec::new(), lists: Vec::new() })?;
+            let glutton = executor.handle().spawn(Glutton { exhauster: Vec::new(), lists: Vec::new() })?;
             ensure!(glutton.ask(Eat(words, usize::MAX)).await.is_err(), "it did not crash");
             pieces.take_patiently().await?;
             executor.stop().await;
@@ -297,7 +297,7 @@ kernel_test! {
         let (free, before) = (HEAP.usage().1, stats::collections());
         let mut pieces = Pieces::of((free + HEAP.kept()) / 10 * 7);
         let executor = Executor::start(&Config::default())?;
-        let glutton = executor.handle().spawn(Glutton { hoard: Vec::new(), lists: Vec::new() })?;
+        let glutton = executor.handle().spawn(Glutton { exhauster: Vec::new(), lists: Vec::new() })?;
         ensure!(glutton.ask(Eat(1 << 10, free / 3 * 2)).await.is_err(), "it did not crash");
         let refused = pieces.take_patiently().await?;
         let collections = stats::collections().finished - before.finished;

@@ -13,7 +13,7 @@ use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::sched::{self, JoinError, Spawn};
 use magpie::{machine, time};
-use magpie_tests::{Failure, Hoard, Outcome, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Failure, HeapExhauster, Outcome, ensure, ensure_eq, kernel_test};
 
 use crate::{not_started, use_memory_again};
 
@@ -196,7 +196,7 @@ kernel_test! {
         sched::out_of_work().await;
         // On one core, whose blocks are hoarded.
         let sleeper = Spawn::new().pinned(CoreId::BOOT).start(async {
-            let hoard = Hoard::everything(16)?;
+            let exhauster = HeapExhauster::everything(16)?;
             let (mut sleep, mut armed) = (pin!(time::sleep(LENGTH)), 0);
             let began = time::Instant::now();
             poll_fn(|context| {
@@ -208,7 +208,7 @@ kernel_test! {
             let slept = began.elapsed();
             let limited = time::timeout(LENGTH, pending::<()>()).await;
             let both = began.elapsed();
-            drop(hoard);
+            drop(exhauster);
             ensure_eq!(armed, 0, "timers for which there was memory");
             ensure!(slept >= LENGTH, "over after {slept:?}");
             ensure!(limited.is_err() && both >= 2 * LENGTH, "the limit was reached after {:?}", both - slept);

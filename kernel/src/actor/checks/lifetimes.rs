@@ -175,20 +175,20 @@ pub(super) async fn handles_outlive_their_executor(_work: u64) -> Verdict {
 
 /// Executors start and stop while all workers are given turns that nobody needs, as a core that is called to steal does:
 /// also those of an executor that is only half made.
-pub(super) async fn executors_start_while_workers_are_roused(work: u64) -> Verdict {
+pub(super) async fn executors_start_while_workers_are_woken(work: u64) -> Verdict {
     let over = Arc::new(AtomicBool::new(false));
     let until = over.clone();
-    let rouser = sched::spawn(async move {
+    let waker = sched::spawn(async move {
         while !until.load(Ordering::Relaxed) {
-            sched::rouse_all();
+            sched::wake_all_residents();
             sched::yield_now().await;
         }
     });
-    let rouser = rouser.map_err(failed)?;
+    let waker = waker.map_err(failed)?;
     for _ in 0..(work / 200).max(2) {
         start()?.stop().await;
     }
     over.store(true, Ordering::Relaxed);
-    ensure!(rouser.await.is_ok(), "the rouser crashed");
+    ensure!(waker.await.is_ok(), "the waker crashed");
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsiz
 use crate::sched;
 use crate::sync::{PreemptGuard, Waiters};
 
-/// The workers may be given turns already, because anybody may rouse a resident, but must not look at each other yet.
+/// The workers may be given turns already, because anybody may wake a resident, but must not look at each other yet.
 const STARTING: u8 = 0;
 const OPEN: u8 = 1;
 const STOPPING: u8 = 2;

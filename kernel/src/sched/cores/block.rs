@@ -49,7 +49,7 @@ pub(crate) struct Core {
     /// It sleeps only until it looks again.
     pub watches: Cell<bool>,
     /// When it may have its residents search the others' mailboxes again, in clock ticks.
-    pub next_rouse: Cell<u64>,
+    pub next_wake_of_residents: Cell<u64>,
     /// When the timer checks again whether something waits behind the turn in progress; 0: it does not.
     pub next_look: Cell<u64>,
     /// When the slice in progress ends, in clock ticks; 0 when none is being counted.
@@ -187,7 +187,7 @@ impl Core {
                 taken_from: Cell::new(None),
                 looks: Cell::new(0),
                 watches: Cell::new(false),
-                next_rouse: Cell::new(0),
+                next_wake_of_residents: Cell::new(0),
                 next_look: Cell::new(0),
                 slice_end: Cell::new(0),
                 in_interrupt: Cell::new(false),

@@ -70,8 +70,8 @@ pub(crate) fn idle(core: &ThisCore<'_>) {
         }
         if surplus {
             // The residents search the others' mailboxes; this core's loop searches their queues.
-            core.next_rouse.set(clock::now() + settings::ticks(Setting::ShareWaitMicroseconds));
-            residents::rouse(core);
+            core.next_wake_of_residents.set(clock::now() + settings::ticks(Setting::ShareWaitMicroseconds));
+            residents::wake_all_of(core);
             core.enter(Activity::Running);
             return;
         }
@@ -92,7 +92,7 @@ pub(crate) fn idle(core: &ThisCore<'_>) {
 fn has_surplus(core: &Core) -> bool {
     let now = clock::now();
     // First the look, which notes what it sees.
-    residents::any_surplus(now) && now >= core.next_rouse.get()
+    residents::any_surplus(now) && now >= core.next_wake_of_residents.get()
 }
 
 /// Whether a core sleeps only until it looks again. One at a time, after the same rule as for thieves: if it finds work,

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use crate::mem::OutOfMemory;
 use crate::sched::spawn::errand::Errand;
-use crate::time::{Alarm, Held};
+use crate::time::{DelayedCall, Held};
 
 #[repr(C)]
 struct Room<T> {
@@ -16,7 +16,7 @@ struct Room<T> {
 }
 
 /// A value that waits for its moment. Dropping this handle does not cancel it.
-pub(crate) struct Later<T>(Alarm<Room<T>, T>);
+pub(crate) struct Later<T>(DelayedCall<Room<T>, T>);
 
 impl<T: Send + 'static> Later<T> {
     /// Hands `value` to `now` after `delay`, at least. That is in the core's loop, so `now` runs nothing of the
@@ -31,7 +31,7 @@ impl<T: Send + 'static> Later<T> {
         late: fn(T),
     ) -> Result<Self, (OutOfMemory, T)> {
         let room = Room { errand: Errand::new(run::<T>, free::<T>), now, late };
-        Alarm::set(delay, room, value, fire).map(Self)
+        DelayedCall::set(delay, room, value, fire).map(Self)
     }
 
     /// Whether the value still waits; it may be taken at any moment.
@@ -48,7 +48,7 @@ impl<T: Send + 'static> Later<T> {
 fn fire<T: Send + 'static>(value: T, held: Held<Room<T>, T>) {
     if let Err(value) = (held.room().now)(value) {
         held.put_back(value);
-        // SAFETY: an alarm fires once. The reference that is given up here keeps it until `free`.
+        // SAFETY: a delayed call fires once. The reference that is given up here keeps it until `free`.
         unsafe { Errand::start(held.into_room().cast()) };
     }
 }

@@ -71,7 +71,7 @@ pub(crate) fn any_surplus(now: u64) -> bool {
 }
 
 /// Gives every resident of `core` a turn, to search the others' mailboxes.
-pub(crate) fn rouse(core: &Core) {
+pub(crate) fn wake_all_of(core: &Core) {
     let residents = RESIDENTS.lock();
     for process in residents.iter().filter(|process| process.home() == core.id()) {
         process.wake();
@@ -80,6 +80,6 @@ pub(crate) fn rouse(core: &Core) {
 
 /// Gives every resident of every core a turn, for a check: one may be woken at any time, whether needed or not.
 #[cfg(feature = "checks")]
-pub(crate) fn rouse_all() {
+pub(crate) fn wake_all() {
     RESIDENTS.lock().iter().for_each(ProcessRef::wake);
 }

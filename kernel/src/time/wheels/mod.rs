@@ -2,10 +2,10 @@
 //!
 //! Futures that wait for a timer are in `time/sleep.rs`: here nothing knows a process.
 
-mod alarm;
 pub(crate) mod comparator;
+mod delayed_call;
 pub(crate) mod owned;
 pub(crate) mod timers;
 pub(crate) mod wheel;
 
-pub(crate) use alarm::{Alarm, Held};
+pub(crate) use delayed_call::{DelayedCall, Held};

@@ -1,6 +1,6 @@
-//! Alarms: a value that is handed to a function when its time has come, unless it is taken back.
+//! Delayed calls: a value that is handed to a function when its time has come, unless it is taken back.
 //!
-//! An alarm is a timer in the wheel of the core that set it, whose waker is not a process's but the alarm
+//! A delayed call is a timer in the wheel of the core that set it, whose waker is not a process's but the call
 //! itself. Two references keep its memory: the handle's and the waker's. The value is taken exactly once:
 //!
 //! ```text
@@ -10,10 +10,10 @@
 //! ```
 //!
 //! Both make the transition by one exchange, so of a firing and a cancelling at the same time one wins, and
-//! the other finds nothing. Dropping the handle lets the alarm go on.
+//! the other finds nothing. Dropping the handle lets the call go on.
 //!
 //! The function is called by a core loop, with preemption disabled and no lock held: it must be short, and is
-//! the kernel's own. What takes longer it leaves to others, in the alarm's memory: see `sched::spawn::later`, and the
+//! the kernel's own. What takes longer it leaves to others, in the call's memory: see `sched::spawn::later`, and the
 //! public functions that are built on it, such as `Addr::send_after`.
 
 use alloc::boxed::Box;
@@ -43,11 +43,11 @@ struct Block<R, T> {
     fire: fn(T, Held<R, T>),
 }
 
-/// A reference to the memory of an alarm that has fired, for the function to go on with.
+/// A reference to the memory of a delayed call that has fired, for the function to go on with.
 pub(crate) struct Held<R, T>(NonNull<Block<R, T>>);
 
 impl<R, T> Held<R, T> {
-    /// What was put there when the alarm was set.
+    /// What was put there when the call was set.
     pub(crate) fn room(&self) -> &R {
         // SAFETY: the reference keeps it.
         unsafe { &self.0.as_ref().room }
@@ -55,7 +55,7 @@ impl<R, T> Held<R, T> {
 
     /// Keeps the value where it was, for [`Self::take_back`].
     pub(crate) fn put_back(&self, value: T) {
-        // SAFETY: the alarm has fired, so nobody else looks at the place; the value was moved out.
+        // SAFETY: the call has fired, so nobody else looks at the place; the value was moved out.
         unsafe { (*self.0.as_ref().value.get()).write(value) };
     }
 
@@ -93,7 +93,7 @@ impl<R, T> Block<R, T> {
 
     /// Takes the value, if nobody has taken it before.
     fn take(&self) -> Option<T> {
-        // Acquire: the value was written before the alarm was set. Release: pairs with the acquire of whoever
+        // Acquire: the value was written before the call was set. Release: pairs with the acquire of whoever
         // frees the block. The exchange makes one taker of several.
         // SAFETY: the value is there until `pending` is cleared, and whoever cleared it takes it, once.
         self.pending.swap(false, Ordering::AcqRel).then(|| unsafe { (*self.value.get()).assume_init_read() })
@@ -143,7 +143,7 @@ impl<R, T> Block<R, T> {
 }
 
 /// The right to take back a value that waits for its moment.
-pub(crate) struct Alarm<R, T> {
+pub(crate) struct DelayedCall<R, T> {
     block: NonNull<Block<R, T>>,
     /// The core in whose wheel the timer is.
     core: usize,
@@ -151,11 +151,11 @@ pub(crate) struct Alarm<R, T> {
 
 // SAFETY: the value changes cores whole; the timer is used under its wheel's lock; the room is the function's, which
 // takes care of it.
-unsafe impl<R, T: Send> Send for Alarm<R, T> {}
-// SAFETY: a shared alarm can only be asked whether it is pending.
-unsafe impl<R, T: Send> Sync for Alarm<R, T> {}
+unsafe impl<R, T: Send> Send for DelayedCall<R, T> {}
+// SAFETY: a shared call can only be asked whether it is pending.
+unsafe impl<R, T: Send> Sync for DelayedCall<R, T> {}
 
-impl<R: 'static, T: Send + 'static> Alarm<R, T> {
+impl<R: 'static, T: Send + 'static> DelayedCall<R, T> {
     /// Hands `value` to `fire` after `delay`, at least. It counts as work until then.
     ///
     /// # Errors
@@ -219,7 +219,7 @@ impl<R: 'static, T: Send + 'static> Alarm<R, T> {
     }
 }
 
-impl<R, T> Drop for Alarm<R, T> {
+impl<R, T> Drop for DelayedCall<R, T> {
     fn drop(&mut self) {
         // SAFETY: the handle's own reference.
         unsafe { Block::<R, T>::drop_reference(self.block.as_ptr().cast_const().cast()) };

@@ -10,14 +10,14 @@ use crate::Failure;
 const MOST_BLOCKS: usize = 100_000;
 
 /// Memory taken from the heap until it is dropped.
-pub struct Hoard {
+pub struct HeapExhauster {
     blocks: Vec<(NonNull<u8>, Layout)>,
 }
 
 // SAFETY: the blocks are this value's own; which core frees them makes no difference to the heap.
-unsafe impl Send for Hoard {}
+unsafe impl Send for HeapExhauster {}
 
-impl Hoard {
+impl HeapExhauster {
     /// Takes whatever is left, in ever smaller blocks down to `least_bytes`.
     ///
     /// # Errors
@@ -36,15 +36,15 @@ impl Hoard {
                 None => bytes -= 16,
             }
         }
-        let hoard = Self { blocks };
-        if hoard.blocks.len() == MOST_BLOCKS {
+        let exhauster = Self { blocks };
+        if exhauster.blocks.len() == MOST_BLOCKS {
             return Err("the heap has more blocks than a test can hold".into());
         }
-        Ok(hoard)
+        Ok(exhauster)
     }
 }
 
-impl Drop for Hoard {
+impl Drop for HeapExhauster {
     fn drop(&mut self) {
         for (block, layout) in self.blocks.drain(..) {
             // SAFETY: allocated above with this layout.
