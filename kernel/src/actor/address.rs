@@ -6,12 +6,11 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::ptr::NonNull;
 
 use super::behaviour::{Actor, Receive};
 use super::recipient::Recipient;
 use super::send;
-use super::storage::{CellHeader, MailboxIndex, Word};
+use super::storage::{CellRef, MailboxIndex, Word};
 use super::target::target;
 use crate::message::{Message, SendError, SendToAllError};
 
@@ -43,7 +42,7 @@ use crate::message::{Message, SendError, SendToAllError};
 /// fn wider(keeper: Addr<Keeper<for<'a> fn(&'a u64)>>) -> Addr<Keeper<fn(&'static u64)>> { keeper }
 /// ```
 pub struct Addr<A> {
-    cell: NonNull<CellHeader>,
+    cell: CellRef,
     word: Word,
     actor: PhantomData<fn(A) -> A>,
 }
@@ -72,13 +71,13 @@ impl<A> Eq for Addr<A> {}
 
 impl<A> fmt::Debug for Addr<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Addr({:p}/{:#x})", self.cell, self.word.bits())
+        write!(f, "Addr({:p}/{:#x})", self.cell.pointer(), self.word.bits())
     }
 }
 
 impl<A: Actor> Addr<A> {
     #[inline(always)]
-    pub(super) fn new(cell: NonNull<CellHeader>, word: Word) -> Self {
+    pub(super) fn new(cell: CellRef, word: Word) -> Self {
         Self { cell, word, actor: PhantomData }
     }
 
@@ -118,7 +117,7 @@ impl<A: Actor> Addr<A> {
         Recipient::new(target::<A, M>(self.cell, self.word))
     }
 
-    pub(super) fn cell(&self) -> NonNull<CellHeader> {
+    pub(super) fn cell(&self) -> CellRef {
         self.cell
     }
 
@@ -133,8 +132,7 @@ impl<A: Actor> Addr<A> {
     /// Whether the actor has not ended, as far as can be seen.
     #[inline(always)]
     pub fn is_alive(&self) -> bool {
-        // SAFETY: cells are never unmapped, and their words may be read by anyone.
-        let word = unsafe { self.cell.as_ref() }.word();
+        let word = self.cell.word();
         word == self.word || word.is_same_actor(self.word)
     }
 }

@@ -92,7 +92,7 @@ impl<A: Receive<Request<M, R>>, M: Message, R: Send + 'static> sealed::Asked<M, 
 impl<A: Actor> Addr<A> {
     /// Under what those are listed who have asked it.
     pub(super) fn asked(&self) -> Asked {
-        Asked::new(self.cell().addr().get(), self.word().bits())
+        Asked::new(self.cell().pointer().addr().get(), self.word().bits())
     }
 
     /// Asks: sends `message` with a handle for the reply, at once, and returns the future of the answer. What that is the

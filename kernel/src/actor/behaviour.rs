@@ -1,8 +1,6 @@
 //! What an actor is to its author: state, and a behaviour for each type of message.
 
-use core::ptr::NonNull;
-
-use super::storage::{CellHeader, Outcome, Word};
+use super::storage::{CellRef, Outcome, Word};
 use crate::message::Message;
 
 /// State with behaviours. Its behaviours are its implementations of [`Receive`].
@@ -112,7 +110,7 @@ pub trait Receive<M: Message>: Actor {
 /// fn is<A>() { can_be_shared::<magpie::actor::Context<A>>() }
 /// ```
 pub struct Context<A> {
-    pub(super) cell: NonNull<CellHeader>,
+    pub(super) cell: CellRef,
     pub(super) word: Word,
     /// What the behaviour has said last.
     pub(super) outcome: Outcome,
@@ -122,7 +120,7 @@ pub struct Context<A> {
 
 impl<A: Actor> Context<A> {
     #[inline(always)]
-    pub(super) fn new(cell: NonNull<CellHeader>, word: Word) -> Self {
+    pub(super) fn new(cell: CellRef, word: Word) -> Self {
         Self { cell, word, outcome: Outcome::Continue, actor: core::marker::PhantomData }
     }
 }

@@ -7,14 +7,14 @@
 //! Whoever makes an empty mailbox non-empty must see to it that its worker looks: see `mail/owner_hint.rs`.
 
 use core::mem::ManuallyDrop;
-use core::ptr::{self, NonNull};
+use core::ptr;
 
 use super::mail::envelope::{self, Deliver, Packed, Target};
 use super::mail::mailbox::Inside;
 use super::mail::oldest::Stays;
 use super::mail::{Mailbox, Segment, WhenFull, directory, oldest};
 use super::run::ExecutorState;
-use super::storage::{CellHeader, Word};
+use super::storage::{CellRef, Word};
 use crate::message::{Message, SendError};
 use crate::sched;
 use crate::sync::SpinGuard;
@@ -22,8 +22,7 @@ use crate::sync::SpinGuard;
 /// Sends a message.
 #[inline(always)]
 pub(super) fn send<M: Message>(target: Target<M>, message: M) -> Result<(), SendError<M>> {
-    // SAFETY: cells are never unmapped, and their words may be read by anyone.
-    let word = unsafe { target.cell.as_ref() }.word_relaxed();
+    let word = target.cell.word_relaxed();
     if word != target.word && !word.is_same_actor(target.word) {
         return Err(SendError::Ended(message));
     }
@@ -62,8 +61,7 @@ fn write_at_once<M: Message>(
 /// Sends a message if there is nothing else to do for it: for a core's loop, which must run nothing of the application's,
 /// such as the destructor of a message that a bound gives up. The message comes back.
 pub(super) fn send_at_once<M: Message>(target: Target<M>, message: M) -> Result<(), M> {
-    // SAFETY: cells are never unmapped, and their words may be read by anyone.
-    let word = unsafe { target.cell.as_ref() }.word_relaxed();
+    let word = target.cell.word_relaxed();
     if !word.is_same_actor(target.word) {
         return Err(message);
     }
@@ -90,7 +88,7 @@ pub(super) fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
 #[inline(never)]
 fn send_slowly<M: Message>(
     mailbox: &Mailbox,
-    cell: NonNull<CellHeader>,
+    cell: CellRef,
     word: Word,
     deliver: Deliver,
     packed: Packed<M>,

@@ -4,7 +4,6 @@
 //! an executor that stops, having closed its mailboxes, finds every actor that is its own.
 
 use core::fmt;
-use core::ptr::NonNull;
 
 use super::address::Addr;
 use super::behaviour::Actor;
@@ -12,7 +11,7 @@ use super::mail::Mailbox;
 use super::mail::envelope::{self, Packed};
 use super::run::ExecutorState;
 use super::send;
-use super::storage::{CellHeader, Life, Word, cell, pool};
+use super::storage::{CellRef, Life, Word, cell, pool};
 use super::target::{self, Beginning};
 use crate::mem::OutOfMemory;
 use crate::stats;
@@ -102,7 +101,7 @@ impl NotAttached {
 pub(super) fn attach<A: Actor>(
     executor: &ExecutorState,
     mailbox: &Mailbox,
-    cell: NonNull<CellHeader>,
+    cell: CellRef,
     claimed: Word,
     here: &PreemptGuard,
 ) -> Result<Word, NotAttached> {
@@ -128,8 +127,7 @@ pub(super) fn attach<A: Actor>(
     // Before the actor can end: the counts must not show an end without its beginning.
     executor.live.created(here);
     let word = claimed.spawned(mailbox.index());
-    // SAFETY: cells are never unmapped.
-    unsafe { cell.as_ref() }.set_word(word);
+    cell.set_word(word);
     if let Some(place) = beginning {
         // SAFETY: the queue reserved that many bytes, aligned.
         unsafe { envelope::write(place, target::beginning::<A>(cell, word), Packed::Inline(Beginning)) };
@@ -156,8 +154,7 @@ pub(super) fn spawn<A: Actor>(
         pool::put_back(cell, kind, &here);
         return Err(NotSpawned::OutOfMemory(actor));
     }
-    // SAFETY: cells are never unmapped.
-    let free = unsafe { cell.as_ref() }.word_relaxed();
+    let free = cell.word_relaxed();
     match attach::<A>(executor, mailbox, cell, free, &here) {
         Ok(word) => Ok(Addr::new(cell, word)),
         Err(why) => {
@@ -180,18 +177,16 @@ pub(super) fn respawn<A: Actor>(
     let (cell, word) = (old.cell(), old.word());
     let vacant = word.after_end(Life::Vacant);
     let claimed = vacant.starting();
-    // SAFETY: cells are never unmapped.
-    let header = unsafe { cell.as_ref() };
-    if vacant.is_used_up() && header.word() == vacant {
+    if vacant.is_used_up() && cell.word() == vacant {
         return Err(NotSpawned::UsedUp(actor));
     }
-    if !header.claim(vacant, claimed) {
+    if !cell.claim(vacant, claimed) {
         return Err(NotSpawned::NotFree(actor));
     }
     // SAFETY: the cell is of kind `A`, because an address of that type leads here; without a state since it was
     // vacated, and ours since we claimed it.
     if let Err((OutOfMemory, actor)) = unsafe { cell::fill(cell, actor) } {
-        header.set_word(vacant);
+        cell.set_word(vacant);
         return Err(NotSpawned::OutOfMemory(actor));
     }
     match attach::<A>(executor, mailbox, cell, claimed, &here) {
@@ -201,7 +196,7 @@ pub(super) fn respawn<A: Actor>(
             let actor = unsafe { cell::take_state(cell) };
             match why {
                 NotAttached::Stopped => pool::give(cell, claimed, &here),
-                NotAttached::OutOfMemory => header.set_word(vacant),
+                NotAttached::OutOfMemory => cell.set_word(vacant),
             }
             Err(why.with(actor))
         }
@@ -215,8 +210,7 @@ impl<A: Actor> Addr<A> {
         let retired = self.word().after_end(Life::Retired);
         let claimed = retired.starting();
         let cell = self.cell();
-        // SAFETY: cells are never unmapped.
-        if !unsafe { cell.as_ref() }.claim(retired, claimed) {
+        if !cell.claim(retired, claimed) {
             return None;
         }
         // SAFETY: the cell is of kind `A` and holds the state of a retired actor, and is ours.

@@ -42,9 +42,7 @@ impl<A: Actor> StaticActor<A> {
     pub fn start(&'static self, executor: &ExecutorHandle, actor: A) -> Result<Addr<A>, NotSpawned<A>> {
         let here = PreemptGuard::new();
         let cell = self.0.cell();
-        // SAFETY: the cell is static.
-        let header = unsafe { cell.as_ref() };
-        let free = header.word();
+        let free = cell.word();
         let claimed = free.starting();
         if !matches!(free.life(), Some(Life::Free | Life::Vacant)) {
             return Err(NotSpawned::NotFree(actor));
@@ -52,7 +50,7 @@ impl<A: Actor> StaticActor<A> {
         if free.is_used_up() {
             return Err(NotSpawned::UsedUp(actor));
         }
-        if !header.claim(free, claimed) {
+        if !cell.claim(free, claimed) {
             return Err(NotSpawned::NotFree(actor));
         }
         // SAFETY: claimed above.
@@ -65,7 +63,7 @@ impl<A: Actor> StaticActor<A> {
             Err(why) => {
                 // SAFETY: filled above; still ours.
                 let actor = unsafe { cell::take_state(cell) };
-                header.set_word(free);
+                cell.set_word(free);
                 Err(why.with(actor))
             }
         }
@@ -74,11 +72,9 @@ impl<A: Actor> StaticActor<A> {
     /// Takes the state of the actor that has retired here, once.
     pub fn take(&'static self) -> Option<A> {
         let cell = self.0.cell();
-        // SAFETY: the cell is static.
-        let header = unsafe { cell.as_ref() };
-        let retired = header.word();
+        let retired = cell.word();
         let claimed = retired.starting();
-        if retired.life() != Some(Life::Retired) || !header.claim(retired, claimed) {
+        if retired.life() != Some(Life::Retired) || !cell.claim(retired, claimed) {
             return None;
         }
         // SAFETY: the cell is of kind `A` and holds the state of a retired actor, and is ours.

@@ -9,13 +9,13 @@ use super::behaviour::{Actor, Context, Receive};
 use super::mail::Envelope;
 use super::mail::envelope::{self, HAS_HOOK, NO_MESSAGE, Operation, SizeAndOutcome, Target};
 use super::storage::cell::Stored;
-use super::storage::{CellHeader, Outcome, Word, cell};
+use super::storage::{CellRef, Outcome, Word, cell};
 use crate::message::Message;
 use crate::message::ask::{AskError, Request};
 
 /// The behaviour of the actor in `cell`, which is of kind `A`, for messages of type `M`.
 #[inline(always)]
-pub(super) fn target<A: Receive<M>, M: Message>(cell: NonNull<CellHeader>, word: Word) -> Target<M> {
+pub(super) fn target<A: Receive<M>, M: Message>(cell: CellRef, word: Word) -> Target<M> {
     // SAFETY: the function is made for messages of type `M`, and for actors of the cell's kind.
     unsafe { Target::from_parts(cell, word, trampoline::<A, M>) }
 }
@@ -23,7 +23,7 @@ pub(super) fn target<A: Receive<M>, M: Message>(cell: NonNull<CellHeader>, word:
 /// The same behaviour, for a message that wants what it returns.
 #[inline(always)]
 pub(super) fn asking_target<A: Receive<M>, M: Message>(
-    cell: NonNull<CellHeader>,
+    cell: CellRef,
     word: Word,
 ) -> Target<Request<M, A::Reply>> {
     // SAFETY: the function is made for requests with messages of type `M`, and for actors of the cell's kind.
@@ -93,7 +93,7 @@ unsafe fn carry_out<A: Actor, M: Message>(
 pub(super) struct Beginning;
 
 /// The beginning of the actor in `cell`, which is of kind `A`.
-pub(super) fn beginning<A: Actor>(cell: NonNull<CellHeader>, word: Word) -> Target<Beginning> {
+pub(super) fn beginning<A: Actor>(cell: CellRef, word: Word) -> Target<Beginning> {
     // SAFETY: the function is made for this message, and for actors of the cell's kind.
     unsafe { Target::from_parts(cell, word, starting_trampoline::<A>) }
 }
@@ -120,7 +120,7 @@ pub(super) struct Answered<F, R> {
 }
 
 /// The actor in `cell`, which is of kind `A`, as the one that does what is in the message.
-pub(super) fn continuation<A, F, R>(cell: NonNull<CellHeader>, word: Word) -> Target<Answered<F, R>>
+pub(super) fn continuation<A, F, R>(cell: CellRef, word: Word) -> Target<Answered<F, R>>
 where
     A: Actor,
     F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
@@ -146,7 +146,7 @@ where
 }
 
 impl<A: Actor> Stored for A {
-    unsafe fn stopped(cell: NonNull<CellHeader>, word: Word) {
+    unsafe fn stopped(cell: CellRef, word: Word) {
         if let Some(hook) = A::stopped() {
             // SAFETY: by contract the cell is of this kind, and the state is the caller's alone.
             hook(unsafe { &mut *cell::state::<A>(cell) }, &mut Context::new(cell, word));

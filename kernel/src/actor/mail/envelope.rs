@@ -13,7 +13,7 @@ use core::marker::PhantomData;
 use core::mem::{align_of, size_of};
 use core::ptr::NonNull;
 
-use crate::actor::storage::{CellHeader, Outcome, Word};
+use crate::actor::storage::{CellRef, Outcome, Word};
 use crate::mem;
 use crate::message::Message;
 
@@ -57,7 +57,7 @@ pub(crate) type Deliver = unsafe fn(NonNull<Envelope>, Operation) -> SizeAndOutc
 #[repr(C)]
 pub(crate) struct Envelope {
     deliver: Deliver,
-    pub cell: NonNull<CellHeader>,
+    pub cell: CellRef,
     pub word: Word,
 }
 
@@ -105,7 +105,7 @@ impl<M> Packed<M> {
 
 /// Where a message goes: its actor, and the function made for the two.
 pub(crate) struct Target<M> {
-    pub cell: NonNull<CellHeader>,
+    pub cell: CellRef,
     pub word: Word,
     deliver: Deliver,
     message: PhantomData<fn(M)>,
@@ -131,7 +131,7 @@ impl<M> Target<M> {
     /// # Safety
     /// The function is made for messages of type `M`, and for actors of the cell's kind.
     #[inline(always)]
-    pub(crate) unsafe fn from_parts(cell: NonNull<CellHeader>, word: Word, deliver: Deliver) -> Self {
+    pub(crate) unsafe fn from_parts(cell: CellRef, word: Word, deliver: Deliver) -> Self {
         Self { cell, word, deliver, message: PhantomData }
     }
 }

@@ -8,7 +8,7 @@ use core::ptr::{self, NonNull};
 
 use super::envelope::{Envelope, LARGEST_ENVELOPE_BYTES};
 use super::mailbox::Mailbox;
-use crate::actor::storage::{CellHeader, Word};
+use crate::actor::storage::{CellRef, Word};
 
 /// An envelope that was taken out of its queue.
 pub(crate) struct Taken {
@@ -17,7 +17,7 @@ pub(crate) struct Taken {
 
 impl Taken {
     /// Whom it was for.
-    pub(crate) fn target(&mut self) -> (NonNull<CellHeader>, Word) {
+    pub(crate) fn target(&mut self) -> (CellRef, Word) {
         let envelope = NonNull::from(&mut self.bytes).cast::<Envelope>();
         // SAFETY: the bytes are those of an envelope.
         unsafe { (envelope.as_ref().cell, envelope.as_ref().word) }

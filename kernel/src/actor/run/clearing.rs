@@ -4,7 +4,7 @@
 use core::ptr::{self, NonNull};
 
 use super::at_work::asked;
-use crate::actor::storage::{CellHeader, Word};
+use crate::actor::storage::{CellHeader, CellRef, Word};
 use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::message::ask::pending;
 
@@ -34,14 +34,16 @@ impl Clearing {
     }
 
     /// What is dropped now belongs to this actor.
-    pub(super) fn begin(&self, cell: NonNull<CellHeader>, word: Word) {
+    pub(super) fn begin(&self, cell: CellRef, word: Word) {
         self.word.store(word.bits(), Ordering::Relaxed);
-        self.cell.store(cell.as_ptr(), Ordering::Relaxed);
+        self.cell.store(cell.pointer().as_ptr(), Ordering::Relaxed);
     }
 
     /// The process that was dropping has crashed: whoever waits for a reply that it may have held is told.
     pub(super) fn crashed(&self) {
         if let Some(cell) = NonNull::new(self.cell.load(Ordering::Relaxed)) {
+            // SAFETY: stored by `begin`.
+            let cell = unsafe { CellRef::new(cell) };
             pending::fail_all(asked(cell, Word::from_bits(self.word.load(Ordering::Relaxed))));
         }
     }

@@ -12,15 +12,13 @@
 //! batch. What the message owns (the reference in a `Shared`, say) the behaviour may have passed on or dropped already,
 //! so it is not given up in its name: it is noted, with the state and the stack.
 
-use core::ptr::NonNull;
-
 use super::at_work::{asked, at_work};
 use super::side_queue;
 use super::tally::Tally;
 use super::worker::{Worker, account};
 use crate::actor::mail::Envelope;
 use crate::actor::storage::cell::{self, Remains};
-use crate::actor::storage::{CellHeader, Word, pool};
+use crate::actor::storage::{CellRef, Word, pool};
 use crate::arch::atomic::Ordering;
 use crate::mem::orphans;
 use crate::message::ask::pending;
@@ -53,11 +51,9 @@ pub(super) fn crashed(worker: &Worker) {
 /// Ends an actor that has crashed, if it has not ended yet. `held` is its word while the activation that is gone had it:
 /// with any other the actor is somebody else's, or has ended, and its state is not ours to give back. One whose state was
 /// being dropped has ended, and was counted; a dead letter's has, too.
-pub(super) fn end_crashed(cell: NonNull<CellHeader>, word: Word, held: Word, tally: &Tally) {
+pub(super) fn end_crashed(cell: CellRef, word: Word, held: Word, tally: &Tally) {
     let here = PreemptGuard::new();
-    // SAFETY: cells are never unmapped.
-    let header = unsafe { cell.as_ref() };
-    let was = header.word();
+    let was = cell.word();
     let remains = match was {
         was if was == held => Some(Remains::Whole),
         was if was == word.ending() && tally.is_dropping(cell) => Some(Remains::HalfDropped),
@@ -69,7 +65,7 @@ pub(super) fn end_crashed(cell: NonNull<CellHeader>, word: Word, held: Word, tal
             tally.add_end(false);
         }
         // From here on nobody delivers to it, and before its cell has a successor its side queue is empty.
-        header.set_word(word.ending());
+        cell.set_word(word.ending());
         side_queue::give_up(cell, word);
         let kind = cell::kind(cell, word);
         // SAFETY: the state was the activation's alone, which is gone; the word says that nobody has it.

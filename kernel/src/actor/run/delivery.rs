@@ -7,7 +7,7 @@ use super::side_queue;
 use super::tally::Tally;
 use crate::actor::mail::Envelope;
 use crate::actor::mail::envelope::{self, HAS_HOOK, OUTCOME_MASK, SizeAndOutcome};
-use crate::actor::storage::{CellHeader, Life, Outcome, Word, cell, pool};
+use crate::actor::storage::{CellRef, Life, Outcome, Word, cell, pool};
 use crate::sync::PreemptGuard;
 
 /// How a call of [`deliver`] ended.
@@ -37,8 +37,8 @@ pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64) -> Delivered {
     let outcome = loop {
         // SAFETY: envelopes up to the end of the segment were written by senders and not delivered yet.
         let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
-        // SAFETY: cells are never unmapped. The acquire in it pairs with re-attaching on another core.
-        let word = unsafe { cell.as_ref() }.word();
+        // The acquire in it pairs with re-attaching on another core.
+        let word = cell.word();
         envelope = if word == expected {
             // SAFETY: the actor is alive and attached, and its mailbox is being processed by this worker
             // alone, so this core alone runs it.
@@ -82,7 +82,7 @@ pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64) -> Delivered {
 unsafe fn deliver_slowly(
     batch: &Batch,
     envelope: NonNull<Envelope>,
-    cell: NonNull<CellHeader>,
+    cell: CellRef,
     expected: Word,
 ) -> Option<usize> {
     if batch.holds(envelope) {
@@ -129,7 +129,7 @@ fn after(
     result: usize,
     batch: &Batch,
     envelope: NonNull<Envelope>,
-    cell: NonNull<CellHeader>,
+    cell: CellRef,
     word: Word,
 ) -> NonNull<Envelope> {
     batch.note_end(envelope);
@@ -141,14 +141,12 @@ fn after(
 /// preemption enabled, because that is the application's code. From before that on the actor's word says that it has ended: whoever meets a message for it meets
 /// a dead letter, the interrupt that splits a batch here leaves no actor to the activation, and a crash loses the state
 /// alone.
-pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, result: SizeAndOutcome, tally: &Tally) {
+pub(super) fn end_actor(cell: CellRef, word: Word, result: SizeAndOutcome, tally: &Tally) {
     let (outcome, has_hook) = (envelope::outcome(result), result & HAS_HOOK != 0);
     // The actor must not be detached between the look at its word and the change.
     let here = PreemptGuard::new();
     tally.add_end(matches!(outcome, Outcome::Vacate | Outcome::Retire));
-    // SAFETY: cells are never unmapped.
-    let header = unsafe { cell.as_ref() };
-    let was_detached = header.word() != word;
+    let was_detached = cell.word() != word;
     let drop_state = match outcome {
         Outcome::Retire => None,
         Outcome::End | Outcome::Vacate | Outcome::Continue => cell::kind(cell, word).drop_state,
@@ -159,7 +157,7 @@ pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, result: SizeAndOu
     // Another activation may meet a message for this actor while the state is dropped, and crash: it is not its to give
     // back.
     tally.set_dropping(Some(cell));
-    header.set_word(word.ending());
+    cell.set_word(word.ending());
     drop(here);
     if was_detached {
         side_queue::give_up(cell, word);
@@ -178,12 +176,11 @@ pub(super) fn end_actor(cell: NonNull<CellHeader>, word: Word, result: SizeAndOu
 
 /// Says what is in the cell of an actor that has ended, and gives it back if that is nothing.
 #[inline(always)]
-fn free(cell: NonNull<CellHeader>, word: Word, outcome: Outcome, here: &PreemptGuard) {
+fn free(cell: CellRef, word: Word, outcome: Outcome, here: &PreemptGuard) {
     let life = match outcome {
         Outcome::Vacate => Life::Vacant,
         Outcome::Retire => Life::Retired,
         Outcome::End | Outcome::Continue => return pool::give(cell, word, here),
     };
-    // SAFETY: cells are never unmapped.
-    unsafe { cell.as_ref() }.set_word(word.after_end(life));
+    cell.set_word(word.after_end(life));
 }

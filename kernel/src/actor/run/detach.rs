@@ -33,7 +33,7 @@ use super::worker::{Worker, account};
 use super::{crash, delivery};
 use crate::actor::mail::envelope::OUTCOME_MASK;
 use crate::actor::mail::{Envelope, Gulp, Segment};
-use crate::actor::storage::{CellHeader, Word};
+use crate::actor::storage::{CellRef, Word};
 use crate::arch::atomic::Ordering;
 use crate::mem::{self, orphans};
 use crate::sched::{AtWork, Detached, Step};
@@ -42,7 +42,7 @@ use crate::sync::PreemptGuard;
 /// Stands for a suspended behaviour until its activation has ended.
 struct SuspendedBehaviour {
     executor: Arc<ExecutorState>,
-    cell: NonNull<CellHeader>,
+    cell: CellRef,
     word: Word,
     /// What the activation has in hand; it frees it at its end.
     batch: NonNull<Batch>,
@@ -96,8 +96,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     let envelope = batch.current()?;
     // SAFETY: not delivered yet, or being delivered; its head is never changed.
     let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
-    // SAFETY: cells are never unmapped.
-    let word = unsafe { cell.as_ref() }.word();
+    let word = cell.word();
     let holds_actor = word == expected;
     if !holds_actor && word.is_same_actor(expected) {
         // It is putting a detached actor's message aside: that does not take long.

@@ -98,8 +98,8 @@ fn drop_actors(executor: &ExecutorState) {
         if left == 0 && !executor.has_kept() {
             return;
         }
-        // SAFETY: cells are never unmapped. The acquire in it pairs with whoever left the state there.
-        let word = unsafe { cell.as_ref() }.word();
+        // The acquire in it pairs with whoever left the state there.
+        let word = cell.word();
         let (has_state, is_kept) = match word.life() {
             Some(Life::Attached | Life::Detached) => (true, false),
             Some(Life::Retired) => (true, word.is_static()),
@@ -112,8 +112,7 @@ fn drop_actors(executor: &ExecutorState) {
             continue;
         }
         let claimed = word.ending();
-        // SAFETY: as above.
-        if !unsafe { cell.as_ref() }.claim(word, claimed) {
+        if !cell.claim(word, claimed) {
             continue;
         }
         if word.is_alive() {

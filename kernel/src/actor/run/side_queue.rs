@@ -14,14 +14,14 @@ use core::ptr::{self, NonNull};
 use super::detachment::{self, Found};
 use super::executor_state::give_back;
 use crate::actor::mail::{CopyQueue, Envelope, Gulp, Segment, directory, segment};
-use crate::actor::storage::{CellHeader, Word};
+use crate::actor::storage::{CellRef, Word};
 use crate::sync::SpinLock;
 
 /// Bytes of a side queue before it has grown.
 const FIRST_SEGMENT_BYTES: usize = 512;
 
 struct Side {
-    cell: NonNull<CellHeader>,
+    cell: CellRef,
     queue: CopyQueue,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum Kept {
 }
 
 /// Detaches an actor. `false` if there is no memory for its side queue; then it stays attached.
-pub(super) fn open(cell: NonNull<CellHeader>, word: Word) -> bool {
+pub(super) fn open(cell: CellRef, word: Word) -> bool {
     let Some(segment) = Segment::new(FIRST_SEGMENT_BYTES) else { return false };
     let mut sides = SIDES.lock();
     if sides.try_reserve(1).is_err() {
@@ -51,18 +51,16 @@ pub(super) fn open(cell: NonNull<CellHeader>, word: Word) -> bool {
         return false;
     }
     sides.push(Side { cell, queue: CopyQueue::new(segment, false) });
-    // SAFETY: cells are never unmapped.
-    unsafe { cell.as_ref() }.set_word(word.detached());
+    cell.set_word(word.detached());
     true
 }
 
 /// Copies an envelope to its actor's side queue, if the actor is detached. The original must then not be
 /// delivered or dropped.
-pub(super) fn keep(cell: NonNull<CellHeader>, expected: Word, envelope: NonNull<Envelope>) -> Kept {
+pub(super) fn keep(cell: CellRef, expected: Word, envelope: NonNull<Envelope>) -> Kept {
     let mut sides = SIDES.lock();
     let is_same = |word| Word::from_bits(word).is_same_actor(expected);
-    // SAFETY: cells are never unmapped.
-    match detachment::look(unsafe { cell.as_ref() }.word_cell(), expected.bits(), is_same) {
+    match detachment::look(cell.word_cell(), expected.bits(), is_same) {
         Found::Detached => {}
         Found::Attached => return Kept::NotDetached(true),
         Found::Other => return Kept::NotDetached(false),
@@ -94,12 +92,11 @@ pub(super) enum Next {
 }
 
 /// Takes what waits for a detached actor; if that is nothing, the actor is attached again.
-pub(super) fn take_or_reattach(cell: NonNull<CellHeader>, word: Word) -> Next {
+pub(super) fn take_or_reattach(cell: CellRef, word: Word) -> Next {
     let mut sides = SIDES.lock();
     let Some(index) = sides.iter().position(|side| side.cell == cell) else { return Next::Reattached };
     let is_empty = sides[index].queue.is_empty();
-    // SAFETY: cells are never unmapped.
-    if !detachment::reattach(unsafe { cell.as_ref() }.word_cell(), word.bits(), is_empty) {
+    if !detachment::reattach(cell.word_cell(), word.bits(), is_empty) {
         return match Segment::new(FIRST_SEGMENT_BYTES) {
             Some(spare) => Next::Deliver(sides[index].queue.gulp(spare)),
             None => Next::OutOfMemory,
@@ -114,7 +111,7 @@ pub(super) fn take_or_reattach(cell: NonNull<CellHeader>, word: Word) -> Next {
 
 /// Removes the side queue of an actor that has ended, if it was detached: what is in it comes back to the mailbox, and is
 /// dropped there as any other dead letter. Its word says that it has ended, so that nothing is kept here any more.
-pub(super) fn give_up(cell: NonNull<CellHeader>, word: Word) {
+pub(super) fn give_up(cell: CellRef, word: Word) {
     let side = {
         let mut sides = SIDES.lock();
         let Some(index) = sides.iter().position(|side| side.cell == cell) else { return };

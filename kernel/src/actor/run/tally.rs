@@ -3,9 +3,9 @@
 //! It lies in the batch, not on the stack of who delivers: a behaviour that crashes takes its stack with it, but must not
 //! take the ends of other actors that were counted before it. Who notes a tally takes it, so nothing is noted twice.
 
-use core::ptr::{self, NonNull};
+use core::ptr;
 
-use crate::actor::storage::CellHeader;
+use crate::actor::storage::{CellHeader, CellRef};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 /// Counts that were not noted yet. Written by the activation that delivers, and read on its stack when it has crashed:
@@ -58,13 +58,13 @@ impl Tally {
     }
 
     /// The state in this cell is being dropped, or none is.
-    pub(super) fn set_dropping(&self, cell: Option<NonNull<CellHeader>>) {
-        self.dropping.store(cell.map_or(ptr::null_mut(), NonNull::as_ptr), Ordering::Relaxed);
+    pub(super) fn set_dropping(&self, cell: Option<CellRef>) {
+        self.dropping.store(cell.map_or(ptr::null_mut(), |cell| cell.pointer().as_ptr()), Ordering::Relaxed);
     }
 
     /// Whether the activation was dropping the state in this cell.
-    pub(super) fn is_dropping(&self, cell: NonNull<CellHeader>) -> bool {
-        self.dropping.load(Ordering::Relaxed) == cell.as_ptr()
+    pub(super) fn is_dropping(&self, cell: CellRef) -> bool {
+        self.dropping.load(Ordering::Relaxed) == cell.pointer().as_ptr()
     }
 
     /// So many messages were dropped, for their actors had ended.

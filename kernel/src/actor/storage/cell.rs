@@ -9,6 +9,7 @@ use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, align_of, needs_drop, size_of};
+use core::ops::Deref;
 use core::ptr::{self, NonNull};
 
 use super::word::Word;
@@ -60,6 +61,43 @@ impl CellHeader {
     }
 }
 
+/// Where a cell is. Cells are never unmapped, so its header may be looked at by anybody, at any time; what else is in it, its
+/// word says. Not `Send`, because some who have one must stay where they are: the others say so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub(crate) struct CellRef(NonNull<CellHeader>);
+
+impl CellRef {
+    /// # Safety
+    /// A cell begins there, in a chunk or in a static, and the pointer may be used for all of it.
+    #[inline(always)]
+    pub(crate) unsafe fn new(cell: NonNull<CellHeader>) -> Self {
+        Self(cell)
+    }
+
+    /// The pointer.
+    #[inline(always)]
+    pub(crate) fn pointer(self) -> NonNull<CellHeader> {
+        self.0
+    }
+
+    /// The pointer, to something else that lies there.
+    #[inline(always)]
+    pub(crate) fn cast<T>(self) -> NonNull<T> {
+        self.0.cast()
+    }
+}
+
+impl Deref for CellRef {
+    type Target = CellHeader;
+
+    #[inline(always)]
+    fn deref(&self) -> &CellHeader {
+        // SAFETY: cells are never unmapped.
+        unsafe { self.0.as_ref() }
+    }
+}
+
 #[repr(C)]
 pub(super) struct Cell<A> {
     header: CellHeader,
@@ -80,7 +118,7 @@ pub(crate) trait Stored: Sized + 'static {
     ///
     /// # Safety
     /// The cell is of this kind and holds a state, which nobody else uses; `word` is the actor's while it was attached.
-    unsafe fn stopped(cell: NonNull<CellHeader>, word: Word);
+    unsafe fn stopped(cell: CellRef, word: Word);
 }
 
 /// How actors of one type are kept; one static for each type, compared by address.
@@ -88,12 +126,12 @@ pub(crate) struct Kind {
     /// The type's name.
     pub name: fn() -> &'static str,
     /// See [`Stored::stopped`].
-    pub stopped: unsafe fn(NonNull<CellHeader>, Word),
+    pub stopped: unsafe fn(CellRef, Word),
     /// Drops the state in a cell; `None` if there is nothing to do for that.
-    pub drop_state: Option<unsafe fn(NonNull<CellHeader>)>,
+    pub drop_state: Option<unsafe fn(CellRef)>,
     /// Gives back the memory of a state that is not to be dropped, or not again. Returns how many bytes that were, beside
     /// the cell.
-    pub abandon_state: unsafe fn(NonNull<CellHeader>, Remains) -> usize,
+    pub abandon_state: unsafe fn(CellRef, Remains) -> usize,
     cell_bytes: usize,
     align: usize,
 }
@@ -122,7 +160,7 @@ pub(crate) const fn kind_of<A: Stored>() -> &'static Kind {
 }
 
 /// The kind of what is in a cell. `word` is any word that the cell has had.
-pub(crate) fn kind(cell: NonNull<CellHeader>, word: Word) -> &'static Kind {
+pub(crate) fn kind(cell: CellRef, word: Word) -> &'static Kind {
     if word.is_static() {
         // SAFETY: a static cell stands behind its kind, see `StaticActor`.
         unsafe { cell.cast::<&'static Kind>().sub(1).read() }
@@ -136,7 +174,7 @@ pub(crate) fn kind(cell: NonNull<CellHeader>, word: Word) -> &'static Kind {
 ///
 /// # Safety
 /// The cell is of kind `A`, holds a state, and is the caller's; the state is not used again.
-pub(crate) unsafe fn take_state<A>(cell: NonNull<CellHeader>) -> A {
+pub(crate) unsafe fn take_state<A>(cell: CellRef) -> A {
     // SAFETY: by contract.
     unsafe {
         if is_boxed::<A>() {
@@ -153,7 +191,7 @@ pub(super) const fn is_boxed<A>() -> bool {
 
 /// # Safety
 /// The cell is of kind `A` and holds a state, which nobody else uses and which is not used again.
-unsafe fn drop_state<A: 'static>(cell: NonNull<CellHeader>) {
+unsafe fn drop_state<A: 'static>(cell: CellRef) {
     // SAFETY: by contract.
     unsafe {
         if is_boxed::<A>() {
@@ -178,7 +216,7 @@ pub(crate) enum Remains {
 ///
 /// # Safety
 /// The cell is of kind `A` and holds a state, which nobody else uses and which is not used again.
-unsafe fn abandon_state<A: 'static>(cell: NonNull<CellHeader>, remains: Remains) -> usize {
+unsafe fn abandon_state<A: 'static>(cell: CellRef, remains: Remains) -> usize {
     // SAFETY: by contract, here and below.
     unsafe {
         if !is_boxed::<A>() {
@@ -202,7 +240,7 @@ unsafe fn abandon_state<A: 'static>(cell: NonNull<CellHeader>, remains: Remains)
 /// # Safety
 /// The cell is of kind `A` and holds a state.
 #[inline(always)]
-pub(crate) unsafe fn state<A>(cell: NonNull<CellHeader>) -> *mut A {
+pub(crate) unsafe fn state<A>(cell: CellRef) -> *mut A {
     // SAFETY: by contract.
     unsafe {
         if is_boxed::<A>() {
@@ -218,7 +256,7 @@ pub(crate) unsafe fn state<A>(cell: NonNull<CellHeader>) -> *mut A {
 /// # Safety
 /// The cell is free, of kind `A`, and the caller's.
 #[inline(always)]
-pub(crate) unsafe fn fill<A>(cell: NonNull<CellHeader>, value: A) -> Result<(), (OutOfMemory, A)> {
+pub(crate) unsafe fn fill<A>(cell: CellRef, value: A) -> Result<(), (OutOfMemory, A)> {
     // SAFETY: by contract.
     unsafe {
         if is_boxed::<A>() {
@@ -278,19 +316,20 @@ impl Chunk {
     }
 
     /// The chunk that a cell is in.
-    pub(super) fn of(cell: NonNull<CellHeader>) -> NonNull<Self> {
-        let offset = cell.addr().get() & (CHUNK_BYTES - 1);
+    pub(super) fn of(cell: CellRef) -> NonNull<Self> {
+        let offset = cell.pointer().addr().get() & (CHUNK_BYTES - 1);
         // SAFETY: cells lie in chunks that are aligned to their size.
-        unsafe { cell.byte_sub(offset).cast() }
+        unsafe { cell.pointer().byte_sub(offset).cast() }
     }
 
     /// The cells of a chunk. Not a method of a reference, which would reach no further than the header.
-    pub(crate) fn cells(this: NonNull<Self>) -> impl Iterator<Item = NonNull<CellHeader>> {
+    pub(crate) fn cells(this: NonNull<Self>) -> impl Iterator<Item = CellRef> {
         // SAFETY: chunks are initialised when they are handed out, and never freed.
         let (kind, first, cells) = unsafe { (this.as_ref().kind, this.as_ref().first, this.as_ref().cells) };
         let bytes = kind.cell_bytes();
         // SAFETY: the offsets are those of `new`, inside the chunk.
-        (0..cells as usize).map(move |i| unsafe { this.byte_add(first as usize + i * bytes).cast() })
+        (0..cells as usize)
+            .map(move |i| unsafe { CellRef::new(this.byte_add(first as usize + i * bytes).cast()) })
     }
 }
 

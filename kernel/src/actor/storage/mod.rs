@@ -10,7 +10,7 @@ pub(crate) mod static_cell;
 mod word;
 pub(crate) mod word_cell;
 
-pub(crate) use cell::CellHeader;
+pub(crate) use cell::{CellHeader, CellRef};
 pub(crate) use mailbox_index::MailboxIndex;
 pub(crate) use outcome::Outcome;
 pub(crate) use word::{Life, Word};

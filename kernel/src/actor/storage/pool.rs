@@ -7,7 +7,7 @@
 use core::cell::UnsafeCell;
 use core::ptr::{self, NonNull};
 
-use super::cell::{CellHeader, Chunk, Kind};
+use super::cell::{CellHeader, CellRef, Chunk, Kind};
 use super::word::{Life, Word};
 use crate::arch::{MAX_CORES, percpu};
 use crate::sync::{PreemptGuard, SpinLock};
@@ -37,7 +37,7 @@ impl List {
     /// # Safety
     /// The cell is free and the caller's.
     #[inline(always)]
-    unsafe fn push(&mut self, cell: NonNull<CellHeader>) {
+    unsafe fn push(&mut self, cell: CellRef) {
         let cell = cell.cast::<FreeCell>();
         // SAFETY: by contract; every cell has room for the link.
         unsafe { (*cell.as_ptr()).next = self.first };
@@ -46,12 +46,13 @@ impl List {
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> Option<NonNull<CellHeader>> {
+    fn pop(&mut self) -> Option<CellRef> {
         let cell = NonNull::new(self.first)?;
         // SAFETY: cells on the list are free and the list's.
         self.first = unsafe { (*cell.as_ptr()).next };
         self.length -= 1;
-        Some(cell.cast())
+        // SAFETY: what is in the list are cells.
+        Some(unsafe { CellRef::new(cell.cast()) })
     }
 }
 
@@ -108,7 +109,7 @@ unsafe fn own_list(kind: &'static Kind, _here: &PreemptGuard) -> &'static mut Li
 
 /// A free cell of this kind, unless memory is exhausted.
 #[inline(always)]
-pub(crate) fn take(kind: &'static Kind, here: &PreemptGuard) -> Option<NonNull<CellHeader>> {
+pub(crate) fn take(kind: &'static Kind, here: &PreemptGuard) -> Option<CellRef> {
     // SAFETY: used in this function only, before anything else uses the table.
     let list = unsafe { own_list(kind, here) };
     if ptr::eq(list.kind, kind)
@@ -121,7 +122,7 @@ pub(crate) fn take(kind: &'static Kind, here: &PreemptGuard) -> Option<NonNull<C
 
 #[cold]
 #[inline(never)]
-fn refill(kind: &'static Kind, here: &PreemptGuard) -> Option<NonNull<CellHeader>> {
+fn refill(kind: &'static Kind, here: &PreemptGuard) -> Option<CellRef> {
     evict_other(kind, here);
     let from_shared = SHARED.lock().list(kind).map_or(List::EMPTY, |list| {
         let taken = *list;
@@ -170,11 +171,9 @@ fn give_away(kind: &'static Kind, mut cells: List) {
 
 /// Takes back the cell of an actor that has ended, whose state is gone already. `word` was its word.
 #[inline(always)]
-pub(crate) fn give(cell: NonNull<CellHeader>, word: Word, here: &PreemptGuard) {
-    // SAFETY: cells are never unmapped.
-    let header = unsafe { cell.as_ref() };
+pub(crate) fn give(cell: CellRef, word: Word, here: &PreemptGuard) {
     let free = word.after_end(Life::Free);
-    header.set_word(free);
+    cell.set_word(free);
     if free.is_static() || free.is_used_up() {
         // It is the user's, or nobody's any more.
         return;
@@ -193,7 +192,7 @@ pub(crate) fn give(cell: NonNull<CellHeader>, word: Word, here: &PreemptGuard) {
 
 #[cold]
 #[inline(never)]
-fn give_slowly(cell: NonNull<CellHeader>, kind: &'static Kind, here: &PreemptGuard) {
+fn give_slowly(cell: CellRef, kind: &'static Kind, here: &PreemptGuard) {
     evict_other(kind, here);
     // SAFETY: used in this function only.
     let list = unsafe { own_list(kind, here) };
@@ -215,6 +214,6 @@ fn give_slowly(cell: NonNull<CellHeader>, kind: &'static Kind, here: &PreemptGua
 
 /// Takes back a free cell that was taken and not used.
 #[cold]
-pub(crate) fn put_back(cell: NonNull<CellHeader>, kind: &'static Kind, here: &PreemptGuard) {
+pub(crate) fn put_back(cell: CellRef, kind: &'static Kind, here: &PreemptGuard) {
     give_slowly(cell, kind, here);
 }

@@ -6,7 +6,7 @@ use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, align_of};
 use core::ptr::{self, NonNull};
 
-use super::cell::{self, Cell, CellHeader, Kind};
+use super::cell::{self, Cell, CellRef, Kind};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::queue::{AppendOnly, Linked};
 
@@ -57,10 +57,10 @@ impl<A: cell::Stored> StaticCell<A> {
     }
 
     /// The cell.
-    pub(crate) fn cell(&'static self) -> NonNull<CellHeader> {
+    pub(crate) fn cell(&'static self) -> CellRef {
         // With the provenance of the whole: the kind is found before the cell.
         // SAFETY: the offset is that of the field.
-        unsafe { NonNull::from(self).cast::<u8>().add(CELL_OFFSET).cast() }
+        unsafe { CellRef::new(NonNull::from(self).cast::<u8>().add(CELL_OFFSET).cast()) }
     }
 
     /// Puts it on the list of those that an executor looks through when it stops.
@@ -78,9 +78,9 @@ impl<A: cell::Stored> StaticCell<A> {
 }
 
 /// All static cells that were ever used.
-pub(crate) fn all() -> impl Iterator<Item = NonNull<CellHeader>> {
+pub(crate) fn all() -> impl Iterator<Item = CellRef> {
     // SAFETY: what is listed is a static; the cell lies at that offset.
-    STARTED.iter().map(|link| unsafe { link.cast::<u8>().add(CELL_OFFSET).cast() })
+    STARTED.iter().map(|link| unsafe { CellRef::new(link.cast::<u8>().add(CELL_OFFSET).cast()) })
 }
 
 const _: () = assert!(core::mem::offset_of!(StaticCell<u64>, cell) == CELL_OFFSET);
