@@ -17,6 +17,7 @@ mod address;
 mod ask;
 mod behaviour;
 #[cfg(feature = "checks")]
+#[path = "../../tests/checks/actor/mod.rs"]
 pub mod checks;
 mod config;
 mod context;

@@ -13,6 +13,7 @@ mod ask;
 mod block;
 mod by_owner;
 #[cfg(feature = "checks")]
+#[path = "../../tests/checks/channel/mod.rs"]
 pub mod checks;
 mod later;
 mod mailbox;
