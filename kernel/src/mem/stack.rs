@@ -14,6 +14,8 @@ use crate::arch::percpu;
 use crate::arch::stack_layout::{BLOCK_BYTES, slot_bytes};
 #[cfg(target_os = "none")]
 use crate::arch::stack_layout::{RESERVE_BYTES, reserve_start};
+#[cfg(target_os = "none")]
+use crate::arch::switch;
 use crate::arch::switch::Frame;
 use crate::sync::{PreemptWord, SpinLock};
 
@@ -154,17 +156,17 @@ impl StackBlock {
         (ptr::with_exposed_provenance(from), top - from)
     }
 
-    /// Overwrites what is left below `sp`, so that it does not seem to be in use later, when other frames lie there.
+    /// Overwrites what is left below the caller's frame, so that it does not seem to be in use later, when other frames lie
+    /// there: not all of a frame is written by the code that it belongs to.
     ///
     /// # Safety
-    /// Called by code on this stack, with nothing below `sp` that is used again.
+    /// Called by code on this stack, with nothing below its frame that is used again.
     #[cfg(target_os = "none")]
-    pub(crate) unsafe fn clear_below(&self, sp: usize) {
+    #[inline(always)]
+    pub(crate) unsafe fn clear_below(&self) {
         let lowest = reserve_start(ptr::from_ref(self) as usize) + RESERVE_BYTES;
-        if let Some(bytes) = sp.checked_sub(lowest) {
-            // SAFETY: by contract; that part of the stack is mapped.
-            unsafe { ptr::with_exposed_provenance_mut::<u8>(lowest).write_bytes(0, bytes) };
-        }
+        // SAFETY: the caller promised that nothing below its frame is used; that part of the stack is mapped.
+        unsafe { switch::clear_stack_from(lowest) };
     }
 
     /// As on a machine; a host has no stacks of its own.

@@ -91,6 +91,30 @@ pub fn is_on_own_stack() -> bool {
 /// The registers that a call leaves as they are: x19 to x28.
 pub type KeptRegisters = [usize; 10];
 
+/// Overwrites the stack from `lowest`, which is aligned to 16 bytes, to the end of the frame of the function that this is
+/// part of.
+///
+/// # Safety
+/// That part of the stack is mapped, and what is there is not used again.
+#[inline(always)]
+pub unsafe fn clear_stack_from(lowest: usize) {
+    // SAFETY: the caller promised. Not by a call, whose own frame would lie there.
+    unsafe {
+        asm!(
+            "mov {end}, sp",
+            "2:",
+            "cmp {at}, {end}",
+            "b.hs 3f",
+            "stp xzr, xzr, [{at}], #16",
+            "b 2b",
+            "3:",
+            at = inout(reg) lowest => _,
+            end = out(reg) _,
+            options(nostack)
+        )
+    };
+}
+
 /// Writes down the registers that a call leaves as they are, so that what they hold is on the stack. Returns where the
 /// caller's stack pointer is: together with what functions have saved of them at their beginning, all of them lie
 /// between that and the top.

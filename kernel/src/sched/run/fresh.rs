@@ -1,8 +1,5 @@
 //! A core's loop on a fresh stack: after a preemption, or on the stack of what has crashed.
 
-#[cfg(target_os = "none")]
-use core::ptr;
-
 use crate::arch::atomic::Ordering;
 use crate::arch::{irq, switch};
 use crate::mem::stack::{StackBlock, StackRef};
@@ -21,11 +18,8 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
     }
     #[cfg(target_os = "none")]
     if core.has_crashed.replace(false) {
-        // Stack space for what is called here, which is little.
-        const ROOM_BYTES: usize = 2048;
-        let here = ptr::from_ref(&core).addr();
-        // SAFETY: this is the first code on the stack since the crash, and what it calls has room.
-        unsafe { block.clear_below(here.saturating_sub(ROOM_BYTES)) };
+        // SAFETY: this is the first code on the stack since the crash.
+        unsafe { block.clear_below() };
     }
     let [suspended, resident] = core.handover.take();
     if let Some(resident) = resident {
