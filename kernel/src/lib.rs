@@ -1,10 +1,11 @@
 //! Magpie: a bare-metal actor kernel for multicore 64-bit Arm.
 //!
-//! The rooms, ground floor first; each uses only rooms above it in this list.
-//! `docs/architecture.md` has the contracts between them.
+//! The rooms stand on floors, from the ground up in `kernel/rooms.txt`, and each uses only those below it.
+//! `docs/architecture.md` has the contracts between them, and the way of a message through them.
 //!
-//! An application sees the upper ones, and nothing there, used as the compiler allows, can harm the kernel or another
-//! application. What the boot crate and the kernel's own tests need besides is in `internals`.
+//! An application names the crate `magpie`, a facade in front of this one: what is public here but for `internals`, where
+//! nothing, used as the compiler allows, can harm the kernel or another application. What the boot crate and the kernel's own
+//! tests need besides is in `internals`.
 #![cfg_attr(target_os = "none", no_std)]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 #![cfg_attr(
