@@ -197,8 +197,9 @@ kernel_test! {
         // On one core, whose blocks are hoarded.
         let sleeper = Spawn::new().pinned(CoreId::BOOT).start(async {
             let exhauster = HeapExhauster::everything(16)?;
-            let (mut sleep, mut armed) = (pin!(time::sleep(LENGTH)), 0);
+            // Before the sleep is made, whose moment counts from then.
             let began = time::Instant::now();
+            let (mut sleep, mut armed) = (pin!(time::sleep(LENGTH)), 0);
             poll_fn(|context| {
                 let polled = sleep.as_mut().poll(context);
                 armed = armed.max(time::pending());
