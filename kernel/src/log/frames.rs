@@ -214,4 +214,8 @@ fn core_number() -> u8 {
     percpu::core_number() as u8
 }
 
-defmt::timestamp!("{=u64:us} c{=u8}", clock::now() / (clock::frequency() / 1_000_000).max(1), core_number());
+defmt::timestamp!(
+    "{=u64:us} c{=u8}",
+    (clock::now() - clock::ZERO) / (clock::frequency() / 1_000_000).max(1),
+    core_number()
+);

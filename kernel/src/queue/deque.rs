@@ -174,6 +174,21 @@ impl<T, const N: usize> Deque<T, N> {
         batch
     }
 
+    /// Overwrites the slots that hold no item: what was taken may be freed and its memory used again, and would seem
+    /// to be pointed to from here.
+    ///
+    /// # Safety
+    /// No other operation overlaps this one, and those before it happened before it.
+    pub unsafe fn clear_taken(&self) {
+        // Relaxed: by contract nothing is concurrent.
+        let top = self.top.0.load(Ordering::Relaxed);
+        let count = self.len() as u64;
+        for offset in count..N as u64 {
+            let index = top.wrapping_add(offset) as usize & (N - 1);
+            self.slots[index].store(core::ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+
     /// How many items there are; may be outdated before the caller sees it.
     #[inline(always)]
     pub fn len(&self) -> usize {
@@ -216,5 +231,43 @@ impl<T, const N: usize> Deque<T, N> {
 impl<T, const N: usize> Default for Deque<T, N> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+// What holds on several cores is in `tests/checks/deque.rs`.
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::Deque;
+    use alloc::vec::Vec;
+    use core::ptr::NonNull;
+    use core::sync::atomic::Ordering;
+
+    /// After `clear_taken` the slots have the items that wait, which come as before, and no other.
+    #[test]
+    fn what_was_taken_is_overwritten() {
+        for (start, waiting) in
+            [0, u64::MAX - 5].into_iter().flat_map(|start| (0..=4).map(move |n| (start, n)))
+        {
+            let items: Vec<u32> = (0..9).collect();
+            let deque = Deque::<u32, 4>::starting_at(start);
+            // SAFETY: this thread is the owner and the only one; nobody follows the pointers.
+            unsafe {
+                for item in &items[..5] {
+                    assert!(deque.push_bottom(item.into()).is_ok());
+                    assert_eq!(deque.pop_oldest(), Some(item.into()));
+                }
+                for item in &items[5..5 + waiting] {
+                    assert!(deque.push_bottom(item.into()).is_ok());
+                }
+                deque.clear_taken();
+            }
+            let held = deque.slots.iter().filter(|slot| !slot.load(Ordering::Relaxed).is_null()).count();
+            assert_eq!(held, waiting);
+            for item in &items[5..5 + waiting] {
+                // SAFETY: as above.
+                assert_eq!(unsafe { deque.pop_oldest() }, Some(NonNull::from(item)));
+            }
+            assert_eq!(deque.check(), Ok(()));
+        }
     }
 }

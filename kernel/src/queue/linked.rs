@@ -93,6 +93,9 @@ impl<T: Linked> Chain<T> {
         self.first = unsafe { next(item) };
         if self.first.is_null() {
             self.last = ptr::null_mut();
+        } else {
+            // SAFETY: as above. A collection would take a stale link for a pointer.
+            unsafe { set_next(item, ptr::null_mut()) };
         }
         self.len -= 1;
         Some(item)

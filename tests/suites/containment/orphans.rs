@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hint::black_box;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 
 use magpie::actor::{Actor, Config, Context, Executor, Receive, Request};
@@ -128,6 +128,25 @@ impl Receive<Request<Eat, ()>> for Glutton {
     }
 }
 
+/// Addresses of what a [`Glutton`] took: to a collection they are pointers.
+static ADDRESSES: [AtomicUsize; 1024] = [const { AtomicUsize::new(0) }; 1024];
+
+/// Told to a [`Glutton`]: take [`MUCH`] in blocks whose addresses stay known, and crash with them.
+struct EatAndTell;
+
+impl Receive<Request<EatAndTell, ()>> for Glutton {
+    type Reply = ();
+
+    fn receive(&mut self, _: Request<EatAndTell, ()>, _: &mut Context<Self>) {
+        for address in &ADDRESSES {
+            let block = alloc::vec![1; MUCH / 8 / ADDRESSES.len()];
+            address.store(block.as_ptr().addr(), Ordering::Relaxed);
+            self.exhauster.push(block);
+        }
+        panic!("on purpose");
+    }
+}
+
 /// Bytes that a [`Glutton`] takes.
 const MUCH: usize = 8 << 20;
 
@@ -236,7 +255,6 @@ kernel_test! {
     /// What an actor took in its behaviours comes back when it crashes, in whatever pieces.
     async fn a_glutton_gives_everything_back() -> Outcome {
         let _limit = without_limit()?;
-        let shared = Arc::new([42; 20]);
         let executor = Executor::start(&Config::default())?;
         for words in [20, 1 << 10, 1 << 17] {
             let (used, before) = (HEAP.usage().0, stats::collections());
@@ -248,15 +266,45 @@ kernel_test! {
             ensure!(is_collected || taken > MUCH / 2, "{taken} bytes more are in use, though {MUCH} were taken");
             // Until enough has come together to collect, and nothing old that looks like a pointer keeps it any more.
             let grown = || HEAP.usage().0.saturating_sub(used);
-            let mut crashes = 0;
-            while (stats::collections().finished == before.finished || grown() > MUCH / 2) && crashes < 300 {
-                crash_often(5, &shared).await?;
-                crashes += 5;
-            }
+            let crashes = crash_until(|| grown() <= MUCH / 2).await?;
             let (after, grown) = (stats::collections(), grown());
             magpie::text!("of {used} bytes in use {taken} were taken; {grown} left after {crashes} crashes and {after:?}");
             ensure!(grown <= MUCH / 2, "{grown} bytes more are in use after {MUCH} were taken");
         }
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+/// Lets processes crash until `is_done` once something was collected, 300 at most.
+async fn crash_until(is_done: impl Fn() -> bool) -> Result<usize, Failure> {
+    let (shared, before) = (Arc::new([42; 20]), stats::collections().finished);
+    let mut crashes = 0;
+    while (stats::collections().finished == before || !is_done()) && crashes < 300 {
+        crash_often(5, &shared).await?;
+        crashes += 5;
+    }
+    Ok(crashes)
+}
+
+kernel_test! {
+    /// What something alive seemed to have when the rest was collected comes back when that is over, though what led to it is
+    /// freed by then.
+    async fn what_only_seemed_alive_comes_back_later() -> Outcome {
+        let _limit = without_limit()?;
+        let executor = Executor::start(&Config::default())?;
+        let used = HEAP.usage().0;
+        let grown = || HEAP.usage().0.saturating_sub(used);
+        let glutton = executor.handle().spawn(Glutton { exhauster: Vec::new(), lists: Vec::new() })?;
+        ensure!(glutton.ask(EatAndTell).await.is_err(), "it did not crash");
+        crash_until(|| true).await?;
+        let grown_meanwhile = grown();
+        // The black box, because nobody reads them but collections.
+        black_box(&ADDRESSES).iter().for_each(|address| address.store(0, Ordering::Relaxed));
+        ensure!(grown_meanwhile > MUCH / 2, "{grown_meanwhile} bytes more are in use, though {MUCH} seemed to be alive");
+        let crashes = crash_until(|| grown() <= MUCH / 2).await?;
+        let (after, grown) = (stats::collections(), grown());
+        ensure!(grown <= MUCH / 2, "{grown} bytes more are in use after {crashes} crashes and {after:?}");
         executor.stop().await;
         Ok(())
     }

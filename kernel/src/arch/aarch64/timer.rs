@@ -1,14 +1,21 @@
 //! Each core's one-shot timer: the virtual timer.
 
+use super::clock;
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable};
 
 /// Whether a deadline interrupts what the core runs.
 pub const INTERRUPTS: bool = true;
 
+/// What the counter shows at that time.
+#[inline(always)]
+fn counter_at(time: u64) -> u64 {
+    time.saturating_sub(clock::ZERO)
+}
+
 /// Arms this core's timer for `deadline` in clock ticks; one in the past fires at once.
 #[inline(always)]
 pub fn arm(deadline: u64) {
-    CNTV_CVAL_EL0.set(deadline);
+    CNTV_CVAL_EL0.set(counter_at(deadline));
     CNTV_CTL_EL0.write(CNTV_CTL_EL0::ENABLE::SET + CNTV_CTL_EL0::IMASK::CLEAR);
 }
 
@@ -20,7 +27,7 @@ pub fn disarm() {
 
 /// Arms this core's timer for `deadline`, unless it is armed for an earlier moment.
 pub fn arm_if_earlier(deadline: u64) {
-    if !CNTV_CTL_EL0.is_set(CNTV_CTL_EL0::ENABLE) || CNTV_CVAL_EL0.get() > deadline {
+    if !CNTV_CTL_EL0.is_set(CNTV_CTL_EL0::ENABLE) || CNTV_CVAL_EL0.get() > counter_at(deadline) {
         arm(deadline);
     }
 }

@@ -6,6 +6,9 @@ use std::sync::OnceLock;
 #[cfg(not(shuttle))]
 use std::time::Instant;
 
+/// What the clock shows at its first use.
+pub const ZERO: u64 = 0;
+
 /// Ticks since some moment before the first use; never goes back.
 #[cfg(not(shuttle))]
 pub fn now() -> u64 {

@@ -145,6 +145,32 @@ pub(in crate::mem) fn is_first_of_live(world: &impl World, marks: &Marks<'_>, ad
     })
 }
 
+/// Shows a word that leads to each live block that a candidate leads to, once. Those blocks were candidates until something
+/// alive turned out to lead to them, or to seem to. When the candidates are freed, nothing else may be known that leads to
+/// them from the dead. It uses up the marks of the living. After [`Collector::mark`].
+///
+/// # Safety
+/// Blocks of the world are readable, in whole words, and nobody writes to them meanwhile.
+pub(in crate::mem) unsafe fn each_live_behind_candidates(
+    world: &impl World,
+    marks: &Marks<'_>,
+    mut visit: impl FnMut(usize),
+) {
+    let mut from = marks.base();
+    while let Some(start) = marks.next_candidate(from) {
+        from = start + 1;
+        let Some(block) = world.block_from(start) else { continue };
+        for address in (block.start..).step_by(WORD_BYTES).take(block.bytes / WORD_BYTES) {
+            // SAFETY: by contract it can be read. Volatile: as in `look_through`.
+            let word = unsafe { core::ptr::with_exposed_provenance::<u64>(address).read_volatile() };
+            let word = (word & ADDRESS_BITS) as usize;
+            if word.wrapping_sub(marks.base()) < marks.bytes() && is_first_of_live(world, marks, word) {
+                visit(word);
+            }
+        }
+    }
+}
+
 /// One of the two steps: blocks marked `from` that are reached are marked `to`, and looked into.
 struct Search<'a, W> {
     world: &'a W,

@@ -20,7 +20,8 @@ use core::ops::Range;
 use super::heap::HEAP;
 use crate::arch::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::SpinLock;
-use collect::Collector;
+use collect::{Collector, World};
+use marks::Marks;
 pub(super) use world::Memory;
 use world::Walk;
 
@@ -28,6 +29,8 @@ use world::Walk;
 const MOST_NOTED: usize = 4096;
 /// How many of them a collection leaves to the next ones.
 const MOST_KEPT: usize = MOST_NOTED / 4;
+/// How many there may be with those that lay in what a collection freed.
+const MOST_LEFT: usize = MOST_NOTED / 2;
 /// In how many collections a word is looked at.
 const MOST_LOOKS: u8 = 16;
 /// A crash notes the same word once, as far as this remembers.
@@ -94,6 +97,28 @@ impl Noted {
         self.looks.copy_within(first..self.count, 0);
         self.count -= first;
         self.remembered.fill(0);
+    }
+
+    /// After a mark phase, before the candidates are freed: keeps what leads to blocks that may become free later.
+    ///
+    /// # Safety
+    /// As for [`collect::each_live_behind_candidates`].
+    unsafe fn keep_what_stays(&mut self, world: &impl World, marks: &Marks<'_>) {
+        self.keep_live(|word| collect::is_first_of_live(world, marks, word));
+        // SAFETY: by contract.
+        unsafe { collect::each_live_behind_candidates(world, marks, |word| self.keep_from_freed(word)) };
+    }
+
+    /// Keeps a word from a block that is freed, because it leads to one that stays for now. It counts as looked at.
+    fn keep_from_freed(&mut self, word: usize) {
+        if self.count < MOST_LEFT {
+            self.words[self.count] = !word;
+            self.looks[self.count] = 1;
+            self.count += 1;
+        } else {
+            // Relaxed: a statistic.
+            LOST.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -166,7 +191,7 @@ pub struct Collections {
     pub bytes: u64,
     /// The longest time that all cores stood still, in clock ticks.
     pub longest_ticks: u64,
-    /// How many words that crashes left were never looked at, because too many came between two collections.
+    /// For how many words that crashes left there was no room. What only they lead to stays.
     pub lost: u64,
 }
 
@@ -226,7 +251,8 @@ impl Collection {
             noted.keep_live(|_| true);
             return;
         }
-        noted.keep_live(|word| collect::is_first_of_live(&walk, &marks, word));
+        // SAFETY: as above.
+        unsafe { noted.keep_what_stays(&walk, &marks) };
         drop(noted);
         // SAFETY: as above; nobody can reach what is still a candidate.
         let (blocks, bytes) = unsafe { world::free_candidates(&HEAP, &marks) };
@@ -272,9 +298,14 @@ impl Drop for Collection {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_KEPT, MOST_LOOKS, MOST_NOTED, Noted};
+    use super::collect::Collector;
+    use super::world::{Walk, free_candidates};
+    use super::{MOST_KEPT, MOST_LEFT, MOST_LOOKS, MOST_NOTED, Noted};
+    use crate::mem::heap::TestHeap;
     use alloc::boxed::Box;
     use alloc::vec::Vec;
+    use core::alloc::{GlobalAlloc, Layout};
+    use core::ops::Range;
 
     fn noted(words: impl Iterator<Item = usize>) -> Box<Noted> {
         let mut noted = Box::new(Noted::new());
@@ -314,5 +345,53 @@ mod tests {
         }
         noted.keep_live(|_| true);
         assert_eq!(words(&noted), []);
+    }
+
+    /// One collection, in which `roots` are all that lives. Returns how many blocks were freed.
+    fn collect(heap: &TestHeap, noted: &mut Noted, roots: &[usize]) -> u64 {
+        let (marks, mut collector) = (heap.marked.marks(), Box::new(Collector::new()));
+        let start = roots.as_ptr().expose_provenance();
+        let each_root = |visit: &mut dyn FnMut(Range<usize>)| visit(start..start + size_of_val(roots));
+        let each_unused = |_: &mut dyn FnMut(usize)| ();
+        let words = words(noted).into_iter();
+        // SAFETY: nobody else uses the heap, nor what only the noted words lead to.
+        unsafe {
+            let walk = Walk::new(heap, &each_root, &each_unused, u64::MAX);
+            assert!(collector.mark(&walk, &marks, words));
+            noted.keep_what_stays(&walk, &marks);
+            free_candidates(heap, &marks).0
+        }
+    }
+
+    /// A list of the dead that leads to `count` blocks, which something alive seems to lead to, too: later they come back, though
+    /// the list is freed first.
+    fn behind_what_is_freed(count: usize) -> (u64, u64) {
+        let heap = TestHeap::new(1 << 20);
+        let of_words = |words: usize| Layout::array::<usize>(words).expect("small");
+        // SAFETY: the sizes are not zero.
+        let allocate = |words| unsafe { heap.alloc_zeroed(of_words(words)).cast::<usize>() };
+        let list = allocate(count);
+        let pieces: Vec<usize> = (0..count).map(|_| allocate(2).expose_provenance()).collect();
+        // SAFETY: it has room for as many.
+        unsafe { list.copy_from_nonoverlapping(pieces.as_ptr(), count) };
+        let mut noted = noted([list.expose_provenance()].into_iter());
+        assert_eq!(collect(&heap, &mut noted, &pieces), 1, "freed, though only the list is dead");
+        let later = collect(&heap, &mut noted, &[]);
+        assert_eq!(heap.usage().0, (count as u64 - later) as usize * 16);
+        (later, collect(&heap, &mut noted, &[]))
+    }
+
+    #[test]
+    fn what_lies_behind_a_freed_block_comes_back_later() {
+        assert_eq!(behind_what_is_freed(1), (1, 0));
+        assert_eq!(behind_what_is_freed(500), (500, 0));
+    }
+
+    /// If there is more of it than can be kept, the rest is counted as lost.
+    #[test]
+    fn what_is_too_much_to_keep_is_counted() {
+        let before = super::collections().lost;
+        assert_eq!(behind_what_is_freed(MOST_LEFT + 100), (MOST_LEFT as u64, 0));
+        assert!(super::collections().lost >= before + 100);
     }
 }

@@ -195,6 +195,16 @@ impl RunQueue {
         self.queues.iter().map(PriorityQueue::stealable).sum()
     }
 
+    /// Overwrites what is stale in the queues, so that a collection does not take it for pointers.
+    ///
+    /// # Safety
+    /// No core is in an operation of these queues, and what was done to them happened before this.
+    #[cfg(target_os = "none")]
+    pub(crate) unsafe fn clear_taken(&self) {
+        // SAFETY: by contract.
+        self.queues.iter().for_each(|queue| unsafe { queue.deque.clear_taken() });
+    }
+
     /// How many wait, roughly.
     pub(crate) fn waiting(&self) -> usize {
         let bound: usize = self.queues.iter().map(|queue| queue.bound.len() + 1).sum();

@@ -12,7 +12,7 @@ use crate::arch::stack_layout::FRAME_IN_BLOCK;
 use crate::arch::switch::Frame;
 use crate::arch::{clock, image};
 use crate::mem::{orphans, stack};
-use crate::sched::cores::{Core, calls};
+use crate::sched::cores::{self, Core, calls};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::run::halt;
 
@@ -61,6 +61,10 @@ unsafe fn collect(core: &Core) {
     let Some(mut collection) = orphans::begin() else { return };
     let mark = |standing: &halt::Standing| {
         let began = clock::now();
+        for core in cores::all() {
+            // SAFETY: who stands still is in no operation of a queue, and its writes are seen: see `Standstill`.
+            unsafe { core.queue.clear_taken() };
+        }
         // SAFETY: nothing changes, because all other cores stand still and interrupts are masked here. These are all
         // roots: what a core has in hand is on the stack of a turn or in the frame of that turn, because the loops have
         // nothing in hand.
