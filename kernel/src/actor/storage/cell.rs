@@ -5,7 +5,7 @@
 //! back: the memory of a cell stays a cell of that type for ever, and so an old address may always read the
 //! word. States that are too large for a chunk are boxed.
 
-use alloc::alloc::{Layout, alloc_zeroed};
+use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, align_of, needs_drop, size_of};
@@ -294,8 +294,8 @@ impl Chunk {
         let bytes = kind.cell_bytes();
         let first = size_of::<Self>().next_multiple_of(kind.align.max(16));
         let layout = Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).ok()?;
-        // Zeroed, because a collection would take for a pointer what was there before. SAFETY: the size is not zero.
-        let chunk = NonNull::new(unsafe { alloc_zeroed(layout) })?.cast::<Self>();
+        // SAFETY: the size is not zero.
+        let chunk = NonNull::new(unsafe { alloc(layout) })?.cast::<Self>();
         let cells = (CHUNK_BYTES - first) / bytes;
         // SAFETY: fresh memory of a chunk's size and alignment.
         unsafe {

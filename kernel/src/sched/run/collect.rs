@@ -57,6 +57,8 @@ pub(crate) unsafe fn answer(core: &Core, called_for: u32) {
 
 /// # Safety
 /// As for [`answer`].
+#[cold]
+#[inline(never)]
 unsafe fn collect(core: &Core) {
     let Some(mut collection) = orphans::begin() else { return };
     let mark = |standing: &halt::Standing| {

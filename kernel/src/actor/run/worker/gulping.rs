@@ -23,6 +23,8 @@ pub(super) enum AfterBatch {
 
 impl Worker {
     /// Takes what is in a mailbox, if no other worker has a batch from it.
+    // Called in one place. Without the attribute other files decide whether it is worth inlining.
+    #[inline(always)]
     pub(super) fn gulp(&self, mailbox: &'static Mailbox, batch: &Batch) -> bool {
         let _here = PreemptGuard::new();
         let statistics = self.statistics;
