@@ -1,4 +1,31 @@
 //! The machine's description: plain data, set once by boot, read by all.
+//!
+//! ```
+//! use magpie::arch::{CoreId, MAX_CORES};
+//! use magpie::machine::{self, Location, Machine};
+//!
+//! // What boot does: two clusters of two cores.
+//! let mut places = [Location::default(); MAX_CORES];
+//! (places[2].cluster, places[3].cluster) = (1, 1);
+//! machine::describe(Machine {
+//!     board: "virt",
+//!     application: "wordcount",
+//!     cores: 4,
+//!     places,
+//!     arguments: "seed=7 details",
+//!     input: Some(b"a text"),
+//! });
+//!
+//! // What an application does.
+//! assert_eq!(machine::get().map(|machine| machine.board), Some("virt"));
+//! assert_eq!(machine::cores(), 4);
+//! assert_eq!((machine::argument("seed"), machine::argument("details")), (Some("7"), Some("")));
+//! assert_eq!(machine::argument("filter"), None);
+//! assert_eq!(machine::arguments().count(), 2);
+//! assert_eq!(machine::input(), Some(&b"a text"[..]));
+//! let near_and_far = [1, 2].map(|core| CoreId::new(core).map(|core| machine::distance(CoreId::BOOT, core)));
+//! assert_eq!(near_and_far, [Some(1), Some(2)]);
+//! ```
 
 use spin::Once;
 

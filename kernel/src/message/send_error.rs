@@ -12,6 +12,10 @@ use core::fmt;
 /// use std::cell::Cell;
 /// use std::error::Error;
 /// fn pass_on(tried: Result<(), SendError<u64>>) -> Result<(), Box<dyn Error + Send + Sync>> { Ok(tried?) }
+/// // What was not sent is not lost.
+/// fn or_keep(tried: Result<(), SendError<u64>>, kept: &mut Vec<u64>) {
+///     kept.extend(tried.map_err(SendError::into_message).err());
+/// }
 /// // A message that cannot be shared would make an error that cannot.
 /// fn leave_it(tried: Result<(), SendError<Cell<u64>>>) -> Result<(), Box<dyn Error + Send + Sync>> {
 ///     tried.map_err(|error| error.without_message())?;
@@ -83,6 +87,21 @@ impl<M> core::error::Error for SendError<M> {}
 
 /// Why a message was not sent to all of several; the rest of them were not tried.
 #[derive(Clone, Copy, PartialEq, Eq)]
+///
+/// ```
+/// use magpie::actor::{Recipient, SendToAllError};
+/// /// Tells all, and passes over those who have ended.
+/// fn tell(all: &[Recipient<u64>], message: u64) {
+///     let mut rest = all;
+///     while let Err(SendToAllError { sent, .. }) = Recipient::send_to_all(rest, &message) {
+///         rest = &rest[sent + 1..];
+///     }
+/// }
+/// /// Tells all, or says who was the first that was not told.
+/// fn tell_or_say(all: &[Recipient<u64>], message: u64) -> Result<usize, SendToAllError<()>> {
+///     Recipient::send_to_all(all, &message).map_err(|error| error.without_message())
+/// }
+/// ```
 #[non_exhaustive]
 pub struct SendToAllError<M> {
     /// How many it was sent to.

@@ -38,7 +38,21 @@ pub fn sleep(duration: Duration) -> Sleep {
     sleep_until(Instant::now() + duration)
 }
 
-/// Waits until `deadline`, at least.
+/// Waits until `deadline`, at least. Awaited when that has passed, it is over at once.
+///
+/// ```
+/// # use magpie::{sched, time};
+/// use core::time::Duration;
+/// # sched::run_on_threads(2, 1, async {
+/// // Every two milliseconds, however long the work takes.
+/// let mut next = time::Instant::now();
+/// for _ in 0..3 {
+///     next = next + Duration::from_millis(2);
+///     time::sleep_until(next).await;
+///     assert!(time::Instant::now() >= next);
+/// }
+/// # }).unwrap();
+/// ```
 pub fn sleep_until(deadline: Instant) -> Sleep {
     Sleep::new(deadline, false)
 }
@@ -61,6 +75,17 @@ pub fn timeout<F: Future>(limit: Duration, future: F) -> Timeout<F> {
 
 /// As [`timeout`], with a timer that does not count as work: a watchdog does not keep the system from having
 /// run out of work.
+///
+/// ```
+/// # use magpie::{sched, time};
+/// use core::time::Duration;
+/// # sched::run_on_threads(2, 1, async {
+/// let watchdog = sched::spawn(time::background_timeout(Duration::from_secs(3600), core::future::pending::<()>()));
+/// // Not in an hour: a watchdog alone is no work.
+/// sched::out_of_work().await;
+/// # drop(watchdog);
+/// # }).unwrap();
+/// ```
 pub fn background_timeout<F: Future>(limit: Duration, future: F) -> Timeout<F> {
     Timeout { future, limit: Sleep::new(Instant::now() + limit, true) }
 }

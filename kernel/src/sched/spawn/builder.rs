@@ -43,12 +43,17 @@ impl core::error::Error for SpawnError {}
 ///
 /// ```
 /// # use magpie::{sched, time};
-/// use magpie::arch::CoreId;
+/// use magpie::arch::{CoreId, CoreSet};
 /// use magpie::sched::{Priority, Spawn};
 /// # sched::run_on_threads(2, 1, async {
 /// let urgent = Spawn::new().priority(Priority::High).pinned(CoreId::BOOT);
 /// let here = urgent.start(async { sched::current_core() })?;
 /// assert_eq!(here.await, Ok(Some(CoreId::BOOT)));
+///
+/// // Wherever there is room, but on the core that boots.
+/// let elsewhere = Spawn::new().affinity(CoreSet::ALL.without(CoreId::BOOT));
+/// let there = elsewhere.start(async { sched::current_core() })?;
+/// assert_eq!(there.await, Ok(CoreId::new(1)));
 /// # Ok::<(), sched::SpawnError>(())
 /// # }).unwrap().unwrap();
 /// ```
