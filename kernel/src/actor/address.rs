@@ -129,7 +129,8 @@ impl<A: Actor> Addr<A> {
     /// Sends a message. Returns the address, so that sends can be chained with `?`.
     ///
     /// # Errors
-    /// The message comes back when the actor has ended or memory is exhausted.
+    /// The message comes back when the actor has ended, when its mailbox refuses more than are in it, or when memory is
+    /// exhausted: see [`SendError`].
     #[inline]
     pub fn send<M: Message>(&self, message: M) -> Result<&Self, SendError<M>>
     where

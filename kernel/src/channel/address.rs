@@ -48,7 +48,7 @@ impl<M: Message> ProcessAddr<M> {
     ///
     /// # Errors
     /// The message comes back when the mailbox was dropped or its process has crashed, when as many messages
-    /// wait as it is bound to, or when memory is exhausted.
+    /// wait as the mailbox was made for, or when memory is exhausted: see [`SendError`].
     pub fn send(&self, message: M) -> Result<&Self, SendError<M>> {
         self.0.send(message, Urgency::Ordinary)?;
         Ok(self)

@@ -78,7 +78,7 @@ fn write_now(bytes: &[u8]) {
     }
 }
 
-/// Writes one line of text. Lines of several cores do not mix, up to [`PIECE_BYTES`]; a longer one is written in pieces of
+/// Writes one line of text. Lines of several cores do not mix, up to `PIECE_BYTES`; a longer one is written in pieces of
 /// that length.
 pub fn line(arguments: fmt::Arguments<'_>) {
     write_line(b"", arguments);

@@ -32,7 +32,8 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendError<M> {
-    /// The actor has ended, or its executor has stopped.
+    /// Nobody can receive it: the actor has ended, or its executor has stopped; or the process mailbox was dropped, or its
+    /// process has crashed.
     Ended(M),
     /// The mailbox has as many messages as its bound allows. Try again later, or send less.
     Full(M),
@@ -76,7 +77,7 @@ impl<M> fmt::Debug for SendError<M> {
 impl<M> fmt::Display for SendError<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Ended(_) => "the actor has ended: the message was not sent",
+            Self::Ended(_) => "the receiver has ended: the message was not sent",
             Self::Full(_) => "the mailbox is full: the message was not sent; try again later",
             Self::OutOfMemory(_) => "out of memory: the message was not sent",
         })
@@ -86,7 +87,6 @@ impl<M> fmt::Display for SendError<M> {
 impl<M> core::error::Error for SendError<M> {}
 
 /// Why a message was not sent to all of several; the rest of them were not tried.
-#[derive(Clone, Copy, PartialEq, Eq)]
 ///
 /// ```
 /// use magpie::actor::{Recipient, SendToAllError};
@@ -102,6 +102,7 @@ impl<M> core::error::Error for SendError<M> {}
 ///     Recipient::send_to_all(all, &message).map_err(|error| error.without_message())
 /// }
 /// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SendToAllError<M> {
     /// How many it was sent to.

@@ -1,6 +1,6 @@
 //! Time: instants, and timers that wake processes.
 //!
-//! Each core has a [wheel](wheels) of its own, tickless: the core's hardware timer is armed for the next deadline,
+//! Each core has a timer wheel of its own, tickless: the core's hardware timer is armed for the next deadline,
 //! the interrupt only sets a flag, and the core loop fires what is due, a bounded number at a time.
 //!
 //! ```

@@ -90,7 +90,7 @@ pub fn background_timeout<F: Future>(limit: Duration, future: F) -> Timeout<F> {
     Timeout { future, limit: Sleep::new(Instant::now() + limit, true) }
 }
 
-/// The future of [`sleep`].
+/// The future of [`sleep`] and [`sleep_until`].
 pub struct Sleep {
     deadline: Instant,
     background: bool,
@@ -174,7 +174,7 @@ impl Drop for Armed {
     }
 }
 
-/// The limit of a [`timeout`] was reached first.
+/// The limit of a [`timeout`], or [`background_timeout`], was reached first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Elapsed;
 
@@ -184,7 +184,9 @@ impl fmt::Display for Elapsed {
     }
 }
 
-/// The future of [`timeout`].
+impl core::error::Error for Elapsed {}
+
+/// The future of [`timeout`] and [`background_timeout`].
 pub struct Timeout<F> {
     future: F,
     limit: Sleep,

@@ -55,7 +55,7 @@ impl CoreLoad {
     }
 }
 
-/// What all cores were loaded with; formats as a table.
+/// What all cores were loaded with; formats as a table. A [`LoadMonitor`] makes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Load {
     /// The time that it is about.

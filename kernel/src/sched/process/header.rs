@@ -156,7 +156,7 @@ impl Header {
         self.affinity_mask().is_power_of_two()
     }
 
-    /// The core it ran on last.
+    /// The core it ran on last, or was placed on.
     pub fn home(&self) -> CoreId {
         // Relaxed: a hint for placement.
         CoreId::new(self.home.load(Ordering::Relaxed) as usize).unwrap_or(CoreId::BOOT)

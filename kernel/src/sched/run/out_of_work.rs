@@ -61,7 +61,7 @@ pub(crate) fn note_entry(count_me: impl FnOnce()) {
 pub struct ExternalSource(());
 
 impl ExternalSource {
-    /// Registers a source.
+    /// Registers a source, until this is dropped.
     pub fn new() -> Self {
         // AcqRel: a running core does this, so no verdict is in progress that could miss it.
         EXTERNAL_SOURCES.fetch_add(1, Ordering::AcqRel);

@@ -14,11 +14,11 @@ use crate::sync::PreemptGuard;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// As many processes exist as [`Setting::ProcessLimit`] allows.
+    /// As many processes exist as [`Setting::ProcessLimit`](crate::sched::Setting::ProcessLimit) allows.
     TooManyProcesses,
     /// No memory for it.
     OutOfMemory,
-    /// Its affinity mask names no core that exists.
+    /// None of the cores that it may run on exists.
     NoSuchCore,
     /// It is pinned to a core that is offline.
     CoreOffline,
@@ -32,7 +32,7 @@ impl fmt::Display for SpawnError {
             Self::CoreOffline => {
                 "it is pinned to a core that is offline: bring the core back, or pin it elsewhere"
             }
-            Self::NoSuchCore => "no core of the affinity mask exists: the process was not started",
+            Self::NoSuchCore => "none of the cores that it may run on exists: the process was not started",
         })
     }
 }
@@ -129,7 +129,7 @@ impl Spawn {
         Self { priority, ..self }
     }
 
-    /// On these cores only.
+    /// On these cores only; those of them that do not exist count for nothing.
     pub const fn affinity(self, cores: CoreSet) -> Self {
         Self { affinity: cores.mask(), ..self }
     }
