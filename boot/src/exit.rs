@@ -13,6 +13,15 @@ pub enum ExitCode {
 ///
 /// An error is printed, and the image fails. `Result<(), E>` is for `?`; `Result<ExitCode, E>` for a main function that
 /// chooses the status itself.
+///
+/// ```
+/// use magpie_boot::{ExitCode, Termination};
+///
+/// assert_eq!(().report(), ExitCode::Success);
+/// assert_eq!("7".parse::<u32>().map(drop).report(), ExitCode::Success);
+/// assert_eq!("seven".parse::<u32>().map(drop).report(), ExitCode::Failure);
+/// assert_eq!(Ok::<_, core::fmt::Error>(ExitCode::Failure).report(), ExitCode::Failure);
+/// ```
 pub trait Termination: Send + 'static {
     /// Prints the error, if there is one, and returns how the application ended.
     fn report(self) -> ExitCode;

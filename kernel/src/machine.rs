@@ -1,4 +1,31 @@
 //! The machine's description: plain data, set once by boot, read by all.
+//!
+//! ```
+//! use magpie::arch::{CoreId, MAX_CORES};
+//! use magpie::machine::{self, Location, Machine};
+//!
+//! // What boot does: two clusters of two cores.
+//! let mut places = [Location::default(); MAX_CORES];
+//! (places[2].cluster, places[3].cluster) = (1, 1);
+//! machine::describe(Machine {
+//!     board: "virt",
+//!     application: "wordcount",
+//!     cores: 4,
+//!     places,
+//!     arguments: "seed=7 details",
+//!     input: Some(b"a text"),
+//! });
+//!
+//! // What an application does.
+//! assert_eq!(machine::get().map(|machine| machine.board), Some("virt"));
+//! assert_eq!(machine::cores(), 4);
+//! assert_eq!((machine::argument("seed"), machine::argument("details")), (Some("7"), Some("")));
+//! assert_eq!(machine::argument("filter"), None);
+//! assert_eq!(machine::arguments().count(), 2);
+//! assert_eq!(machine::input(), Some(&b"a text"[..]));
+//! let near_and_far = [1, 2].map(|core| CoreId::new(core).map(|core| machine::distance(CoreId::BOOT, core)));
+//! assert_eq!(near_and_far, [Some(1), Some(2)]);
+//! ```
 
 use spin::Once;
 
@@ -7,7 +34,8 @@ use crate::arch::{CoreId, MAX_CORES};
 /// Where a core sits. Cores that share more of these are nearer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Location {
-    /// The value that names the core to the firmware and the interrupt controller.
+    /// The value that names the core to the firmware and the interrupt controller: Arm's word for it. Where a process may
+    /// run, its own affinity, is another matter.
     pub affinity: u64,
     /// Memory node.
     pub node: u32,
@@ -35,7 +63,7 @@ pub struct Machine {
 
 static MACHINE: Once<Machine> = Once::new();
 
-/// Describes the machine; later calls change nothing.
+/// Describes the machine. Boot does this before the application begins; later calls change nothing.
 pub fn describe(machine: Machine) {
     MACHINE.call_once(|| machine);
 }
@@ -45,7 +73,7 @@ pub fn get() -> Option<&'static Machine> {
     MACHINE.get()
 }
 
-/// How many cores run.
+/// How many cores run; 1 if nobody has described the machine.
 pub fn cores() -> usize {
     MACHINE.get().map_or(1, |machine| machine.cores)
 }
@@ -63,14 +91,14 @@ pub fn argument(key: &str) -> Option<&'static str> {
     })
 }
 
-/// Every boot argument.
+/// Every boot argument, as key and value, in order; a word without `=` has the value "".
 pub fn arguments() -> impl Iterator<Item = (&'static str, &'static str)> {
     let words = MACHINE.get().map_or("", |machine| machine.arguments).split_ascii_whitespace();
     words.map(|word| word.split_once('=').unwrap_or((word, "")))
 }
 
 /// How far apart two cores are: 0 for the same core, 1 in one cluster, 2 in one socket, 3 in one memory
-/// node, 4 beyond.
+/// node, 4 beyond. If nobody has described the machine, any two are 1 apart.
 pub fn distance(a: CoreId, b: CoreId) -> u32 {
     let Some(machine) = MACHINE.get() else { return u32::from(a != b) };
     distance_of(a == b, &machine.places[a.index()], &machine.places[b.index()])

@@ -13,7 +13,7 @@ use magpie::actor::{
 };
 use magpie::channel::{self, ProcessAddr, ProcessMailbox};
 use magpie::sched::{ExternalSource, JoinHandle, LoadMonitor, OutOfWork, ProcessRef, YieldNow};
-use magpie::time::{Sleep, Timeout};
+use magpie::time::{Elapsed, Sleep, Timeout};
 
 /// May change cores and be shared.
 type Free = u64;
@@ -100,4 +100,5 @@ is!(NotShared<Homebody>: Error, Unwanted<Homebody>: Error);
 is!(SendError<()>: Copy, SendToAllError<()>: Copy, NotSpawned<()>: Copy, Unwanted<()>: Copy, AskError: Copy);
 is!(SendError<()>: Send, SendError<()>: Sync, NotSpawned<()>: Send, NotSpawned<()>: Sync);
 is!(AskError: Error, AskError: Send, AskError: Sync, StartError: Error, StartError: Send, StartError: Sync);
+is!(Elapsed: Error, Elapsed: Send, Elapsed: Sync);
 is_not!(SendError<Own>: Sync, NotSpawned<Own>: Sync, NotShared<Own>: Sync, Unwanted<Own>: Sync);

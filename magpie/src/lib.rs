@@ -17,6 +17,11 @@
 //!     Ok(())
 //! }
 //! ```
+//!
+//! What runs: [`sched`], processes; [`actor`], state that handles messages; [`channel`], processes that receive messages.
+//! What they use: [`time`], [`mutex`], and [`mem`] where memory may run out. What they can know: [`machine`], the boot
+//! arguments and the host's input; [`arch`], numbers and sets of cores; [`stats`], what was counted. What they say: [`log`],
+//! and [`text!`] for a line.
 #![cfg_attr(target_os = "none", no_std)]
 
 #[cfg(doctest)]

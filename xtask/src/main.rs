@@ -5,6 +5,7 @@ mod card;
 #[cfg(test)]
 mod command_line_fuzz;
 mod e2e;
+mod face;
 mod failure;
 mod figures;
 mod machine;
@@ -53,7 +54,7 @@ enum Verb {
     Monitor(verbs::monitor::Options),
     /// Hand a kernel to the chain loader on a board, and show what it says
     Push(verbs::push::Options),
-    /// Check formatting, lints with warnings denied, and the kernel's rooms
+    /// Check formatting, lints with warnings denied, the kernel's rooms, and examples in its docs
     Check(verbs::check::Options),
     /// Print what this machine has and lacks
     Doctor,

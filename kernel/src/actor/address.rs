@@ -16,6 +16,51 @@ use crate::message::{Message, SendError, SendToAllError};
 
 /// The address of an actor of type `A`.
 ///
+/// ```
+/// # use magpie::sched;
+/// use core::time::Duration;
+/// use magpie::actor::stop::Retire;
+/// use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
+///
+/// struct Adder(u64);
+/// impl Actor for Adder {}
+/// impl Receive<u64> for Adder {
+///     type Reply = u64;
+///
+///     fn receive(&mut self, number: u64, _: &mut Context<Self>) -> u64 {
+///         self.0 += number;
+///         self.0
+///     }
+/// }
+/// # sched::run_on_threads(2, 1, async {
+/// let executor = Executor::start(&Config::default())?;
+/// let (one, other) = (executor.handle().spawn(Adder(0))?, executor.handle().spawn(Adder(0))?);
+///
+/// // Told, it is handled some time later.
+/// one.send(1)?.send(2)?;
+/// one.send_wait(3).await?;
+/// Addr::send_to_all(&[one, other], &4)?;
+///
+/// // Asked, the reply is awaited.
+/// assert_eq!(one.try_ask(5)?.await?, 15);
+/// assert_eq!(other.ask_within(Duration::from_secs(10), 6).await?, 10);
+///
+/// // Who knows the type of the message alone needs no more.
+/// let recipient = other.recipient::<u64>();
+/// recipient.send(7)?;
+///
+/// // An actor that has retired leaves its state.
+/// one.ask(Retire).await?;
+/// while one.is_alive() {
+///     sched::yield_now().await;
+/// }
+/// assert!(one.take().is_some_and(|adder| adder.0 == 15));
+/// assert!(one.send(1).is_err() && one.take().is_none());
+/// # executor.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
+///
 /// Of exactly that type: a state is both put in through an address, by [`respawn`](super::ExecutorHandle::respawn), and
 /// taken out, by [`Addr::take`], so one type may stand for another in neither direction.
 ///
@@ -84,7 +129,8 @@ impl<A: Actor> Addr<A> {
     /// Sends a message. Returns the address, so that sends can be chained with `?`.
     ///
     /// # Errors
-    /// The message comes back when the actor has ended or memory is exhausted.
+    /// The message comes back when the actor has ended, when its mailbox refuses more than are in it, or when memory is
+    /// exhausted: see [`SendError`].
     #[inline]
     pub fn send<M: Message>(&self, message: M) -> Result<&Self, SendError<M>>
     where

@@ -42,6 +42,18 @@ pub trait Actor: Send + Sized + 'static {
     ///
     /// Not after a crash, for then the state may be half changed. What it says about the actor's end is ignored: the actor has
     /// ended, and takes no messages any more.
+    ///
+    /// ```
+    /// use magpie::actor::{Actor, Addr, Hook, Receive};
+    /// struct Guest<H: 'static> { house: Addr<H> }
+    /// struct Farewell;
+    /// impl<H: Actor + Receive<Farewell>> Actor for Guest<H> {
+    ///     fn stopped() -> Option<Hook<Self>> {
+    ///         // A house that has ended misses nobody.
+    ///         Some(|guest, _context| drop(guest.house.send(Farewell)))
+    ///     }
+    /// }
+    /// ```
     fn stopped() -> Option<Hook<Self>> {
         None
     }
@@ -98,7 +110,62 @@ pub trait Receive<M: Message>: Actor {
     fn receive(&mut self, message: M, context: &mut Context<Self>) -> Self::Reply;
 }
 
-/// What a behaviour knows about itself, and where it says what becomes of its actor. It stays with the behaviour:
+/// What a behaviour knows about itself, and where it says what becomes of its actor.
+///
+/// ```
+/// use magpie::actor::{Actor, Addr, Context, NotSpawned, Receive};
+/// use magpie::arch::CoreId;
+///
+/// /// Adds up what its helpers find.
+/// struct Leader { found: u64, missing: u32 }
+/// struct Helper { leader: Addr<Leader> }
+/// impl Actor for Leader {}
+/// impl Actor for Helper {}
+/// struct Begin;
+/// struct Search;
+///
+/// impl Receive<Begin> for Leader {
+///     type Reply = Result<(), NotSpawned<()>>;
+///
+///     fn receive(&mut self, _: Begin, context: &mut Context<Self>) -> Self::Reply {
+///         let leader = context.address();
+///         // One that never runs at the same time as the leader, one that may, and one in a chosen place.
+///         let core = context.executor().cores().iter().last().unwrap_or(CoreId::BOOT);
+///         for helper in [
+///             context.spawn_beside(Helper { leader }),
+///             context.spawn(Helper { leader }),
+///             context.executor().spawn_on(core, Helper { leader }),
+///         ] {
+///             let helper = helper.map_err(|error| error.without_actor())?;
+///             self.missing += u32::from(helper.send(Search).is_ok());
+///         }
+///         Ok(())
+///     }
+/// }
+/// impl Receive<Search> for Helper {
+///     type Reply = ();
+///
+///     fn receive(&mut self, _: Search, context: &mut Context<Self>) {
+///         let _ = self.leader.send(14);
+///         // Another may be spawned in its place.
+///         context.vacate();
+///     }
+/// }
+/// impl Receive<u64> for Leader {
+///     type Reply = ();
+///
+///     fn receive(&mut self, found: u64, context: &mut Context<Self>) {
+///         self.found += found;
+///         self.missing -= 1;
+///         if self.missing == 0 {
+///             // Whoever has started the leader takes it, with what it has found.
+///             context.retire();
+///         }
+///     }
+/// }
+/// ```
+///
+/// It stays with the behaviour:
 ///
 /// ```compile_fail,E0277
 /// fn can_change_cores<T: Send>() {}

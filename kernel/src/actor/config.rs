@@ -15,9 +15,17 @@ pub const MAILBOXES_PER_WORKER: usize = 16;
 /// How an executor is built.
 ///
 /// ```
-/// use magpie::actor::{Bound, Config, WhenFull};
+/// use magpie::actor::{Bound, Config, MailboxVictim, WhenFull};
+/// use magpie::sched::Priority;
+///
 /// let config = Config::default().workers(2).bound(Bound::new(100, WhenFull::Refuse));
 /// assert_eq!(config.workers, Some(2));
+///
+/// // For many short messages that must not wait long: large buffers, and turns that end early.
+/// let urgent = Config::default().priority(Priority::High).segment_bytes(1 << 16).reductions(500);
+/// // For a few long ones: many mailboxes to share out, and whoever has nothing to do looks for some.
+/// let long = Config::default().mailboxes(256).thieves(4).victim(MailboxVictim::Random);
+/// # let _ = (urgent, long);
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -7,6 +7,33 @@ use super::handle::ExecutorHandle;
 use super::run::{self, shutdown};
 
 /// An executor that runs. Its actors live until they end or it is stopped.
+///
+/// ```
+/// # use magpie::sched;
+/// use magpie::actor::stop::End;
+/// use magpie::actor::{Actor, Config, Context, Executor, Receive};
+///
+/// struct Adder(u64);
+/// impl Actor for Adder {}
+/// impl Receive<u64> for Adder {
+///     type Reply = u64;
+///
+///     fn receive(&mut self, number: u64, _: &mut Context<Self>) -> u64 {
+///         self.0 += number;
+///         self.0
+///     }
+/// }
+/// # sched::run_on_threads(2, 1, async {
+/// let executor = Executor::start(&Config::default())?;
+/// let adder = executor.handle().spawn(Adder(39))?;
+/// adder.send(1)?.send(1)?;
+/// assert_eq!(adder.ask(1).await, Ok(42));
+/// adder.send(End)?;
+/// executor.all_ended().await;
+/// assert_eq!(executor.stop().await, 0);
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
 pub struct Executor {
     handle: ExecutorHandle,
 }

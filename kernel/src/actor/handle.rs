@@ -20,6 +20,46 @@ pub struct HighWater {
 }
 
 /// The right to spawn actors on an executor.
+///
+/// ```
+/// # use magpie::sched;
+/// use magpie::actor::stop::Vacate;
+/// use magpie::actor::{Actor, Config, Context, Executor, Receive};
+/// use magpie::arch::CoreId;
+///
+/// struct Adder(u64);
+/// impl Actor for Adder {}
+/// impl Receive<u64> for Adder {
+///     type Reply = u64;
+///
+///     fn receive(&mut self, number: u64, _: &mut Context<Self>) -> u64 {
+///         self.0 += number;
+///         self.0
+///     }
+/// }
+/// # sched::run_on_threads(2, 1, async {
+/// let executor = Executor::start(&Config::default().workers(1).mailboxes(4))?;
+/// let handle = executor.handle().clone();
+/// assert_eq!((handle.workers(), handle.mailboxes()), (1, 4));
+///
+/// let anywhere = handle.spawn(Adder(0))?;
+/// let at_first = handle.spawn_on(CoreId::BOOT, Adder(0))?;
+/// let for_ever = handle.spawn_pinned(CoreId::BOOT, Adder(0))?;
+/// let neighbour = handle.spawn_beside(for_ever, Adder(0))?;
+/// assert_eq!(handle.live_actors(), 4);
+///
+/// neighbour.send(1)?.send(Vacate)?;
+/// while neighbour.is_alive() {
+///     sched::yield_now().await;
+/// }
+/// let successor = handle.respawn(neighbour, Adder(10))?;
+/// assert_eq!(successor.ask(1).await?, 11);
+/// assert!(handle.high_water().messages >= 1 && handle.table_is_whole());
+/// # let _ = (anywhere, at_first);
+/// # executor.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
 #[derive(Clone)]
 pub struct ExecutorHandle(Arc<ExecutorState>);
 

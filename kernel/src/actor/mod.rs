@@ -5,6 +5,37 @@
 //! in it. A worker that runs dry steals a mailbox from another by swapping two pointers. A behaviour that runs too long is
 //! detached, one that panics ends its actor.
 //!
+//! A message may also be sent later, and taken back before:
+//!
+//! ```
+//! # use magpie::sched;
+//! use core::time::Duration;
+//! use magpie::actor::{Actor, Config, Context, Executor, Receive};
+//!
+//! struct Lamp;
+//! impl Actor for Lamp {}
+//! #[derive(PartialEq, Debug)]
+//! struct Off;
+//! impl Receive<Off> for Lamp {
+//!     type Reply = ();
+//!
+//!     fn receive(&mut self, _: Off, context: &mut Context<Self>) {
+//!         context.end();
+//!     }
+//! }
+//! # sched::run_on_threads(2, 1, async {
+//! let executor = Executor::start(&Config::default())?;
+//! let lamp = executor.handle().spawn(Lamp)?;
+//! let in_an_hour = lamp.send_after(Duration::from_secs(3600), Off)?;
+//! assert!(in_an_hour.is_pending());
+//! assert_eq!(in_an_hour.cancel(), Some(Off));
+//! lamp.recipient().send_after(Duration::from_millis(1), Off)?;
+//! executor.all_ended().await;
+//! # executor.stop().await;
+//! # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+//! # }).unwrap().unwrap();
+//! ```
+//!
 //! The files here are what applications see, and where the types of actors and messages are known. Below, each using only
 //! those that follow, are the rooms of those who run actors (`run/`), of envelopes and mailboxes (`mail/`), and of the
 //! cells that actors live in (`storage/`).

@@ -8,6 +8,35 @@ use super::storage::MailboxIndex;
 use crate::message::{Message, SendError, SendToAllError};
 
 /// Some actor that has a behaviour for messages of type `M`. Three words; may be copied to any core.
+///
+/// ```
+/// # use magpie::sched;
+/// use magpie::actor::{Actor, Config, Context, Executor, Receive, Recipient};
+///
+/// struct Screen;
+/// struct Journal;
+/// impl Actor for Screen {}
+/// impl Actor for Journal {}
+/// impl Receive<&'static str> for Screen {
+///     type Reply = ();
+///
+///     fn receive(&mut self, _: &'static str, _: &mut Context<Self>) {}
+/// }
+/// impl Receive<&'static str> for Journal {
+///     type Reply = ();
+///
+///     fn receive(&mut self, _: &'static str, _: &mut Context<Self>) {}
+/// }
+/// # sched::run_on_threads(2, 1, async {
+/// let executor = Executor::start(&Config::default())?;
+/// let screen = executor.handle().spawn(Screen)?.recipient();
+/// let journal = executor.handle().spawn(Journal)?.recipient();
+/// screen.send("shown alone")?;
+/// assert_eq!(Recipient::send_to_all(&[screen, journal], &"for both"), Ok(2));
+/// # executor.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
 pub struct Recipient<M> {
     target: Target<M>,
 }

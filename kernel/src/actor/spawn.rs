@@ -18,6 +18,20 @@ use crate::stats;
 use crate::sync::PreemptGuard;
 
 /// Why an actor was not spawned; its state comes back.
+///
+/// ```
+/// use magpie::actor::{Actor, Addr, ExecutorHandle, NotSpawned};
+/// struct Keeper(Vec<u8>);
+/// impl Actor for Keeper {}
+/// /// Starts a keeper, on another executor if the first has stopped.
+/// fn keep(first: &ExecutorHandle, other: &ExecutorHandle, what: Vec<u8>) -> Result<Addr<Keeper>, NotSpawned<()>> {
+///     match first.spawn(Keeper(what)) {
+///         Err(NotSpawned::Stopped(keeper)) => other.spawn(keeper).map_err(|error| error.without_actor()),
+///         tried => tried.map_err(|error| error.without_actor()),
+///     }
+/// }
+/// assert_eq!(NotSpawned::OutOfMemory(Keeper(vec![1])).into_actor().0, [1]);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotSpawned<A> {

@@ -12,6 +12,33 @@ use super::storage::{Life, cell, pool};
 use crate::sync::PreemptGuard;
 
 /// Storage for one actor, in a `static`. At most 1000 bytes, aligned to 8 at most.
+///
+/// ```
+/// # use magpie::sched;
+/// use magpie::actor::stop::Retire;
+/// use magpie::actor::{Actor, Config, Context, Executor, Receive, StaticActor};
+///
+/// struct Adder(u64);
+/// impl Actor for Adder {}
+/// impl Receive<u64> for Adder {
+///     type Reply = u64;
+///
+///     fn receive(&mut self, number: u64, _: &mut Context<Self>) -> u64 {
+///         self.0 += number;
+///         self.0
+///     }
+/// }
+/// static ADDER: StaticActor<Adder> = StaticActor::new();
+/// # sched::run_on_threads(2, 1, async {
+/// let executor = Executor::start(&Config::default())?;
+/// let adder = ADDER.start(executor.handle(), Adder(40))?;
+/// adder.send(2)?.send(Retire)?;
+/// executor.all_ended().await;
+/// assert!(ADDER.take().is_some_and(|adder| adder.0 == 42));
+/// # executor.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
 #[repr(transparent)]
 pub struct StaticActor<A: 'static>(StaticCell<A>);
 

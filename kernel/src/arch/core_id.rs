@@ -7,6 +7,14 @@ use core::fmt;
 pub const MAX_CORES: usize = 64;
 
 /// A core's number: 0 for the core that boots, below [`MAX_CORES`] for all.
+///
+/// ```
+/// use magpie::arch::{CoreId, MAX_CORES};
+///
+/// assert_eq!(CoreId::new(0), Some(CoreId::BOOT));
+/// assert_eq!(CoreId::new(3).map(CoreId::index), Some(3));
+/// assert_eq!(CoreId::new(MAX_CORES), None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CoreId(u8);
 
@@ -38,6 +46,11 @@ impl CoreId {
 /// let even: CoreSet = (0..8).step_by(2).filter_map(CoreId::new).collect();
 /// assert!(even.contains(CoreId::BOOT));
 /// assert_eq!(even.len(), 4);
+///
+/// let other = even.without(CoreId::BOOT);
+/// assert_eq!(other.iter().map(CoreId::index).collect::<Vec<_>>(), [2, 4, 6]);
+/// assert_eq!(other.with(CoreId::BOOT), even);
+/// assert!(CoreSet::of(CoreId::BOOT).without(CoreId::BOOT).is_empty());
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CoreSet(u64);

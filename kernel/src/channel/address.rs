@@ -9,6 +9,33 @@ use crate::message::{Message, SendError, Shared};
 
 /// Where messages to a process go. May be cloned, and used from any core; a mailbox without addresses says so
 /// to its receiver.
+///
+/// ```
+/// # use magpie::sched;
+/// use core::time::Duration;
+/// use magpie::channel::{ProcessMailbox, Request, SendError};
+///
+/// # sched::run_on_threads(2, 1, async {
+/// let mut desk = ProcessMailbox::<Request<u64, u64>>::new(1)?;
+/// let clerk = desk.address();
+/// sched::spawn(async move {
+///     while let Some(request) = desk.receive().await {
+///         // Whoever has given up waiting gets nothing.
+///         let _ = request.reply.send(2 * request.message);
+///     }
+/// })?;
+/// assert_eq!(clerk.ask(1).await?, 2);
+/// assert_eq!(clerk.try_ask(2)?.await?, 4);
+/// assert_eq!(clerk.ask_within(Duration::from_secs(10), 3).await?, 6);
+///
+/// let small = ProcessMailbox::new(1)?;
+/// let address = small.address();
+/// address.send('a')?;
+/// assert!(matches!(address.send_urgent('b'), Err(SendError::Full('b'))));
+/// assert_eq!(address.waiting(), 1);
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
 pub struct ProcessAddr<M>(Shared<Block<M>>);
 
 impl<M: Message> ProcessAddr<M> {
@@ -21,7 +48,7 @@ impl<M: Message> ProcessAddr<M> {
     ///
     /// # Errors
     /// The message comes back when the mailbox was dropped or its process has crashed, when as many messages
-    /// wait as it is bound to, or when memory is exhausted.
+    /// wait as the mailbox was made for, or when memory is exhausted: see [`SendError`].
     pub fn send(&self, message: M) -> Result<&Self, SendError<M>> {
         self.0.send(message, Urgency::Ordinary)?;
         Ok(self)

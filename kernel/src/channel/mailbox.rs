@@ -14,6 +14,30 @@ use core::fmt;
 /// Dropped, it drops what was not received, and senders are told. A process or an actor that crashes drops nothing; so the
 /// one that has received from it last is known, and its crash counts as the end of the mailbox.
 ///
+/// ```
+/// # use magpie::sched;
+/// use core::time::Duration;
+/// use magpie::channel::ProcessMailbox;
+///
+/// # sched::run_on_threads(2, 1, async {
+/// let mut mailbox = ProcessMailbox::new(10)?;
+/// let address = mailbox.address();
+/// address.send(1)?.send(2)?.send(3)?.send_urgent(4)?;
+/// assert_eq!((mailbox.waiting(), address.waiting()), (4, 4));
+///
+/// assert_eq!(mailbox.receive().await, Some(4));
+/// assert_eq!(mailbox.receive_matching(|number| *number > 1).await, Some(2));
+/// assert_eq!(mailbox.try_receive(), Some(1));
+/// assert_eq!(mailbox.receive_within(Duration::from_secs(10)).await, Ok(Some(3)));
+///
+/// // Without addresses nothing can come any more.
+/// drop(address);
+/// assert_eq!(mailbox.receive().await, None);
+/// assert_eq!(mailbox.high_water(), 4);
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
+///
 /// One process receives, and what it receives can change cores:
 ///
 /// ```

@@ -5,7 +5,25 @@
 //! that matches, and leaves the others where they are. Urgent messages overtake ordinary ones. Anyone with a
 //! [`ProcessAddr`] sends: processes and behaviours, on any core.
 //!
-//! The way of a message: [`address`] → [`block`], under its lock → [`receive`], which takes over whatever
+//! A message may also be sent later, and taken back before:
+//!
+//! ```
+//! # use magpie::sched;
+//! use core::time::Duration;
+//! use magpie::channel::ProcessMailbox;
+//!
+//! # sched::run_on_threads(2, 1, async {
+//! let mut mailbox = ProcessMailbox::new(10)?;
+//! let in_an_hour = mailbox.address().send_after(Duration::from_secs(3600), "too late")?;
+//! mailbox.address().send_after(Duration::from_millis(1), "in time")?;
+//! assert_eq!(mailbox.receive().await, Some("in time"));
+//! assert!(in_an_hour.is_pending());
+//! assert_eq!(in_an_hour.cancel(), Some("too late"));
+//! # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+//! # }).unwrap().unwrap();
+//! ```
+//!
+//! The way of a message: `address.rs` → `block.rs`, under its lock → `receive.rs`, which takes over whatever
 //! has come and looks through it without a lock.
 
 mod address;

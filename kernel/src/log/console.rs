@@ -78,7 +78,7 @@ fn write_now(bytes: &[u8]) {
     }
 }
 
-/// Writes one line of text. Lines of several cores do not mix, up to [`PIECE_BYTES`]; a longer one is written in pieces of
+/// Writes one line of text. Lines of several cores do not mix, up to `PIECE_BYTES`; a longer one is written in pieces of
 /// that length.
 pub fn line(arguments: fmt::Arguments<'_>) {
     write_line(b"", arguments);
@@ -117,7 +117,14 @@ pub fn enter_panic() {
     PANICKING.store(true, Ordering::Relaxed);
 }
 
-/// Writes one line of text to the console, formatted as by `format!`.
+/// Writes one line of text to the console, formatted as by `format!`. Lines of several cores do not mix; one of more than
+/// 1024 bytes may have others between its pieces.
+///
+/// ```
+/// use magpie::log::text;
+/// let (words, lines) = (894, 99);
+/// text!("{words} words in {lines} lines");
+/// ```
 #[macro_export]
 macro_rules! text {
     ($($arguments:tt)*) => {

@@ -12,6 +12,10 @@ use core::fmt;
 /// use std::cell::Cell;
 /// use std::error::Error;
 /// fn pass_on(tried: Result<(), SendError<u64>>) -> Result<(), Box<dyn Error + Send + Sync>> { Ok(tried?) }
+/// // What was not sent is not lost.
+/// fn or_keep(tried: Result<(), SendError<u64>>, kept: &mut Vec<u64>) {
+///     kept.extend(tried.map_err(SendError::into_message).err());
+/// }
 /// // A message that cannot be shared would make an error that cannot.
 /// fn leave_it(tried: Result<(), SendError<Cell<u64>>>) -> Result<(), Box<dyn Error + Send + Sync>> {
 ///     tried.map_err(|error| error.without_message())?;
@@ -28,7 +32,8 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendError<M> {
-    /// The actor has ended, or its executor has stopped.
+    /// Nobody can receive it: the actor has ended, or its executor has stopped; or the process mailbox was dropped, or its
+    /// process has crashed.
     Ended(M),
     /// The mailbox has as many messages as its bound allows. Try again later, or send less.
     Full(M),
@@ -72,7 +77,7 @@ impl<M> fmt::Debug for SendError<M> {
 impl<M> fmt::Display for SendError<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Ended(_) => "the actor has ended: the message was not sent",
+            Self::Ended(_) => "the receiver has ended: the message was not sent",
             Self::Full(_) => "the mailbox is full: the message was not sent; try again later",
             Self::OutOfMemory(_) => "out of memory: the message was not sent",
         })
@@ -82,6 +87,21 @@ impl<M> fmt::Display for SendError<M> {
 impl<M> core::error::Error for SendError<M> {}
 
 /// Why a message was not sent to all of several; the rest of them were not tried.
+///
+/// ```
+/// use magpie::actor::{Recipient, SendToAllError};
+/// /// Tells all, and passes over those who have ended.
+/// fn tell(all: &[Recipient<u64>], message: u64) {
+///     let mut rest = all;
+///     while let Err(SendToAllError { sent, .. }) = Recipient::send_to_all(rest, &message) {
+///         rest = &rest[sent + 1..];
+///     }
+/// }
+/// /// Tells all, or says who was the first that was not told.
+/// fn tell_or_say(all: &[Recipient<u64>], message: u64) -> Result<usize, SendToAllError<()>> {
+///     Recipient::send_to_all(all, &message).map_err(|error| error.without_message())
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SendToAllError<M> {

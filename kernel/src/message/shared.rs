@@ -17,6 +17,26 @@ struct Counted<M> {
 }
 
 /// A reference to a message that several actors receive. A behaviour for it is `Receive<Shared<M>>`.
+///
+/// ```
+/// use magpie::actor::{Recipient, SendError, Shared};
+/// /// Sends a picture to both, without copying it.
+/// fn show(
+///     left: Recipient<Shared<Vec<u8>>>,
+///     right: Recipient<Shared<Vec<u8>>>,
+///     picture: Vec<u8>,
+/// ) -> Result<(), SendError<Shared<Vec<u8>>>> {
+///     match Shared::new(picture) {
+///         Ok(picture) => {
+///             left.send(picture.clone())?;
+///             right.send(picture)?;
+///         }
+///         Err(error) => drop(error.into_message()),
+///     }
+///     Ok(())
+/// }
+/// assert_eq!(Shared::new(7).map(|number| *number), Ok(7));
+/// ```
 pub struct Shared<M> {
     counted: NonNull<Counted<M>>,
 }
@@ -52,6 +72,20 @@ impl<M> Shared<M> {
 }
 
 /// There was no memory to share a message; it comes back.
+///
+/// ```
+/// use magpie::actor::{NotShared, Shared};
+/// use magpie::mem::OutOfMemory;
+/// /// The picture, shared; or its first half alone, which may fit.
+/// fn share(picture: Vec<u8>) -> Result<Shared<Vec<u8>>, OutOfMemory> {
+///     Shared::new(picture).or_else(|error: NotShared<_>| {
+///         let mut picture = error.into_message();
+///         picture.truncate(picture.len() / 2);
+///         picture.shrink_to_fit();
+///         Shared::new(picture).map_err(|error| error.without_message())
+///     })
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct NotShared<M>(M);
 

@@ -46,6 +46,20 @@ use lock_word::{Holder, LockWord, Taken};
 /// fn start() { let _ = magpie::sched::spawn(add(3)); }
 /// ```
 ///
+/// ```
+/// use magpie::mutex::{Mutex, TryLockError};
+///
+/// let mut names = Mutex::new(vec!["ada"]);
+/// // Nobody else has it yet, so it need not be locked.
+/// names.get_mut().push("grace");
+/// let guard = names.try_lock()?;
+/// assert!(matches!(names.try_lock(), Err(TryLockError::Held)));
+/// drop(guard);
+/// assert!(!names.is_poisoned());
+/// assert_eq!(names.into_inner(), ["ada", "grace"]);
+/// # Ok::<(), TryLockError>(())
+/// ```
+///
 /// A guard stays in the turn in which it was taken: it ends before the next `await`.
 ///
 /// ```compile_fail

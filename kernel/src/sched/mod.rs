@@ -1,8 +1,52 @@
 //! The schedulers: one for each core, in the style of the BEAM.
 //!
-//! From the ground: what is run ([`process`]); what is decided by ([`policy`]); each core's queues ([`cores`]); where
-//! what is runnable goes, and whom that wakes ([`place`]); how something is started ([`spawn`](self::spawn)); and what each
-//! core does all the time ([`run`]). A room uses only those named before it.
+//! A process is a future, or a procedure, that [`spawn`](fn@spawn) starts, or [`Spawn`] with a priority and some cores of its
+//! own. What it takes of its turn it is charged for; what computes long without awaiting anything charges itself:
+//!
+//! ```
+//! # use magpie::sched;
+//! # sched::run_on_threads(2, 1, async {
+//! let mut sum = 0;
+//! for block in 0..100_u64 {
+//!     sum += (block * 1000..(block + 1) * 1000).sum::<u64>();
+//!     // As dear as a hundred messages.
+//!     sched::charge(100);
+//!     if sched::is_exhausted() {
+//!         sched::yield_now().await;
+//!     }
+//! }
+//! # assert_eq!(sum, (0..100_000).sum());
+//! # }).unwrap();
+//! ```
+//!
+//! The schedulers can be steered while they run, by settings ([`tuning`] has them with their types) and by taking cores
+//! out of service:
+//!
+//! ```
+//! use magpie::arch::CoreId;
+//! use magpie::sched::{self, Setting, SettingError};
+//!
+//! # sched::run_on_threads(2, 1, async {
+//! sched::set_setting(Setting::StealBatch, 16)?;
+//! assert_eq!(sched::setting(Setting::StealBatch), 16);
+//!
+//! // By name, as somebody types it.
+//! sched::set_by_name("sched.slice_us", 500)?;
+//! assert!(sched::settings().any(|(name, value)| name == "sched.slice_us" && value == 500));
+//! assert_eq!(sched::set_by_name("sched.slices", 500), Err(SettingError::Unknown));
+//!
+//! if let Some(last) = CoreId::new(1) {
+//!     sched::offline(last)?;
+//!     assert!(!sched::is_online(last));
+//!     sched::online(last)?;
+//! }
+//! # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+//! # }).unwrap().unwrap();
+//! ```
+//!
+//! Inside, from the ground: what is run (`process/`); what is decided by (`policy/`); each core's queues (`cores/`); where
+//! what is runnable goes, and whom that wakes (`place/`); how something is started (`spawn/`); and what each core does all
+//! the time (`run/`). A room uses only those named before it.
 
 pub(crate) mod cores;
 mod place;

@@ -2,6 +2,35 @@
 //!
 //! A core's counters are written by that core alone, without atomic read-modify-writes, read by anyone, and
 //! reset by nobody. Names follow the sources: the BEAM seed for processes, C∀ for mailboxes.
+//!
+//! ```
+//! # use magpie::sched;
+//! use magpie::arch::CoreId;
+//! use magpie::stats::{self, Activity, Histogram};
+//! # sched::run_on_threads(2, 1, async {
+//! stats::set_timing(true);
+//! sched::yield_now().await;
+//!
+//! // One core, and all.
+//! let (core, worker) = (stats::core(CoreId::BOOT), stats::worker(CoreId::BOOT));
+//! let turns = core.context_switches.get();
+//! assert!(stats::total(|core| core.context_switches.get()) >= turns);
+//! assert!(stats::worker_total(|worker| worker.messages_handled.get()) == 0);
+//!
+//! // How long processes wait in a queue, in clock ticks, and what the time goes to.
+//! let waiting = &core.scheduling_latency;
+//! assert!(waiting.mean() <= waiting.largest() && waiting.sum() >= waiting.count() * waiting.mean());
+//! let idle = core.time.ticks(Activity::Idle);
+//!
+//! // How many gulps took so many messages.
+//! for (bucket, count) in worker.gulp_sizes.counts().into_iter().enumerate() {
+//!     magpie::log::text!("from {} messages: {count}", Histogram::least(bucket));
+//! }
+//! # let _ = idle;
+//! # stats::set_timing(false);
+//! assert_eq!(stats::collections().finished, 0, "nothing has crashed");
+//! # }).unwrap();
+//! ```
 
 mod activity;
 mod counter;

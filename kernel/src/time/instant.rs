@@ -8,6 +8,18 @@ use crate::arch::clock;
 const NANOSECONDS_PER_SECOND: u128 = 1_000_000_000;
 
 /// A moment, in ticks of the clock that all cores share.
+///
+/// ```
+/// use core::time::Duration;
+/// use magpie::time::Instant;
+///
+/// let begin = Instant::now();
+/// let deadline = begin + Duration::from_secs(3600);
+/// assert_eq!(deadline - begin, Duration::from_secs(3600));
+/// assert!(begin.elapsed() < Duration::from_secs(3600));
+/// assert_eq!(deadline.elapsed(), Duration::ZERO);
+/// assert!(deadline.ticks() > begin.ticks());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Instant(u64);
 

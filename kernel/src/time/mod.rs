@@ -1,7 +1,19 @@
 //! Time: instants, and timers that wake processes.
 //!
-//! Each core has a [wheel](wheels) of its own, tickless: the core's hardware timer is armed for the next deadline,
+//! Each core has a timer wheel of its own, tickless: the core's hardware timer is armed for the next deadline,
 //! the interrupt only sets a flag, and the core loop fires what is due, a bounded number at a time.
+//!
+//! ```
+//! # use magpie::{sched, time};
+//! use core::time::Duration;
+//! # sched::run_on_threads(2, 1, async {
+//! let nap = sched::spawn(time::sleep(Duration::from_millis(2)));
+//! sched::out_of_work().await;
+//! assert_eq!(time::pending(), 0, "a pending timer is work");
+//! magpie::log::text!("{} timers fired, in {} steps at a time at most", time::fired(), time::longest_pass());
+//! # drop(nap);
+//! # }).unwrap();
+//! ```
 
 pub(crate) mod instant;
 mod sleep;

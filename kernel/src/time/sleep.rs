@@ -38,7 +38,21 @@ pub fn sleep(duration: Duration) -> Sleep {
     sleep_until(Instant::now() + duration)
 }
 
-/// Waits until `deadline`, at least.
+/// Waits until `deadline`, at least. Awaited when that has passed, it is over at once.
+///
+/// ```
+/// # use magpie::{sched, time};
+/// use core::time::Duration;
+/// # sched::run_on_threads(2, 1, async {
+/// // Every two milliseconds, however long the work takes.
+/// let mut next = time::Instant::now();
+/// for _ in 0..3 {
+///     next = next + Duration::from_millis(2);
+///     time::sleep_until(next).await;
+///     assert!(time::Instant::now() >= next);
+/// }
+/// # }).unwrap();
+/// ```
 pub fn sleep_until(deadline: Instant) -> Sleep {
     Sleep::new(deadline, false)
 }
@@ -61,11 +75,22 @@ pub fn timeout<F: Future>(limit: Duration, future: F) -> Timeout<F> {
 
 /// As [`timeout`], with a timer that does not count as work: a watchdog does not keep the system from having
 /// run out of work.
+///
+/// ```
+/// # use magpie::{sched, time};
+/// use core::time::Duration;
+/// # sched::run_on_threads(2, 1, async {
+/// let watchdog = sched::spawn(time::background_timeout(Duration::from_secs(3600), core::future::pending::<()>()));
+/// // Not in an hour: a watchdog alone is no work.
+/// sched::out_of_work().await;
+/// # drop(watchdog);
+/// # }).unwrap();
+/// ```
 pub fn background_timeout<F: Future>(limit: Duration, future: F) -> Timeout<F> {
     Timeout { future, limit: Sleep::new(Instant::now() + limit, true) }
 }
 
-/// The future of [`sleep`].
+/// The future of [`sleep`] and [`sleep_until`].
 pub struct Sleep {
     deadline: Instant,
     background: bool,
@@ -149,7 +174,7 @@ impl Drop for Armed {
     }
 }
 
-/// The limit of a [`timeout`] was reached first.
+/// The limit of a [`timeout`], or [`background_timeout`], was reached first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Elapsed;
 
@@ -159,7 +184,9 @@ impl fmt::Display for Elapsed {
     }
 }
 
-/// The future of [`timeout`].
+impl core::error::Error for Elapsed {}
+
+/// The future of [`timeout`] and [`background_timeout`].
 pub struct Timeout<F> {
     future: F,
     limit: Sleep,

@@ -5,22 +5,24 @@
 //! tests: the code of all targets is looked at together.
 //!
 //! What it cannot see is what has no path: a call of a method, a function that is registered below and called from there.
+//!
+//! The tree and where its paths lead serve [`face`](crate::face), too.
 
-mod attributes;
+pub mod attributes;
 mod circles;
 mod collect;
-mod conditions;
+pub mod conditions;
 mod graph;
 mod imports;
 mod judge;
 mod report;
-mod resolve;
-mod sources;
+pub mod resolve;
+pub mod sources;
 mod table;
 #[cfg(test)]
 mod tests;
 mod tokens;
-mod tree;
+pub mod tree;
 
 use crate::build::root;
 use anyhow::{Context, Result};

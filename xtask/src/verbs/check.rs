@@ -1,9 +1,11 @@
-//! `cargo xtask check`: formatting, lints with warnings denied, and the kernel's rooms.
+//! `cargo xtask check`: formatting, lints with warnings denied, the kernel's rooms, and examples in the docs of what
+//! applications name.
 //!
 //! Packages that build for the host are checked there, packages of the kernel for its target as well. All
 //! problems are shown, not the first alone.
 
 use crate::build::{TARGET, Workspace, cargo};
+use crate::face;
 use crate::failure::{FAILURE, SUCCESS};
 use crate::rooms::{self, Detail};
 use crate::setup::{Install, ready_components, ready_target};
@@ -41,6 +43,10 @@ pub fn execute(options: &Options) -> Result<u8> {
     eprintln!("xtask: check: rooms");
     if !rooms::check(Detail::Complaints)? {
         bad.push("rooms (see kernel/rooms.txt)");
+    }
+    eprintln!("xtask: check: examples");
+    if !face::check()? {
+        bad.push("examples (see xtask/src/face/mod.rs)");
     }
     if !run("formatting", &["fmt", "--all", "--check"], &[])? {
         bad.push("formatting (mend it with 'cargo fmt --all')");

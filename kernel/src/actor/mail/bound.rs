@@ -13,6 +13,13 @@ pub enum WhenFull {
 }
 
 /// A mailbox's bound.
+///
+/// ```
+/// use magpie::actor::{Bound, Config, WhenFull};
+/// // Of measurements the newest count, so old ones may go.
+/// let recent = Config::default().bound(Bound::new(100, WhenFull::DropOldest));
+/// assert_ne!(recent.bound, Bound::NONE);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bound {
     messages: u32,

@@ -178,16 +178,16 @@ pub fn is_wanted() -> bool {
     WANTED.load(Ordering::Relaxed)
 }
 
-/// What collections have done so far.
+/// What collections have done so far: they free what crashed code owned on the heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Collections {
     /// How many came to an end.
     pub finished: u64,
     /// How many were given up, because a core did not stand still in time, or looking took too long.
     pub given_up: u64,
-    /// Blocks freed, and their bytes.
+    /// Blocks of the heap that they freed.
     pub blocks: u64,
-    /// See `blocks`.
+    /// The bytes of those blocks.
     pub bytes: u64,
     /// The longest time that all cores stood still, in clock ticks.
     pub longest_ticks: u64,

@@ -60,6 +60,26 @@ pub struct Request<M, R> {
 /// tells the asker so. Should the actor that was asked crash, the asker is told at once, wherever this is. The
 /// crash of another that holds this is not: who passes it on, to one that may crash, had better be asked with a
 /// time limit.
+///
+/// ```
+/// use magpie::actor::{Reply, Unwanted};
+/// /// Answers all who still wait, and says how many did.
+/// fn answer(waiting: Vec<Reply<u64>>, result: u64) -> usize {
+///     let mut answered = 0;
+///     for reply in waiting.into_iter().filter(Reply::is_wanted) {
+///         match reply.send(result) {
+///             Ok(()) => answered += 1,
+///             // The asker has given up since.
+///             Err(unwanted) => assert_eq!(unwanted.into_answer(), result),
+///         }
+///     }
+///     answered
+/// }
+/// /// An error that can be passed on whatever the answer is.
+/// fn deliver<R>(reply: Reply<R>, answer: R) -> Result<(), Unwanted<()>> {
+///     reply.send(answer).map_err(|unwanted| unwanted.without_answer())
+/// }
+/// ```
 pub struct Reply<R> {
     slot: SlotRef<R>,
 }
@@ -115,6 +135,15 @@ impl<R> fmt::Debug for Reply<R> {
 }
 
 /// Nobody waits for the answer any more; it comes back.
+///
+/// ```
+/// use magpie::actor::{Reply, Unwanted};
+/// /// Gives the answer to the second if the first has gone.
+/// fn answer<R>(first: Reply<R>, second: Reply<R>, answer: R) -> Result<(), Unwanted<()>> {
+///     let Err(unwanted) = first.send(answer) else { return Ok(()) };
+///     second.send(unwanted.into_answer()).map_err(|unwanted| unwanted.without_answer())
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Unwanted<R>(R);
 

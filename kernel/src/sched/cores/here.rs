@@ -38,6 +38,16 @@ pub(crate) fn has_more_here() -> bool {
 }
 
 /// The process whose turn the caller is part of, if it is.
+///
+/// ```
+/// # use magpie::sched;
+/// # sched::run_on_threads(2, 1, async {
+/// let handle = sched::spawn(async { sched::current_process().map(|process| process.id()) })?;
+/// let id = handle.process().id();
+/// assert_eq!(handle.await, Ok(Some(id)));
+/// # Ok::<(), sched::SpawnError>(())
+/// # }).unwrap().unwrap();
+/// ```
 pub fn current_process() -> Option<ProcessRef> {
     let process = NonNull::new(StackBlock::current().process().cast::<Header>())?;
     // SAFETY: a process is kept alive during its turn, which the caller is part of.

@@ -16,7 +16,16 @@ use crate::sched::process::Priority;
 use crate::stats::Activity;
 use crate::time::Instant;
 
-/// What one core was loaded with.
+/// What one core was loaded with, during the time of a [`Load`] unless otherwise said.
+///
+/// ```
+/// use magpie::sched::CoreLoad;
+/// use magpie::stats::Activity;
+/// /// Whether a core has done next to nothing.
+/// fn is_bored(load: &CoreLoad) -> bool {
+///     load.is_online && load.share(Activity::Idle) > 950
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CoreLoad {
     /// Which core.
@@ -46,7 +55,7 @@ impl CoreLoad {
     }
 }
 
-/// What all cores were loaded with; formats as a table.
+/// What all cores were loaded with; formats as a table. A [`LoadMonitor`] makes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Load {
     /// The time that it is about.

@@ -47,6 +47,14 @@ pub(crate) fn uncount_pinned(affinity: u64) {
 }
 
 /// How many processes exist.
+///
+/// ```
+/// # use magpie::sched;
+/// # sched::run_on_threads(2, 1, async {
+/// // The caller counts, too.
+/// assert!(sched::live_processes() >= 1);
+/// # }).unwrap();
+/// ```
 pub fn live_processes() -> u64 {
     // Relaxed: a statistic.
     LIVE.load(Ordering::Relaxed)

@@ -9,7 +9,8 @@ use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::{CoreId, MAX_CORES};
 use crate::sched::policy::settings::{self, Setting};
 
-/// The rules, in the order in which they are asked.
+/// A rule of the migration policy, which may refuse to move a process to another core; in the order in which they are
+/// asked. [`CoreStatistics::migrations_refused`](crate::stats::CoreStatistics::migrations_refused) counts by rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Rule {

@@ -9,7 +9,8 @@ use core::fmt;
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::clock;
 
-/// One setting; the table in this file says what each means.
+/// One setting. What each may be, and is at first, is in `docs/scheduling.md`; with types the settings are in
+/// [`tuning`](crate::sched::tuning).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Setting {
@@ -27,9 +28,9 @@ pub enum Setting {
     DozeMicroseconds,
     /// The most processes one steal takes.
     StealBatch,
-    /// The victim rule, by its number in [`crate::sched::policy::victim::VictimRule`].
+    /// The victim rule, by its number in [`VictimRule`](crate::sched::VictimRule).
     VictimRule,
-    /// The dispatch scheme, by its number in [`crate::sched::policy::dispatch::Dispatch`].
+    /// The dispatch scheme, by its number in [`Dispatch`](crate::sched::Dispatch).
     Dispatch,
     /// The most processes that exist at once.
     ProcessLimit,
@@ -47,7 +48,7 @@ pub enum Setting {
     MigrationMinimumQueue,
     /// By how much of its own load a source must exceed the target.
     MigrationLoadDifferencePercent,
-    /// How long a process must have waited.
+    /// How long a process must have waited before the balancer moves it.
     MigrationAgeMicroseconds,
     /// How long a process that has moved must have stayed.
     MigrationResidencyMicroseconds,
@@ -163,7 +164,7 @@ impl fmt::Display for SettingError {
 
 impl core::error::Error for SettingError {}
 
-/// The value now.
+/// A setting's value now, in the unit that its name says.
 #[inline(always)]
 pub fn get(setting: Setting) -> u64 {
     // Relaxed: one number, from which nothing else is inferred.

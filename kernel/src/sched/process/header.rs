@@ -42,7 +42,24 @@ pub(crate) struct VTable {
     pub at_work: Option<unsafe fn(NonNull<Header>) -> Option<AtWork>>,
 }
 
-/// The first part of every process.
+/// What every process has, and what can be asked about it: a [`ProcessRef`] leads to it.
+///
+/// ```
+/// # use magpie::sched;
+/// use magpie::arch::{CoreId, CoreSet};
+/// use magpie::sched::{Priority, Spawn};
+///
+/// # sched::run_on_threads(2, 1, async {
+/// let handle = Spawn::new().priority(Priority::Low).pinned(CoreId::BOOT).start(async {})?;
+/// let process = handle.process().clone();
+/// assert_eq!(process.priority(), Priority::Low);
+/// assert!(process.is_pinned() && process.affinity() == CoreSet::of(CoreId::BOOT));
+/// assert_eq!((process.home(), process.migrations()), (CoreId::BOOT, 0));
+/// handle.await?;
+/// assert!(process.is_done() && !process.has_crashed());
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
 #[repr(C)]
 pub struct Header {
     run_state: RunState,
@@ -139,7 +156,7 @@ impl Header {
         self.affinity_mask().is_power_of_two()
     }
 
-    /// The core it ran on last.
+    /// The core it ran on last, or was placed on.
     pub fn home(&self) -> CoreId {
         // Relaxed: a hint for placement.
         CoreId::new(self.home.load(Ordering::Relaxed) as usize).unwrap_or(CoreId::BOOT)
@@ -218,7 +235,27 @@ impl Header {
     }
 }
 
-/// A counted reference to a process.
+/// A counted reference to a process, which need not live any more. It can be asked what [`Header`] can.
+///
+/// ```
+/// # use magpie::sched;
+/// use core::future::poll_fn;
+/// use core::sync::atomic::{AtomicBool, Ordering};
+/// use core::task::Poll;
+///
+/// static IS_READY: AtomicBool = AtomicBool::new(false);
+/// # sched::run_on_threads(2, 1, async {
+/// let waiting = sched::spawn(poll_fn(|_| {
+///     if IS_READY.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
+/// }))?;
+/// let process = waiting.process().clone();
+/// assert!(sched::current_process().is_some_and(|own| own.id() != process.id()));
+/// IS_READY.store(true, Ordering::Release);
+/// process.wake();
+/// waiting.await?;
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
 pub struct ProcessRef(NonNull<Header>);
 
 // SAFETY: a header's fields are atomics or never change; the body is only touched by the core that runs

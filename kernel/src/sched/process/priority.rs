@@ -1,6 +1,17 @@
 //! The four priorities, named as in the BEAM.
 
-/// How urgent a process is. `Max` and `High` are strict; `Low` runs once for every eight `Normal`.
+/// How urgent a process is. `Max` and `High` are strict; while both wait, `Low` runs once for every eight `Normal`, or as
+/// often as [`tuning::NORMAL_PER_LOW`](crate::sched::tuning::NORMAL_PER_LOW) says.
+///
+/// ```
+/// use magpie::sched::Priority;
+///
+/// assert!(Priority::Max < Priority::Low, "the most urgent comes first");
+/// for priority in Priority::ALL {
+///     assert_eq!(Priority::ALL[priority.index()], priority);
+///     assert_eq!(priority.bit(), 1 << priority.index());
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Priority {

@@ -7,14 +7,14 @@
 
 use crate::mem::stack::StackBlock;
 
-/// Charges the running process.
+/// Charges the running process so many reductions. To send or to receive one message is one.
 #[inline(always)]
 pub fn charge(reductions: u64) {
     let block = StackBlock::current();
     block.set_reductions(block.reductions().wrapping_sub(reductions as i64));
 }
 
-/// Whether the running process has used up its turn.
+/// Whether the running process has used up the reductions of its turn, and should let others run.
 #[inline(always)]
 pub fn is_exhausted() -> bool {
     StackBlock::current().reductions() <= 0

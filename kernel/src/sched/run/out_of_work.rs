@@ -41,10 +41,27 @@ pub(crate) fn note_entry(count_me: impl FnOnce()) {
 
 /// Something outside the system that may bring work, such as a device: while one exists, the system has
 /// not run out of work.
+///
+/// ```
+/// # use magpie::sched;
+/// use magpie::sched::ExternalSource;
+///
+/// # sched::run_on_threads(2, 1, async {
+/// let line = ExternalSource::new();
+/// let device = sched::spawn(async move {
+///     // Here it would wait for the device.
+///     sched::yield_now().await;
+///     drop(line);
+/// });
+/// // Not before the line is gone.
+/// sched::out_of_work().await;
+/// # assert!(device.is_ok_and(|device| device.process().is_done()));
+/// # }).unwrap();
+/// ```
 pub struct ExternalSource(());
 
 impl ExternalSource {
-    /// Registers a source.
+    /// Registers a source, until this is dropped.
     pub fn new() -> Self {
         // AcqRel: a running core does this, so no verdict is in progress that could miss it.
         EXTERNAL_SOURCES.fetch_add(1, Ordering::AcqRel);

@@ -10,7 +10,20 @@ use spin::Once;
 static RUNNING: AtomicU32 = AtomicU32::new(0);
 static AT_END: Once<fn() -> !> = Once::new();
 
-/// Asks every core to leave its loop after the turn it is in.
+/// Stops the schedulers: every core leaves its loop after the turn it is in. Processes that have not ended never run again,
+/// and nothing of theirs is dropped. An application whose main function returns need not call this.
+///
+/// ```
+/// # use magpie::sched;
+/// # let stopped = sched::run_on_threads(2, 1, async {
+/// let patrol = sched::spawn(async { loop { sched::yield_now().await } });
+/// sched::stop();
+/// # sched::yield_now().await;
+/// # core::future::pending::<()>().await;
+/// # drop(patrol);
+/// # });
+/// # assert_eq!(stopped, Err(sched::HostError::Stopped));
+/// ```
 pub fn request() {
     // Once the flag is set, this core takes nothing from its queues any more. If the caller were suspended between two
     // wake-ups, the remaining cores would stay asleep.

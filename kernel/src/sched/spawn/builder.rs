@@ -14,11 +14,11 @@ use crate::sync::PreemptGuard;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// As many processes exist as [`Setting::ProcessLimit`] allows.
+    /// As many processes exist as [`Setting::ProcessLimit`](crate::sched::Setting::ProcessLimit) allows.
     TooManyProcesses,
     /// No memory for it.
     OutOfMemory,
-    /// Its affinity mask names no core that exists.
+    /// None of the cores that it may run on exists.
     NoSuchCore,
     /// It is pinned to a core that is offline.
     CoreOffline,
@@ -32,7 +32,7 @@ impl fmt::Display for SpawnError {
             Self::CoreOffline => {
                 "it is pinned to a core that is offline: bring the core back, or pin it elsewhere"
             }
-            Self::NoSuchCore => "no core of the affinity mask exists: the process was not started",
+            Self::NoSuchCore => "none of the cores that it may run on exists: the process was not started",
         })
     }
 }
@@ -43,12 +43,17 @@ impl core::error::Error for SpawnError {}
 ///
 /// ```
 /// # use magpie::{sched, time};
-/// use magpie::arch::CoreId;
+/// use magpie::arch::{CoreId, CoreSet};
 /// use magpie::sched::{Priority, Spawn};
 /// # sched::run_on_threads(2, 1, async {
 /// let urgent = Spawn::new().priority(Priority::High).pinned(CoreId::BOOT);
 /// let here = urgent.start(async { sched::current_core() })?;
 /// assert_eq!(here.await, Ok(Some(CoreId::BOOT)));
+///
+/// // Wherever there is room, but on the core that boots.
+/// let elsewhere = Spawn::new().affinity(CoreSet::ALL.without(CoreId::BOOT));
+/// let there = elsewhere.start(async { sched::current_core() })?;
+/// assert_eq!(there.await, Ok(CoreId::new(1)));
 /// # Ok::<(), sched::SpawnError>(())
 /// # }).unwrap().unwrap();
 /// ```
@@ -124,7 +129,7 @@ impl Spawn {
         Self { priority, ..self }
     }
 
-    /// On these cores only.
+    /// On these cores only; those of them that do not exist count for nothing.
     pub const fn affinity(self, cores: CoreSet) -> Self {
         Self { affinity: cores.mask(), ..self }
     }

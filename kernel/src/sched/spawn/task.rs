@@ -212,6 +212,24 @@ where
 /// or by the process itself when it ends later.
 ///
 /// Awaited (polled) again after the result was taken, it is [`JoinError::Taken`] at once.
+///
+/// ```
+/// # use magpie::sched;
+/// use magpie::sched::JoinError;
+///
+/// # sched::run_on_threads(2, 1, async {
+/// let mut sum = sched::procedure(|| 40 + 2)?;
+/// let mut result = sum.try_take();
+/// while result.is_none() {
+///     sched::yield_now().await;
+///     result = sum.try_take();
+/// }
+/// assert_eq!(result, Some(Ok(42)));
+/// assert!(sum.process().is_done());
+/// assert_eq!((&mut sum).await, Err(JoinError::Taken));
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
 pub struct JoinHandle<T> {
     reference: ProcessRef,
     result: core::marker::PhantomData<fn() -> T>,

@@ -47,19 +47,20 @@ pub fn next_deadline(core: CoreId) -> Option<u64> {
     }
 }
 
-/// How many timers are pending that count as work.
+/// How many timers are pending that count as work, on all cores.
 pub fn pending() -> u64 {
     // Acquire: pairs with the release of the decrement, which comes after the wake-up.
     PENDING.load(Ordering::Acquire)
 }
 
-/// How many timers have fired.
+/// How many timers have fired since the system started, on all cores.
 pub fn fired() -> u64 {
     // Relaxed: a statistic.
     FIRED.load(Ordering::Relaxed)
 }
 
-/// The most steps of one timer each that one call of [`expire`] has made.
+/// The most steps that a core has made, one for each timer, before it looked at its queues again: see
+/// [`tuning::TIMERS_PER_PASS`](crate::sched::tuning::TIMERS_PER_PASS).
 pub fn longest_pass() -> u64 {
     // Relaxed: a statistic.
     LONGEST_PASS.load(Ordering::Relaxed)
