@@ -49,18 +49,27 @@ impl<T: Linked> Overflow<T> {
 
     /// Takes half of the items, rounded up, at most `cap`, oldest first. Anybody may call it.
     pub fn steal_half(&self, cap: usize) -> Chain<T> {
-        let mut stolen = Chain::new();
+        self.take(|len| len.div_ceil(2).min(cap))
+    }
+
+    /// Takes up to so many items, oldest first. Anybody may call it.
+    pub fn take_some(&self, most: usize) -> Chain<T> {
+        self.take(|len| len.min(most))
+    }
+
+    fn take(&self, how_many: impl FnOnce(usize) -> usize) -> Chain<T> {
+        let mut taken = Chain::new();
         if self.is_empty() {
-            return stolen;
+            return taken;
         }
         let mut items = self.items.lock();
-        for _ in 0..items.len().div_ceil(2).min(cap) {
+        for _ in 0..how_many(items.len()) {
             let Some(item) = items.pop_front() else { break };
             // SAFETY: the item was in this list, on the same terms.
-            unsafe { stolen.push_back(item) };
+            unsafe { taken.push_back(item) };
         }
         self.len.store(items.len(), Ordering::Relaxed);
-        stolen
+        taken
     }
 
     /// How many items there are; may be outdated before the caller sees it.

@@ -31,6 +31,12 @@ pub const MODELS: &[Model] = &[
         body: a_full_queue_is_flagged,
         mutants: &[ordering("flag-relaxed"), ordering("unflag-relaxed"), step("unflag-unasked")],
     },
+    Model {
+        name: "turns::an_owners_own_is_flagged",
+        preemptions: None,
+        body: an_owners_own_is_flagged,
+        mutants: &[step("flag-own-any")],
+    },
 ];
 
 /// A process, what two wakers have for it, and how often it is in a queue.
@@ -121,5 +127,23 @@ fn a_full_queue_is_flagged() {
         }
     });
     run(&queue, [puts, finds_nothing]);
+    assert_eq!(queue.0.bits(), 1, "nobody will look at what is in the queue");
+}
+
+/// The owner finds its queue empty and then puts something there itself, while a sender does.
+fn an_owners_own_is_flagged() {
+    let queue = Arc::new((ReadyMask::new(), AtomicU64::new(0)));
+    queue.0.flag(1);
+    let puts = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+        // Relaxed, here and below: the mask alone hands it over.
+        items.fetch_add(1, Ordering::Relaxed);
+        ready.flag(1);
+    });
+    let owns = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+        ready.unflag(1, || items.load(Ordering::Relaxed) == 0);
+        items.fetch_add(1, Ordering::Relaxed);
+        ready.flag_own(1);
+    });
+    run(&queue, [puts, owns]);
     assert_eq!(queue.0.bits(), 1, "nobody will look at what is in the queue");
 }

@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use magpie::arch::CoreId;
 use magpie::internals::sync::SpinLock;
-use magpie::sched::{self, Priority, Setting, Spawn, yield_now};
-use magpie_tests::{ensure, ensure_eq, kernel_test};
+use magpie::sched::{self, Dispatch, Priority, Setting, Spawn, yield_now};
+use magpie_tests::{Changed, ensure, ensure_eq, kernel_test};
 
 kernel_test! {
     /// On one core, what waits runs in order of priority.
@@ -31,6 +31,41 @@ kernel_test! {
             ensure!(handle.await.is_ok(), "a process crashed");
         }
         ensure_eq!(*order.lock(), [Priority::High, Priority::Normal, Priority::Low], "order of running");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Everybody waits as long as the others: those for whom the deque has no room, too.
+    async fn more_than_fit_into_a_deque_take_turns() -> Outcome {
+        const PROCESSES: usize = 3000;
+        const ROUNDS: usize = 3;
+        // Nobody steals, and nobody is suspended.
+        let _scheme = Changed::new(&[(Setting::Dispatch, Dispatch::PerCore as u64)])?;
+        let _whole_turns = Changed::no_preemption()?;
+        let order = Arc::new(SpinLock::new(Vec::with_capacity(PROCESSES * ROUNDS)));
+        let gather = order.clone();
+        // A `Max` process starts the others, so that none runs before all wait.
+        let starter = Spawn::new().pinned(CoreId::BOOT).priority(Priority::Max).start(async move {
+            let start = |number| {
+                let order = gather.clone();
+                Spawn::new().start(async move {
+                    for _ in 0..ROUNDS {
+                        order.lock().push(number);
+                        yield_now().await;
+                    }
+                })
+            };
+            (0..PROCESSES).map(start).collect::<Result<Vec<_>, _>>()
+        })?;
+        let Ok(handles) = starter.await else { return Err("the starter crashed".into()) };
+        for handle in handles? {
+            ensure!(handle.await.is_ok(), "a process crashed");
+        }
+        let order = order.lock();
+        ensure_eq!(order.len(), PROCESSES * ROUNDS, "turns");
+        let early = order.iter().enumerate().find(|(turn, number)| turn % PROCESSES != **number);
+        ensure!(early.is_none(), "turn and process: {early:?}");
         Ok(())
     }
 }

@@ -29,6 +29,16 @@ impl ReadyMask {
         self.0.fetch_or(bit, Ordering::AcqRel);
     }
 
+    /// The owner has put something there itself. A set bit stays set, because the owner alone clears it, and to itself it
+    /// has nothing to publish.
+    #[inline(always)]
+    pub fn flag_own(&self, bit: u32) {
+        // Relaxed: a bit that is read as set was set by this core, or is set for good until this core clears it.
+        if self.0.load(Ordering::Relaxed) & bit == 0 {
+            self.flag(bit);
+        }
+    }
+
     /// The owner has found the queue of this bit empty.
     pub fn unflag(&self, bit: u32, is_empty: impl FnOnce() -> bool) {
         // AcqRel: if a sender's `flag` came before, this acquires what it has put there, and the look below sees

@@ -28,7 +28,7 @@ use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, Priority, Runnable};
 
 /// Slots of one deque; more than this goes to the overflow list.
-pub(crate) const DEQUE_SLOTS: usize = 256;
+pub(crate) const DEQUE_SLOTS: usize = 1024;
 
 pub(crate) struct PriorityQueue {
     deque: Deque<Header, DEQUE_SLOTS>,
@@ -72,6 +72,7 @@ impl PriorityQueue {
 
     /// # Safety
     /// The caller is the owner's core, with preemption disabled and not in an interrupt.
+    #[inline(always)]
     unsafe fn push_own(&self, process: Runnable) {
         if process.is_pinned() {
             // SAFETY: what is in hand is in no list; processes may be handed to any core.
@@ -105,7 +106,24 @@ impl PriorityQueue {
 
     /// # Safety
     /// As for [`Self::push_own`].
+    #[inline(always)]
     unsafe fn take_own(&self, bound_first: bool) -> Option<Runnable> {
+        // What is usual is short, because every turn pays for it.
+        if self.inbox.is_empty() & self.bound_inbox.is_empty() & (!bound_first | self.bound.is_empty())
+            // SAFETY: the caller is the owner's core.
+            && let Some(process) = unsafe { self.deque.pop_oldest() }
+        {
+            // SAFETY: what comes from a queue is in hand.
+            return Some(unsafe { Runnable::new(process) });
+        }
+        // SAFETY: by contract.
+        unsafe { self.take_anywhere(bound_first) }
+    }
+
+    /// # Safety
+    /// As for [`Self::push_own`].
+    #[inline(never)]
+    unsafe fn take_anywhere(&self, bound_first: bool) -> Option<Runnable> {
         if !self.inbox.is_empty() {
             // SAFETY: the caller is the owner's core.
             unsafe { self.drain_inbox() };
@@ -118,11 +136,28 @@ impl PriorityQueue {
         }
         let bound = || self.bound.pop();
         // SAFETY: the caller is the owner's core.
-        let unbound = || unsafe { self.deque.pop_oldest() }.or_else(|| self.overflow.pop());
+        let unbound = || unsafe { self.deque.pop_oldest().or_else(|| self.refill()) };
         let taken =
             if bound_first { bound().or_else(unbound).or_else(bound) } else { unbound().or_else(bound) };
         // SAFETY: what comes from a queue is in hand.
         taken.map(|process| unsafe { Runnable::new(process) })
+    }
+
+    /// The deque is empty: moves the oldest of the overflow there, many at a time, because the list has a lock. Returns the
+    /// first of them. What follows is as far behind as it was.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    unsafe fn refill(&self) -> Option<NonNull<Header>> {
+        let mut oldest = self.overflow.take_some(DEQUE_SLOTS / 2);
+        let first = oldest.pop_front();
+        for process in oldest {
+            // SAFETY: the caller is the owner.
+            if unsafe { self.deque.push_bottom(process) }.is_err() {
+                unreachable!("an empty deque has room for half of what fits");
+            }
+        }
+        first
     }
 
     /// Takes up to half of what waits here, at most `most`, for another core: oldest first.
@@ -244,11 +279,12 @@ impl RunQueue {
     ///
     /// # Safety
     /// The caller is the owner's core, with preemption disabled and not in an interrupt.
+    #[inline(always)]
     pub(super) unsafe fn push_own(&self, process: Runnable) {
         let priority = process.priority();
         // SAFETY: the caller is the owner's core.
         unsafe { self.of(priority).push_own(process) };
-        self.flag(priority);
+        self.ready.flag_own(priority.bit());
     }
 
     /// Makes the next choice prefer what is pinned to this core, once. For a resident whose piece was detached, because
@@ -303,6 +339,7 @@ impl RunQueue {
     ///
     /// # Safety
     /// As for [`Self::push_own`].
+    #[inline(always)]
     pub(super) unsafe fn take(&self) -> Option<Runnable> {
         loop {
             let mask = self.ready.bits();

@@ -44,6 +44,7 @@ pub(crate) fn woken(process: Runnable) {
 }
 
 /// Puts a process into this core's own queue, and calls a thief if one could take it.
+#[inline(always)]
 fn keep(core: &ThisCore<'_>, process: Runnable) {
     let pinned = process.is_pinned();
     core.push(process);

@@ -10,10 +10,14 @@ pub(crate) fn has_work(core: &Core) -> bool {
 }
 
 /// Takes the process to run next.
+#[inline(always)]
 pub(crate) fn next(core: &ThisCore<'_>) -> Option<Runnable> {
-    if !global::has_work_for(core) {
-        return core.take();
-    }
+    if global::has_work_for(core) { next_of_both(core) } else { core.take() }
+}
+
+/// Takes it from the core's own queues or from the global one. Apart, because the core loop is short without it.
+#[inline(never)]
+fn next_of_both(core: &ThisCore<'_>) -> Option<Runnable> {
     // The more urgent first; in turns where neither is, so that neither starves.
     let own_is_next = core.own_is_next.replace(!core.own_is_next.get());
     // `Normal` and `Low` share, each queue by its own count.
@@ -22,6 +26,6 @@ pub(crate) fn next(core: &ThisCore<'_>) -> Option<Runnable> {
         (Some(own), Some(global)) if own != global => own < global,
         _ => own_is_next,
     };
-    let own = || core.take();
-    if own_first { own().or_else(global::take) } else { global::take().or_else(own) }
+    let global = if own_first { None } else { global::take() };
+    global.or_else(|| core.take()).or_else(global::take)
 }
