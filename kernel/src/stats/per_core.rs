@@ -122,11 +122,11 @@ pub struct WorkerStatistics {
     /// Searches that found no mailbox to swap.
     pub steal_failures_no_candidate: Counter,
     /// Swaps lost on the thief's own slot.
-    pub steal_failures_lost_mine: Counter,
+    pub steal_failures_lost_thief_slot: Counter,
     /// Swaps lost on the victim's slot.
-    pub steal_failures_lost_his: Counter,
+    pub steal_failures_lost_victim_slot: Counter,
     /// Swaps not tried because the victim was swapping that slot.
-    pub steal_failures_slot_null: Counter,
+    pub steal_failures_victim_slot_null: Counter,
     /// Mailboxes of idle workers that this one was given to handle.
     pub guests: Counter,
     /// Guests that waited too long, so that their owner was woken.
@@ -154,9 +154,9 @@ impl WorkerStatistics {
             mailboxes_stolen: Counter::new(),
             messages_stolen: Counter::new(),
             steal_failures_no_candidate: Counter::new(),
-            steal_failures_lost_mine: Counter::new(),
-            steal_failures_lost_his: Counter::new(),
-            steal_failures_slot_null: Counter::new(),
+            steal_failures_lost_thief_slot: Counter::new(),
+            steal_failures_lost_victim_slot: Counter::new(),
+            steal_failures_victim_slot_null: Counter::new(),
             guests: Counter::new(),
             guests_sent_home: Counter::new(),
             dead_letters: Counter::new(),
