@@ -15,11 +15,11 @@ const HEADINGS: [&str; 10] = [
     "gulps",
     "missed",
     "attempts",
-    "steals",
+    "mb-stolen",
     "no-cand",
     "lost",
-    "processes",
-    "suspended",
+    "p-stolen",
+    "preempted",
     "idle-ms",
 ];
 
