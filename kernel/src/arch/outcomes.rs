@@ -81,10 +81,10 @@ pub enum SwapOutcome<T> {
     /// The victim's slot was null: its owner is in the middle of a swap of its own.
     VictimSlotNull,
     /// Another thief changed the thief's own slot first, or a store-exclusive failed for no reason.
-    LostMine,
+    LostThiefSlot,
     /// Another thief changed the victim's slot first, or a store-exclusive failed for no reason. The
     /// thief's own slot holds again what it held.
-    LostHis,
+    LostVictimSlot,
 }
 
 impl<T> Clone for SwapOutcome<T> {
@@ -102,8 +102,8 @@ impl<T> fmt::Debug for SwapOutcome<T> {
                 write!(f, "Swapped {{ gained: {gained:p}, given: {given:p} }}")
             }
             Self::VictimSlotNull => f.write_str("VictimSlotNull"),
-            Self::LostMine => f.write_str("LostMine"),
-            Self::LostHis => f.write_str("LostHis"),
+            Self::LostThiefSlot => f.write_str("LostThiefSlot"),
+            Self::LostVictimSlot => f.write_str("LostVictimSlot"),
         }
     }
 }

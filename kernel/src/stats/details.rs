@@ -22,7 +22,7 @@ impl fmt::Display for Details {
             write!(f, " {}+: {count}", Histogram::least(bucket))?;
         }
         writeln!(f)?;
-        times(f, "mail in its mailbox", cores().map(|id| &super::worker(id).residence))?;
+        times(f, "mail in its mailbox", cores().map(|id| &super::worker(id).mail_latency))?;
         times(f, "process in its queue", cores().map(|id| &super::core(id).scheduling_latency))?;
         times(f, "idle core woken", cores().map(|id| &super::core(id).wake_latency))?;
         let of = |counter: fn(&CoreStatistics) -> u64| super::total(counter);
@@ -30,7 +30,7 @@ impl fmt::Display for Details {
         write!(
             f,
             "mailboxes handled for idle workers {}, sent home {}\n\
-             dozes {} sleeps {} | turns {} without a stack {} detachments {} refused {}\n\
+             dozes {} sleeps {} | turns {} preemptions without a stack {} detachments {} refused {}\n\
              balancing attempts {} processes {}",
             mail(|worker| worker.guests.get()),
             mail(|worker| worker.guests_sent_home.get()),

@@ -56,7 +56,7 @@ pub(crate) fn timing() -> bool {
 }
 
 /// Switches on or off what reads the clock for each gulp: how long mail waits in its mailbox
-/// ([`WorkerStatistics::residence`]). Off at the start.
+/// ([`WorkerStatistics::mail_latency`]). Off at the start.
 pub fn set_timing(on: bool) {
     // Relaxed: as above.
     TIMING.store(on, Ordering::Relaxed);

@@ -34,15 +34,15 @@ pub struct CoreStatistics {
     pub steal_failures_empty: Counter,
     /// Searches not made because enough others searched.
     pub steal_failures_not_thief: Counter,
-    /// Attempts that another core's were faster than.
+    /// Items that another core took first.
     pub steal_failures_lost_race: Counter,
     /// Processes handed on because this core is offline.
     pub processes_evacuated: Counter,
-    /// Turns suspended on a lent stack.
+    /// Turns preempted: suspended on a lent stack.
     pub preemptions: Counter,
-    /// Turns not suspended because no stack was left.
+    /// Turns not preempted because no stack was left.
     pub preemptions_without_stack: Counter,
-    /// Turns of residents not suspended because they had nothing to detach.
+    /// Turns of residents not preempted because they had nothing to detach.
     pub detachments_refused: Counter,
     /// Turns that ended in a panic or fault.
     pub crashes: Counter,
@@ -99,7 +99,7 @@ pub struct WorkerStatistics {
     /// Actors whose behaviour panicked or faulted.
     pub actors_crashed: Counter,
     /// Messages taken out of mailboxes.
-    pub messages_sent: Counter,
+    pub messages_taken: Counter,
     /// Messages delivered to a behaviour.
     pub messages_handled: Counter,
     /// Mailboxes taken.
@@ -112,7 +112,7 @@ pub struct WorkerStatistics {
     pub gulp_sizes: Histogram,
     /// Clock ticks from the first message in a mailbox until it was gulped; taken only while
     /// [`timing`](super::set_timing) is on.
-    pub residence: Summary,
+    pub mail_latency: Summary,
     /// Searches for a mailbox to steal.
     pub mailbox_steal_attempts: Counter,
     /// Mailboxes stolen.
@@ -122,18 +122,18 @@ pub struct WorkerStatistics {
     /// Searches that found no mailbox to swap.
     pub steal_failures_no_candidate: Counter,
     /// Swaps lost on the thief's own slot.
-    pub steal_failures_lost_mine: Counter,
+    pub steal_failures_lost_thief_slot: Counter,
     /// Swaps lost on the victim's slot.
-    pub steal_failures_lost_his: Counter,
+    pub steal_failures_lost_victim_slot: Counter,
     /// Swaps not tried because the victim was swapping that slot.
-    pub steal_failures_slot_null: Counter,
+    pub steal_failures_victim_slot_null: Counter,
     /// Mailboxes of idle workers that this one was given to handle.
     pub guests: Counter,
     /// Guests that waited too long, so that their owner was woken.
     pub guests_sent_home: Counter,
     /// Messages dropped because their actor had ended.
     pub dead_letters: Counter,
-    /// Behaviours suspended past their slice.
+    /// Behaviours that outlived their slice, and went on apart from their worker.
     pub detached_behaviours: Counter,
 }
 
@@ -143,20 +143,20 @@ impl WorkerStatistics {
             actors_created: Counter::new(),
             actors_ended: Counter::new(),
             actors_crashed: Counter::new(),
-            messages_sent: Counter::new(),
+            messages_taken: Counter::new(),
             messages_handled: Counter::new(),
             gulps: Counter::new(),
             empty_gulps: Counter::new(),
             missed_gulps: Counter::new(),
             gulp_sizes: Histogram::new(),
-            residence: Summary::new(),
+            mail_latency: Summary::new(),
             mailbox_steal_attempts: Counter::new(),
             mailboxes_stolen: Counter::new(),
             messages_stolen: Counter::new(),
             steal_failures_no_candidate: Counter::new(),
-            steal_failures_lost_mine: Counter::new(),
-            steal_failures_lost_his: Counter::new(),
-            steal_failures_slot_null: Counter::new(),
+            steal_failures_lost_thief_slot: Counter::new(),
+            steal_failures_lost_victim_slot: Counter::new(),
+            steal_failures_victim_slot_null: Counter::new(),
             guests: Counter::new(),
             guests_sent_home: Counter::new(),
             dead_letters: Counter::new(),

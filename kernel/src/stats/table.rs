@@ -15,19 +15,19 @@ const HEADINGS: [&str; 10] = [
     "gulps",
     "missed",
     "attempts",
-    "steals",
+    "mb-stolen",
     "no-cand",
     "lost",
-    "processes",
-    "suspended",
+    "p-stolen",
+    "preempted",
     "idle-ms",
 ];
 
 fn row(id: CoreId) -> [u64; HEADINGS.len()] {
     let (scheduler, mail) = (core(id), worker(id));
-    let lost = mail.steal_failures_lost_mine.get()
-        + mail.steal_failures_lost_his.get()
-        + mail.steal_failures_slot_null.get();
+    let lost = mail.steal_failures_lost_thief_slot.get()
+        + mail.steal_failures_lost_victim_slot.get()
+        + mail.steal_failures_victim_slot_null.get();
     [
         mail.messages_handled.get(),
         mail.gulps.get(),

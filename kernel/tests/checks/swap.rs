@@ -25,25 +25,31 @@ fn slot(mailbox: &Mailbox) -> AtomicPtr<Mailbox> {
 
 fn outcomes(_: &Cores) {
     let pair = mailboxes(2);
-    let (mine, his) = (slot(&pair[0]), slot(&pair[1]));
+    let (thief_slot, victim_slot) = (slot(&pair[0]), slot(&pair[1]));
     // Again on a loss: a forced failure may be due.
     let (gained, given) = loop {
-        match swap::double_swap(&mine, &his) {
+        match swap::double_swap(&thief_slot, &victim_slot) {
             SwapOutcome::Swapped { gained, given } => break (gained, given),
-            SwapOutcome::LostMine | SwapOutcome::LostHis => {
-                assert!(ptr::eq(mine.load(Ordering::Relaxed), &raw const pair[0]), "a failed swap lost mine");
-                assert!(ptr::eq(his.load(Ordering::Relaxed), &raw const pair[1]), "a failed swap lost his");
+            SwapOutcome::LostThiefSlot | SwapOutcome::LostVictimSlot => {
+                assert!(
+                    ptr::eq(thief_slot.load(Ordering::Relaxed), &raw const pair[0]),
+                    "a failed swap lost the thief's"
+                );
+                assert!(
+                    ptr::eq(victim_slot.load(Ordering::Relaxed), &raw const pair[1]),
+                    "a failed swap lost the victim's"
+                );
             }
             SwapOutcome::VictimSlotNull => panic!("the victim's slot was not null"),
         }
     };
     assert!(ptr::eq(gained.as_ptr(), &raw const pair[1]) && ptr::eq(given.as_ptr(), &raw const pair[0]));
-    assert_eq!(mine.load(Ordering::Relaxed), gained.as_ptr());
-    assert_eq!(his.load(Ordering::Relaxed), given.as_ptr());
+    assert_eq!(thief_slot.load(Ordering::Relaxed), gained.as_ptr());
+    assert_eq!(victim_slot.load(Ordering::Relaxed), given.as_ptr());
 
-    his.store(ptr::null_mut(), Ordering::Relaxed);
-    assert!(matches!(swap::double_swap(&mine, &his), SwapOutcome::VictimSlotNull));
-    assert_eq!(mine.load(Ordering::Relaxed), gained.as_ptr());
+    victim_slot.store(ptr::null_mut(), Ordering::Relaxed);
+    assert!(matches!(swap::double_swap(&thief_slot, &victim_slot), SwapOutcome::VictimSlotNull));
+    assert_eq!(thief_slot.load(Ordering::Relaxed), gained.as_ptr());
 }
 
 /// Every core owns a range of slots and swaps one of them with another core's slot, over and over.
@@ -55,10 +61,10 @@ fn keeps_the_table(cores: &Cores) {
     (cores.run)(&|core| {
         let random = Random::new(cores.seed, core);
         for _ in 0..cores.work {
-            let mine = &table[core * RANGE + random.below(RANGE)];
+            let thief_slot = &table[core * RANGE + random.below(RANGE)];
             let victim = (core + 1 + random.below(cores.count - 1)) % cores.count;
-            let his = &table[victim * RANGE + random.below(RANGE)];
-            if let SwapOutcome::Swapped { gained, given } = swap::double_swap(mine, his) {
+            let victim_slot = &table[victim * RANGE + random.below(RANGE)];
+            if let SwapOutcome::Swapped { gained, given } = swap::double_swap(thief_slot, victim_slot) {
                 assert_ne!(gained, given, "one mailbox was in two slots");
                 swapped.fetch_add(1, Ordering::Relaxed);
             }

@@ -12,49 +12,49 @@ pub const MODELS: &[Model] = &[
         name: "swap::cycle_of_two",
         preemptions: None,
         body: || circle_or_chain([(0, 1), (1, 0)], 2),
-        mutants: &[step("swap-no-restore"), step("swap-keeps-mine"), ordering("swap-his-unasked")],
+        mutants: &[step("swap-no-restore"), step("swap-keeps-thief"), ordering("swap-victim-unasked")],
     },
     Model {
         name: "swap::cycle_of_three",
         preemptions: Some(3),
         body: || circle_or_chain([(0, 1), (1, 2), (2, 0)], 3),
-        mutants: &[step("swap-no-restore"), step("swap-keeps-mine"), step("swap-his-unasked")],
+        mutants: &[step("swap-no-restore"), step("swap-keeps-thief"), step("swap-victim-unasked")],
     },
     Model {
         name: "swap::chain_of_two",
         preemptions: None,
         body: || circle_or_chain([(0, 1), (1, 2)], 3),
-        mutants: &[step("swap-keeps-mine"), step("swap-his-unasked")],
+        mutants: &[step("swap-keeps-thief"), step("swap-victim-unasked")],
     },
     Model {
         name: "swap::chain_of_three",
         preemptions: Some(3),
         body: || circle_or_chain([(0, 1), (1, 2), (2, 3)], 4),
-        mutants: &[step("swap-keeps-mine")],
+        mutants: &[step("swap-keeps-thief")],
     },
     Model {
         name: "swap::one_victim",
         preemptions: Some(3),
         body: || circle_or_chain([(0, 3), (1, 3), (2, 3)], 4),
-        mutants: &[step("swap-his-unasked")],
+        mutants: &[step("swap-victim-unasked")],
     },
     Model {
         name: "swap::hands_over",
         preemptions: None,
         body: hands_over,
-        mutants: &[ordering("swap-his-relaxed")],
+        mutants: &[ordering("swap-victim-relaxed")],
     },
     Model {
         name: "swap::hands_on",
         preemptions: Some(3),
         body: hands_on,
-        mutants: &[ordering("swap-mine-relaxed"), ordering("swap-his-relaxed")],
+        mutants: &[ordering("swap-thief-relaxed"), ordering("swap-victim-relaxed")],
     },
     Model {
         name: "swap::never_in_two_slots",
         preemptions: None,
         body: never_in_two_slots,
-        mutants: &[ordering("swap-final-relaxed"), step("swap-keeps-mine")],
+        mutants: &[ordering("swap-final-relaxed"), step("swap-keeps-thief")],
     },
 ];
 
@@ -77,8 +77,8 @@ impl Table {
         Arc::new(Self { mailboxes, slots })
     }
 
-    fn swap(&self, mine: usize, his: usize) -> SwapOutcome<Mailbox> {
-        swap::double_swap(&self.slots[mine], &self.slots[his])
+    fn swap(&self, thief_slot: usize, victim_slot: usize) -> SwapOutcome<Mailbox> {
+        swap::double_swap(&self.slots[thief_slot], &self.slots[victim_slot])
     }
 
     /// The number of the mailbox in a slot; `None` while its owner swaps.
@@ -98,10 +98,10 @@ impl Table {
 /// Each pair is a thief: its own slot, and the slot it robs.
 fn circle_or_chain<const N: usize>(thieves: [(usize, usize); N], slots: usize) {
     let table = Table::new(slots);
-    let tasks = thieves.map(|(mine, his)| {
+    let tasks = thieves.map(|(thief_slot, victim_slot)| {
         task(move |table: &Table| {
-            let swapped = matches!(table.swap(mine, his), SwapOutcome::Swapped { .. });
-            assert!(table.at(mine).is_some(), "an owner found null in its own slot");
+            let swapped = matches!(table.swap(thief_slot, victim_slot), SwapOutcome::Swapped { .. });
+            assert!(table.at(thief_slot).is_some(), "an owner found null in its own slot");
             swapped
         })
     });

@@ -44,8 +44,8 @@ fn probe_pop_top(top: &AtomicU64, bottom: &AtomicU64, slots: &Slots) -> Option<N
 
 #[unsafe(no_mangle)]
 #[inline(never)]
-fn probe_double_swap(mine: &AtomicPtr<u64>, his: &AtomicPtr<u64>) -> bool {
-    matches!(swap::double_swap(mine, his), SwapOutcome::Swapped { .. })
+fn probe_double_swap(thief_slot: &AtomicPtr<u64>, victim_slot: &AtomicPtr<u64>) -> bool {
+    matches!(swap::double_swap(thief_slot, victim_slot), SwapOutcome::Swapped { .. })
 }
 
 #[unsafe(no_mangle)]
@@ -70,8 +70,8 @@ kernel_test! {
         // A single try may lose where stores are made to fail; the next cannot.
         let last = probe_pop_top(&top, &bottom, &slots).or_else(|| probe_pop_top(&top, &bottom, &slots));
         ensure!(last == Some(items[1]), "the last");
-        let (mine, his) = (AtomicPtr::new(items[0].as_ptr()), AtomicPtr::new(items[1].as_ptr()));
-        ensure!(probe_double_swap(&mine, &his) || probe_double_swap(&mine, &his), "nobody else swaps");
+        let (thief_slot, victim_slot) = (AtomicPtr::new(items[0].as_ptr()), AtomicPtr::new(items[1].as_ptr()));
+        ensure!(probe_double_swap(&thief_slot, &victim_slot) || probe_double_swap(&thief_slot, &victim_slot), "nobody else swaps");
         Ok(())
     }
 }

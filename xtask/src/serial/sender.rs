@@ -348,5 +348,4 @@ impl<'a> Sender<'a> {
 }
 
 #[cfg(test)]
-#[path = "sender_tests.rs"]
 mod tests;

@@ -12,3 +12,5 @@ pub mod qemu;
 pub mod runner;
 pub mod test;
 pub mod verify;
+#[cfg(test)]
+mod words;

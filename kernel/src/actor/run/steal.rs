@@ -41,32 +41,32 @@ fn search(thief: &Worker) -> bool {
     let here = PreemptGuard::new();
     let statistics = Worker::statistics(&here);
     statistics.mailbox_steal_attempts.bump();
-    let (Some(thiefs_slot), Some(victims_slot)) = (empty_slot(thief), find(thief, clock::now())) else {
+    let (Some(thief_slot), Some(victim_slot)) = (empty_slot(thief), find(thief, clock::now())) else {
         statistics.steal_failures_no_candidate.bump();
         return false;
     };
     let table = &thief.executor.table;
-    match double_swap(table.slot(thiefs_slot), table.slot(victims_slot)) {
+    match double_swap(table.slot(thief_slot), table.slot(victim_slot)) {
         SwapOutcome::Swapped { gained, given } => {
             // SAFETY: mailboxes are never freed.
             unsafe { gained.as_ref() }.hand_over();
-            thief.note_robbed(usize::from(table.place_of(victims_slot).worker));
-            hand_over(thief, (gained, thiefs_slot), (given, victims_slot));
+            thief.note_robbed(usize::from(table.place_of(victim_slot).worker));
+            hand_over(thief, (gained, thief_slot), (given, victim_slot));
             statistics.mailboxes_stolen.bump();
             // SAFETY: mailboxes are never freed.
             statistics.messages_stolen.add(u64::from(unsafe { gained.as_ref() }.waiting()));
             true
         }
         SwapOutcome::VictimSlotNull => {
-            statistics.steal_failures_slot_null.bump();
+            statistics.steal_failures_victim_slot_null.bump();
             false
         }
-        SwapOutcome::LostMine => {
-            statistics.steal_failures_lost_mine.bump();
+        SwapOutcome::LostThiefSlot => {
+            statistics.steal_failures_lost_thief_slot.bump();
             false
         }
-        SwapOutcome::LostHis => {
-            statistics.steal_failures_lost_his.bump();
+        SwapOutcome::LostVictimSlot => {
+            statistics.steal_failures_lost_victim_slot.bump();
             false
         }
     }

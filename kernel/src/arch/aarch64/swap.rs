@@ -18,71 +18,71 @@ use crate::arch::SwapOutcome;
 use crate::arch::atomic::AtomicPtr;
 
 const SWAPPED: u64 = 0;
-const LOST_MINE: u64 = 1;
-const LOST_HIS: u64 = 2;
+const LOST_THIEF_SLOT: u64 = 1;
+const LOST_VICTIM_SLOT: u64 = 2;
 
-/// Exchanges the pointers in `mine`, the thief's slot, and `his`, the victim's slot, once. `mine` belongs to the
-/// caller: nobody else makes it null, so the caller finds a pointer in it. The two slots differ.
+/// Exchanges the pointers in the thief's slot and the victim's, once. The thief's belongs to the caller: nobody else makes
+/// it null, so the caller finds a pointer in it. The two slots differ.
 #[inline]
-pub fn double_swap<T>(mine: &AtomicPtr<T>, his: &AtomicPtr<T>) -> SwapOutcome<T> {
+pub fn double_swap<T>(thief_slot: &AtomicPtr<T>, victim_slot: &AtomicPtr<T>) -> SwapOutcome<T> {
     use crate::arch::atomic::Ordering::Relaxed;
     // Step 1. Relaxed: the exclusive loads below check both and acquire.
-    let my_pointer = mine.load(Relaxed);
-    let his_pointer = his.load(Relaxed);
-    let Some(given) = NonNull::new(my_pointer) else {
+    let thief_pointer = thief_slot.load(Relaxed);
+    let victim_pointer = victim_slot.load(Relaxed);
+    let Some(given) = NonNull::new(thief_pointer) else {
         debug_assert!(false, "the thief's own slot is null: it is swapping twice at once");
-        return SwapOutcome::LostMine;
+        return SwapOutcome::LostThiefSlot;
     };
-    let Some(gained) = NonNull::new(his_pointer) else {
+    let Some(gained) = NonNull::new(victim_pointer) else {
         return SwapOutcome::VictimSlotNull;
     };
     let outcome: u64;
     // SAFETY: both references are valid for the accesses, which are single-copy atomic. That nobody else
-    // writes `mine` between step 2 and the last store follows from the protocol: others exchange it only
+    // writes the thief's slot between step 2 and the last store follows from the protocol: others exchange it only
     // from a pointer, and it is null.
     unsafe {
-        exclusive_asm!(fails(force_mine, force_his);
-            "mov {outcome:w}, {lost_mine}",
+        exclusive_asm!(fails(force_thief, force_victim);
+            "mov {outcome:w}, {lost_thief_slot}",
             // Step 2. Acquire: pairs with STLXR and STLR below, in an earlier swap.
-            "ldaxr {x}, [{mine}]",
-            "cmp {x}, {mp}",
+            "ldaxr {x}, [{thief_slot}]",
+            "cmp {x}, {tp}",
             "b.ne 9f",
-            may_fail!("force_mine"),
-            "stxr {w:w}, xzr, [{mine}]",
+            may_fail!("force_thief"),
+            "stxr {w:w}, xzr, [{thief_slot}]",
             "cbnz {w:w}, 9f",
-            // Step 3. Acquire as above; release: pairs with whoever loads `his` next, and keeps step 2
+            // Step 3. Acquire as above; release: pairs with whoever loads the victim's slot next, and keeps step 2
             // before it.
-            "ldaxr {x}, [{his}]",
-            "cmp {x}, {hp}",
+            "ldaxr {x}, [{victim_slot}]",
+            "cmp {x}, {vp}",
             "b.ne 7f",
-            may_fail!("force_his"),
-            "stlxr {w:w}, {mp}, [{his}]",
+            may_fail!("force_victim"),
+            "stlxr {w:w}, {tp}, [{victim_slot}]",
             "cbnz {w:w}, 7f",
-            // Step 4. Release: pairs with whoever loads `mine` next, and keeps step 3 before it.
-            "stlr {hp}, [{mine}]",
+            // Step 4. Release: pairs with whoever loads the thief's slot next, and keeps step 3 before it.
+            "stlr {vp}, [{thief_slot}]",
             "mov {outcome:w}, {swapped}",
             "b 9f",
             "7:",
             // Restore. Release: publishes again what step 2 acquired.
-            "stlr {mp}, [{mine}]",
-            "mov {outcome:w}, {lost_his}",
+            "stlr {tp}, [{thief_slot}]",
+            "mov {outcome:w}, {lost_victim_slot}",
             "9:",
-            mine = in(reg) mine.as_ptr(),
-            his = in(reg) his.as_ptr(),
-            mp = in(reg) my_pointer,
-            hp = in(reg) his_pointer,
+            thief_slot = in(reg) thief_slot.as_ptr(),
+            victim_slot = in(reg) victim_slot.as_ptr(),
+            tp = in(reg) thief_pointer,
+            vp = in(reg) victim_pointer,
             x = out(reg) _,
             w = out(reg) _,
             outcome = out(reg) outcome,
             swapped = const SWAPPED,
-            lost_mine = const LOST_MINE,
-            lost_his = const LOST_HIS,
+            lost_thief_slot = const LOST_THIEF_SLOT,
+            lost_victim_slot = const LOST_VICTIM_SLOT,
             options(nostack),
         );
     }
     match outcome {
         SWAPPED => SwapOutcome::Swapped { gained, given },
-        LOST_MINE => SwapOutcome::LostMine,
-        _ => SwapOutcome::LostHis,
+        LOST_THIEF_SLOT => SwapOutcome::LostThiefSlot,
+        _ => SwapOutcome::LostVictimSlot,
     }
 }

@@ -106,17 +106,10 @@ mod tests {
     use super::{Plan, Task};
     use crate::failure::{USAGE, status_of};
     use crate::verbs::bench::{Options, cores_of};
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        options: Options,
-    }
+    use crate::verbs::words::parse;
 
     fn plan(line: &str) -> anyhow::Result<Plan> {
-        let words = std::iter::once("bench").chain(line.split_whitespace());
-        Plan::of(&Line::try_parse_from(words)?.options)
+        Plan::of(&parse(line.split_whitespace())?)
     }
 
     #[test]
@@ -137,8 +130,7 @@ mod tests {
     }
 
     fn options(line: &str) -> Options {
-        let words = std::iter::once("bench").chain(line.split_whitespace());
-        Line::try_parse_from(words).unwrap().options
+        parse(line.split_whitespace()).unwrap()
     }
 
     #[test]

@@ -212,18 +212,12 @@ mod tests {
     use crate::setup::{OLDEST_FOR_RASPI4B, Qemu};
     use crate::testing::{ALL_CORES, Plan};
     use crate::verbs::test::plan;
-    use clap::Parser;
+    use crate::verbs::words::parse;
     use std::collections::BTreeSet;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        options: Options,
-    }
 
     /// What a command would run, by which plan, and what it would say is left out.
     fn selected(words: &[&str]) -> (BTreeSet<String>, Plan, Option<String>) {
-        let options = Line::parse_from(["test"].iter().chain(words)).options;
+        let options: Options = parse(words.iter().copied()).unwrap();
         let workspace = Workspace::load().unwrap();
         let qemu = Qemu { path: "/q".into(), version: OLDEST_FOR_RASPI4B };
         let select = |plan| Selection::new(&options, plan, &workspace, Some(&qemu)).unwrap();

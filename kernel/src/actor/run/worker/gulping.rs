@@ -80,10 +80,10 @@ impl Worker {
     #[inline(always)]
     fn count_gulp(mailbox: &Mailbox, messages: u32, statistics: &WorkerStatistics) {
         statistics.gulps.bump();
-        statistics.messages_sent.add(u64::from(messages));
+        statistics.messages_taken.add(u64::from(messages));
         statistics.gulp_sizes.record(messages);
         if stats::timing() {
-            statistics.residence.record(mailbox.waited_ticks());
+            statistics.mail_latency.record(mailbox.waited_ticks());
         }
     }
 
@@ -92,7 +92,7 @@ impl Worker {
     fn count_singles(statistics: &WorkerStatistics, singles: u64) {
         if singles > 0 {
             statistics.gulps.add(singles);
-            statistics.messages_sent.add(singles);
+            statistics.messages_taken.add(singles);
             statistics.gulp_sizes.record_many(1, singles);
         }
     }
