@@ -2,6 +2,7 @@
 
 mod balance;
 mod big;
+mod boot;
 mod executor;
 mod fan_in;
 mod fork_join;
@@ -48,6 +49,7 @@ const WINDOW: u64 = 1000;
 
 /// All of them.
 pub const ALL: &[Figure] = &[
+    figure("boot", &[], boot::prepare),
     figure("send-static", &[500_000], send_static::prepare),
     figure("send-self", &[300_000], send_self::prepare),
     figure("send-dynamic", &[50_000], send_dynamic::prepare),
