@@ -49,7 +49,6 @@ const WINDOW: u64 = 1000;
 
 /// All of them.
 pub const ALL: &[Figure] = &[
-    figure("boot", &[], boot::prepare),
     figure("send-static", &[500_000], send_static::prepare),
     figure("send-self", &[300_000], send_self::prepare),
     figure("send-dynamic", &[50_000], send_dynamic::prepare),
@@ -65,6 +64,7 @@ pub const ALL: &[Figure] = &[
     figure("balance-multi", &[4000, 20, 200], balance::prepare_multi),
     figure("process-one", &[1000, 200, 100], process::prepare_one),
     figure("process-each", &[1000, 200, 100], process::prepare_each),
+    figure("boot", &[], boot::prepare),
     figure("bank", &[20, 100, 500], savina::bank::prepare),
     figure("chameneos", &[100, 20_000], savina::chameneos::prepare),
     figure("philosophers", &[20, 500], savina::philosophers::prepare),

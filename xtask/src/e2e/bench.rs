@@ -25,7 +25,6 @@ pub const CASES: &[Case] = &[
 
 /// Every benchmark.
 const SPECS: [&str; 24] = [
-    "boot",
     "send-static:2000",
     "send-self:500",
     "send-dynamic:2000",
@@ -41,6 +40,7 @@ const SPECS: [&str; 24] = [
     "balance-multi:20:5:10",
     "process-one:20:5:10",
     "process-each:20:5:10",
+    "boot",
     "bank:3:4:20",
     "chameneos:5:50",
     "philosophers:3:10",
