@@ -36,5 +36,6 @@ use magpie_boot::ExitCode;
 magpie_boot::entry!(bench);
 
 async fn bench() -> ExitCode {
+    stopwatch::main_begins();
     run::all().await
 }

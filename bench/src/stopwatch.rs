@@ -9,9 +9,23 @@ use crate::activity::Activity;
 
 static BEGIN: AtomicU64 = AtomicU64::new(0);
 static END: AtomicU64 = AtomicU64::new(0);
+/// When main began.
+static MAIN: AtomicU64 = AtomicU64::new(0);
 static LEFT: AtomicU64 = AtomicU64::new(0);
 /// The counters at the beginning; what they have come to since, once the benchmark has ended.
 static ACTIVITY: SpinLock<Activity> = SpinLock::new(Activity::NONE);
+
+/// Main begins.
+pub fn main_begins() {
+    MAIN.store(clock::now(), Ordering::Relaxed);
+}
+
+/// What is measured is what came before main. Nothing was counted then.
+pub fn boot() {
+    BEGIN.store(clock::ZERO, Ordering::Relaxed);
+    *ACTIVITY.lock() = Activity::NONE;
+    END.store(MAIN.load(Ordering::Relaxed), Ordering::Relaxed);
+}
 
 /// The benchmark begins; it ends when [`done`] has been called so many times.
 pub fn begin(parts: u64) {

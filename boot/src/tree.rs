@@ -1,6 +1,10 @@
 //! Reading the device tree: what boot needs of it, and a clear error where it says nothing.
 //!
 //! The tree comes from outside, so nothing in it is trusted: every access may fail, and counts are bounded.
+//!
+//! A property is found by going through those before it, a child by going through all that is in its elder siblings. So the
+//! root's children are gone through once, and the properties of each once ([`Facts`]); what is below them, once more if
+//! a device was not among them.
 
 use core::fmt;
 
@@ -116,25 +120,26 @@ pub struct Description<'a> {
 /// Reads what boot needs.
 pub fn read(blob: &[u8]) -> Result<Description<'_>, TreeError> {
     let tree = Fdt::new(blob).map_err(|_| TreeError::Unreadable)?;
-    let root = tree.root();
+    let nodes = Nodes::of(tree.root());
+    let devices = &nodes.devices;
     let mut found = Description {
-        memory: memory(root)?,
-        reserved: reserved(&tree),
+        memory: nodes.memory()?,
+        reserved: reserved(&tree, nodes.reserved),
         cores: 0,
         cores_beyond: 0,
         places: [Location::default(); MAX_CORES],
         start: [StartMethod::default(); MAX_CORES],
-        interrupts: interrupts(root).ok_or(TreeError::NoInterruptController)?,
-        timer_interrupt: timer(root).ok_or(TreeError::NoTimer)?,
-        uart: by_compatible(root, &["arm,pl011"]).and_then(|node| node.range(0)),
-        uart_interrupt: by_compatible(root, &["arm,pl011"]).and_then(|node| shared_interrupt(node.node)),
-        firmware: firmware(root),
+        interrupts: devices.interrupts().ok_or(TreeError::NoInterruptController)?,
+        timer_interrupt: devices.timer.and_then(timer).ok_or(TreeError::NoTimer)?,
+        uart: devices.uart.and_then(|device| device.range(0)),
+        uart_interrupt: devices.uart.and_then(|device| shared_interrupt(device.node)),
+        firmware: devices.firmware.and_then(firmware),
         arguments: "",
         arguments_cut: 0,
         input: None,
     };
-    cores(root, &mut found);
-    if let Some(chosen) = root.child("chosen") {
+    cores(nodes.cpus, &mut found);
+    if let Some(chosen) = nodes.chosen {
         let arguments = bytes(chosen, "bootargs").unwrap_or_default();
         let arguments = arguments.strip_suffix(&[0]).unwrap_or(arguments);
         found.arguments = valid_start(arguments);
@@ -167,11 +172,6 @@ fn check_devices(found: &Description<'_>) -> Result<(), TreeError> {
     Ok(())
 }
 
-fn text<'a>(node: FdtNode<'a>, name: &str) -> Option<&'a str> {
-    let value: &'a [u8] = bytes(node, name)?;
-    core::str::from_utf8(value.strip_suffix(&[0]).unwrap_or(value)).ok()
-}
-
 /// The part of the bytes, from their beginning, that is text.
 fn valid_start(bytes: &[u8]) -> &str {
     bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
@@ -188,12 +188,60 @@ fn cell(node: FdtNode<'_>, name: &str, index: usize) -> Option<u32> {
 }
 
 /// A property of one or two cells.
-fn number(node: FdtNode<'_>, name: &str) -> Option<u64> {
-    let value = bytes(node, name)?;
+fn number(value: &[u8]) -> Option<u64> {
     match value.len() {
-        4 => Some(u64::from(cell(node, name, 0)?)),
-        8 => Some(u64::from(cell(node, name, 0)?) << 32 | u64::from(cell(node, name, 1)?)),
+        4 | 8 => Some(value.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))),
         _ => None,
+    }
+}
+
+/// The first cell of a property.
+fn first_cell(value: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(*value.first_chunk()?))
+}
+
+/// The bytes of a property that is a text, without the zero at its end.
+fn text(value: &[u8]) -> &[u8] {
+    value.strip_suffix(&[0]).unwrap_or(value)
+}
+
+/// Properties of a node that decide what it is to boot: of several with one name, the first.
+#[derive(Default)]
+struct Facts<'a> {
+    compatible: Option<&'a [u8]>,
+    device_type: Option<&'a [u8]>,
+    status: Option<&'a [u8]>,
+    reg: Option<&'a [u8]>,
+    phandle: Option<&'a [u8]>,
+    numa_node: Option<&'a [u8]>,
+    enable_method: Option<&'a [u8]>,
+    release_address: Option<&'a [u8]>,
+}
+
+impl<'a> Facts<'a> {
+    fn of(node: FdtNode<'a>) -> Self {
+        let mut facts = Self::default();
+        for property in node.properties() {
+            let fact = match property.name() {
+                "compatible" => &mut facts.compatible,
+                "device_type" => &mut facts.device_type,
+                "status" => &mut facts.status,
+                "reg" => &mut facts.reg,
+                "phandle" => &mut facts.phandle,
+                "numa-node-id" => &mut facts.numa_node,
+                "enable-method" => &mut facts.enable_method,
+                "cpu-release-addr" => &mut facts.release_address,
+                _ => continue,
+            };
+            if fact.is_none() {
+                *fact = property.value_as::<&'a [u8]>().ok();
+            }
+        }
+        facts
+    }
+
+    fn is_of_type(&self, name: &str) -> bool {
+        self.device_type.is_some_and(|value| text(value) == name.as_bytes())
     }
 }
 
@@ -203,11 +251,6 @@ fn range(node: FdtNode<'_>, index: usize) -> Option<Range> {
     let start = usize::try_from(reg.address::<u64>().ok()?).ok()?;
     let bytes = usize::try_from(reg.size::<u64>().ok()?).ok()?;
     Some(Range { start, end: start.checked_add(bytes)? })
-}
-
-fn is_compatible(node: FdtNode<'_>, names: &[&str]) -> bool {
-    let Some(value) = bytes(node, "compatible") else { return false };
-    value.split(|&byte| byte == 0).any(|one| names.iter().any(|name| name.as_bytes() == one))
 }
 
 /// A device, and the bus that it is on unless it is the root's child.
@@ -225,17 +268,102 @@ impl Device<'_> {
     }
 }
 
-/// The first device, level by level, with one of these names in its `compatible`, unless it is switched off.
-fn by_compatible<'a>(root: FdtNode<'a>, names: &[&str]) -> Option<Device<'a>> {
-    let is_it = |node: FdtNode<'_>| {
-        is_compatible(node, names) && text(node, "status").is_none_or(|status| status != "disabled")
-    };
-    let here = root.children().find(|node| is_it(*node)).map(|node| Device { node, bus: None });
-    here.or_else(|| {
-        root.children().find_map(|bus| {
-            bus.children().find(|node| is_it(*node)).map(|node| Device { node, bus: Some(bus) })
-        })
-    })
+/// The devices that boot needs: of each kind the first that is not switched off, level by level.
+#[derive(Default)]
+struct Devices<'a> {
+    gic_v2: Option<Device<'a>>,
+    gic_v3: Option<Device<'a>>,
+    timer: Option<Device<'a>>,
+    uart: Option<Device<'a>>,
+    firmware: Option<Device<'a>>,
+}
+
+impl<'a> Devices<'a> {
+    /// Takes a node for what it is compatible with, if nothing was taken for that before.
+    fn look_at(&mut self, device: Device<'a>, facts: &Facts<'a>) {
+        let Some(compatible) = facts.compatible else { return };
+        if facts.status.is_some_and(|status| text(status) == b"disabled") {
+            return;
+        }
+        for name in compatible.split(|&byte| byte == 0) {
+            let kind = match name {
+                b"arm,cortex-a15-gic" | b"arm,gic-400" | b"arm,cortex-a9-gic" => &mut self.gic_v2,
+                b"arm,gic-v3" => &mut self.gic_v3,
+                b"arm,armv8-timer" => &mut self.timer,
+                b"arm,pl011" => &mut self.uart,
+                b"arm,psci-1.0" | b"arm,psci-0.2" | b"arm,psci" => &mut self.firmware,
+                _ => continue,
+            };
+            kind.get_or_insert(device);
+        }
+    }
+
+    /// Whether one that would be used is still to be found. A GICv2 is not used beside a GICv3.
+    fn is_incomplete(&self) -> bool {
+        [self.gic_v3, self.timer, self.uart, self.firmware].iter().any(Option::is_none)
+    }
+
+    fn interrupts(&self) -> Option<InterruptController> {
+        if let Some(device) = self.gic_v3 {
+            return Some(InterruptController::V3(device.range(0)?, device.range(1)?));
+        }
+        let device = self.gic_v2?;
+        Some(InterruptController::V2(device.range(0)?, device.range(1)?))
+    }
+}
+
+/// The nodes that boot reads.
+#[derive(Default)]
+struct Nodes<'a> {
+    devices: Devices<'a>,
+    memory: [Range; MOST_MEMORY],
+    memory_count: usize,
+    reserved: Option<FdtNode<'a>>,
+    cpus: Option<FdtNode<'a>>,
+    chosen: Option<FdtNode<'a>>,
+}
+
+impl<'a> Nodes<'a> {
+    fn of(root: FdtNode<'a>) -> Self {
+        let mut nodes = Self::default();
+        for node in root.children() {
+            let named = match node.name_without_address() {
+                "reserved-memory" => Some(&mut nodes.reserved),
+                "cpus" => Some(&mut nodes.cpus),
+                "chosen" => Some(&mut nodes.chosen),
+                _ => None,
+            };
+            if let Some(named) = named {
+                named.get_or_insert(node);
+            }
+            let facts = Facts::of(node);
+            if facts.is_of_type("memory") {
+                nodes.add_memory(node);
+            }
+            nodes.devices.look_at(Device { node, bus: None }, &facts);
+        }
+        if nodes.devices.is_incomplete() {
+            for bus in root.children() {
+                for node in bus.children() {
+                    nodes.devices.look_at(Device { node, bus: Some(bus) }, &Facts::of(node));
+                }
+            }
+        }
+        nodes
+    }
+
+    fn add_memory(&mut self, node: FdtNode<'_>) {
+        for range in (0..).map_while(|index| range(node, index)) {
+            if self.memory_count < MOST_MEMORY && range.bytes() > 0 {
+                self.memory[self.memory_count] = range;
+                self.memory_count += 1;
+            }
+        }
+    }
+
+    fn memory(&self) -> Result<[Range; MOST_MEMORY], TreeError> {
+        if self.memory_count == 0 { Err(TreeError::NoMemory) } else { Ok(self.memory) }
+    }
 }
 
 /// A range of a bus's addresses as a core sees it, by the bus's `ranges`: triples of the bus's address, the
@@ -266,30 +394,14 @@ fn translated(bus: FdtNode<'_>, own: Range) -> Option<Range> {
     })
 }
 
-fn memory(root: FdtNode<'_>) -> Result<[Range; MOST_MEMORY], TreeError> {
-    let mut ranges = [Range::default(); MOST_MEMORY];
-    let mut count = 0;
-    for node in root.children().filter(|node| text(*node, "device_type") == Some("memory")) {
-        for index in 0.. {
-            let Some(range) = range(node, index) else { break };
-            if count < MOST_MEMORY && range.bytes() > 0 {
-                ranges[count] = range;
-                count += 1;
-            }
-        }
-    }
-    if count == 0 { Err(TreeError::NoMemory) } else { Ok(ranges) }
-}
-
 /// The header's list of reservations, and the fixed ones of `/reserved-memory`. What is beyond
 /// [`MOST_RESERVED`] is lost; no firmware known comes near.
-fn reserved(tree: &Fdt<'_>) -> [Range; MOST_RESERVED] {
+fn reserved(tree: &Fdt<'_>, node: Option<FdtNode<'_>>) -> [Range; MOST_RESERVED] {
     let listed = tree.memory_reservations().map_while(|one| {
         let start = usize::try_from(one.address()).ok()?;
         Some(Range { start, end: start.checked_add(usize::try_from(one.size()).ok()?)? })
     });
-    let root = tree.root();
-    let nodes = root.child("reserved-memory").into_iter().flat_map(|node| node.children());
+    let nodes = node.into_iter().flat_map(|node| node.children());
     let fixed = nodes.flat_map(|node| (0..).map_while(move |index| range(node, index)));
     let mut ranges = [Range::default(); MOST_RESERVED];
     let found = listed.chain(fixed).filter(|range| range.bytes() > 0);
@@ -299,20 +411,11 @@ fn reserved(tree: &Fdt<'_>) -> [Range; MOST_RESERVED] {
     ranges
 }
 
-fn interrupts(root: FdtNode<'_>) -> Option<InterruptController> {
-    let v2 = || by_compatible(root, &["arm,cortex-a15-gic", "arm,gic-400", "arm,cortex-a9-gic"]);
-    if let Some(node) = by_compatible(root, &["arm,gic-v3"]) {
-        return Some(InterruptController::V3(node.range(0)?, node.range(1)?));
-    }
-    let node = v2()?;
-    Some(InterruptController::V2(node.range(0)?, node.range(1)?))
-}
-
-fn timer(root: FdtNode<'_>) -> Option<u32> {
+fn timer(device: Device<'_>) -> Option<u32> {
     // Four interrupts of three cells each: secure, non-secure, virtual, hypervisor. The second cell is the
     // number among the per-core ones, which begin at 16.
     const VIRTUAL_NUMBER: usize = 2 * 3 + 1;
-    let number = cell(by_compatible(root, &["arm,armv8-timer"])?.node, "interrupts", VIRTUAL_NUMBER)?;
+    let number = cell(device.node, "interrupts", VIRTUAL_NUMBER)?;
     // Not `then_some`: it would do the addition even for numbers that are out of range.
     (number < 16).then(|| number + 16)
 }
@@ -325,48 +428,53 @@ fn shared_interrupt(node: FdtNode<'_>) -> Option<u32> {
     (cell(node, "interrupts", 0)? == SHARED).then_some(number + 32)
 }
 
-fn firmware(root: FdtNode<'_>) -> Option<FirmwareCall> {
-    let node = by_compatible(root, &["arm,psci-1.0", "arm,psci-0.2", "arm,psci"])?.node;
-    match text(node, "method")? {
-        "hvc" => Some(FirmwareCall::Hvc),
-        "smc" => Some(FirmwareCall::Smc),
+fn firmware(device: Device<'_>) -> Option<FirmwareCall> {
+    match text(bytes(device.node, "method")?) {
+        b"hvc" => Some(FirmwareCall::Hvc),
+        b"smc" => Some(FirmwareCall::Smc),
         _ => None,
     }
 }
 
 fn input(chosen: FdtNode<'_>) -> Option<Range> {
-    let start = usize::try_from(number(chosen, "linux,initrd-start")?).ok()?;
-    let end = usize::try_from(number(chosen, "linux,initrd-end")?).ok()?;
+    let start = usize::try_from(number(bytes(chosen, "linux,initrd-start")?)?).ok()?;
+    let end = usize::try_from(number(bytes(chosen, "linux,initrd-end")?)?).ok()?;
     (start < end).then_some(Range { start, end })
 }
 
-fn cores(root: FdtNode<'_>, found: &mut Description<'_>) {
-    let Some(cpus) = root.child("cpus") else {
+fn cores(cpus: Option<FdtNode<'_>>, found: &mut Description<'_>) {
+    let Some(cpus) = cpus else {
         // A tree without cores: the one that reads it exists all the same.
         found.cores = 1;
         return;
     };
     let mut handles = [0u32; MAX_CORES];
-    for node in cpus.children().filter(|node| text(*node, "device_type") == Some("cpu")) {
-        let Some(affinity) = number(node, "reg") else { continue };
+    let mut map = None;
+    for node in cpus.children() {
+        if map.is_none() && node.name_without_address() == "cpu-map" {
+            map = Some(node);
+        }
+        let facts = Facts::of(node);
+        let Some(affinity) = facts.reg.filter(|_| facts.is_of_type("cpu")).and_then(number) else { continue };
         if found.cores == MAX_CORES {
             found.cores_beyond += 1;
             continue;
         }
         let core = found.cores;
         found.places[core].affinity = affinity;
-        found.places[core].node = cell(node, "numa-node-id", 0).unwrap_or(0);
+        found.places[core].node = facts.numa_node.and_then(first_cell).unwrap_or(0);
         // Where there is no map, MPIDR's higher fields are the best guess.
         found.places[core].cluster = (affinity >> 8 & 0xffff) as u32;
-        handles[core] = cell(node, "phandle", 0).unwrap_or(0);
-        if text(node, "enable-method") == Some("spin-table")
-            && let Some(address) = number(node, "cpu-release-addr").and_then(|a| usize::try_from(a).ok())
+        handles[core] = facts.phandle.and_then(first_cell).unwrap_or(0);
+        if facts.enable_method.is_some_and(|method| text(method) == b"spin-table")
+            && let Some(address) =
+                facts.release_address.and_then(number).and_then(|a| usize::try_from(a).ok())
         {
             found.start[core] = StartMethod::SpinTable(address);
         }
         found.cores += 1;
     }
-    if let Some(map) = cpus.child("cpu-map") {
+    if let Some(map) = map {
         let count = found.cores;
         map_level(map, Location::default(), &mut |handle, place| {
             if let Some(core) = handles[..count].iter().position(|&known| known == handle) {

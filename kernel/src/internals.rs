@@ -29,7 +29,7 @@ pub mod arch {
 
     /// The clock.
     pub mod clock {
-        pub use crate::arch::clock::{frequency, now};
+        pub use crate::arch::clock::{ZERO, frequency, now};
     }
 
     /// The core itself.

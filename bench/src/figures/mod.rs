@@ -2,6 +2,7 @@
 
 mod balance;
 mod big;
+mod boot;
 mod executor;
 mod fan_in;
 mod fork_join;
@@ -63,6 +64,7 @@ pub const ALL: &[Figure] = &[
     figure("balance-multi", &[4000, 20, 200], balance::prepare_multi),
     figure("process-one", &[1000, 200, 100], process::prepare_one),
     figure("process-each", &[1000, 200, 100], process::prepare_each),
+    figure("boot", &[], boot::prepare),
     figure("bank", &[20, 100, 500], savina::bank::prepare),
     figure("chameneos", &[100, 20_000], savina::chameneos::prepare),
     figure("philosophers", &[20, 500], savina::philosophers::prepare),

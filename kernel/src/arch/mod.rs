@@ -22,13 +22,13 @@ pub(crate) mod stack_layout;
 mod aarch64;
 #[cfg(target_os = "none")]
 pub(crate) use aarch64::{
-    barrier, clock, cpu, exceptions, gic, image, ipi, irq, mmu, percpu, psci, start, switch, timer,
+    barrier, clock, cpu, exceptions, gic, image, ipi, irq, mmu, percpu, psci, start, switch, timer, zero,
 };
 
 #[cfg(not(target_os = "none"))]
 mod host;
 #[cfg(not(target_os = "none"))]
-pub(crate) use host::{barrier, clock, cpu, ipi, irq, percpu, switch, timer};
+pub(crate) use host::{barrier, clock, cpu, ipi, irq, percpu, switch, timer, zero};
 
 // The lock-free primitives: the assembly wherever the machine is an Arm one, unless the feature `portable`
 // asks otherwise or a checker runs, which cannot see into assembly.

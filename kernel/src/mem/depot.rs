@@ -32,10 +32,14 @@ pub(super) trait Source {
 }
 
 /// One class's depot.
-pub(super) struct Depot {
+pub(super) struct Depot<'a> {
     class: SizeClass,
-    inner: SpinLock<Inner>,
+    inner: &'a SpinLock<Inner>,
 }
+
+/// What a depot has. It does not say of which class: its initial state is all zeros, so that the image need not contain
+/// it.
+pub(super) struct Stock(SpinLock<Inner>);
 
 struct Inner {
     /// Linked through their first blocks.
@@ -47,12 +51,18 @@ struct Inner {
 // SAFETY: free blocks, and spans, may be used from any core.
 unsafe impl Send for Inner {}
 
-impl Depot {
-    pub(super) const fn new(class: SizeClass) -> Self {
-        let inner = Inner { batches: ptr::null_mut(), batch_count: 0, spans: Spans::EMPTY };
-        Self { class, inner: SpinLock::new(inner) }
+impl Stock {
+    pub(super) const fn empty() -> Self {
+        Self(SpinLock::new(Inner { batches: ptr::null_mut(), batch_count: 0, spans: Spans::EMPTY }))
     }
 
+    /// The depot of the class that it is kept for.
+    pub(super) fn of(&self, class: SizeClass) -> Depot<'_> {
+        Depot { class, inner: &self.0 }
+    }
+}
+
+impl Depot<'_> {
     /// Up to `most` blocks, which is a batch or fewer; none without memory.
     pub(super) fn take(&self, most: usize, source: &impl Source) -> List {
         let list = self.inner.lock().take(self.class, most);

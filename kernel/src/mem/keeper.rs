@@ -8,8 +8,9 @@ use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::arch::cpu;
 use crate::sync::PreemptGuard;
 
-const FREE: u32 = 0;
-const HELD: u32 = 1;
+/// Zero, like the lists that it guards, so that the image need not contain the caches.
+const HELD: u32 = 0;
+const FREE: u32 = 1;
 
 /// The lock of one cache.
 pub(super) struct Keeper(AtomicU32);

@@ -5,6 +5,7 @@
 use core::ptr::{self, NonNull};
 
 use crate::arch::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::arch::zero;
 
 /// The table.
 pub(super) struct Reserved<T> {
@@ -18,16 +19,17 @@ impl<T> Reserved<T> {
         Self { first: AtomicPtr::new(ptr::null_mut()), count: AtomicUsize::new(0) }
     }
 
-    /// Gives it its entries.
+    /// Gives it its entries, each as made by `zero`. They are a fiftieth of the machine's memory, so this is most of what a boot
+    /// does.
     ///
     /// # Safety
     /// `memory` has room for so many, is aligned for them, and is used for nothing else. Called once, before anything else.
-    pub(super) unsafe fn init(&self, memory: NonNull<u8>, count: usize, entry: impl Fn() -> T) {
+    /// All bytes of what `zero` makes are zero.
+    pub(super) unsafe fn init(&self, memory: NonNull<u8>, count: usize, zero: impl Fn() -> T) {
         let first = memory.cast::<T>();
-        for index in 0..count {
-            // SAFETY: the caller promised room for that many entries.
-            unsafe { first.add(index).write(entry()) };
-        }
+        // SAFETY: the caller promised room for that many entries, used for nothing else; it is the heap's, so it is
+        // ordinary memory, mapped.
+        unsafe { zero::fill(first, count, zero) };
         // Relaxed, here and below: boot does this before there is another core, and starting that orders it.
         self.first.store(first.as_ptr(), Ordering::Relaxed);
         self.count.store(count, Ordering::Relaxed);

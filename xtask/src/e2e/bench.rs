@@ -24,7 +24,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Every benchmark.
-const SPECS: [&str; 23] = [
+const SPECS: [&str; 24] = [
     "send-static:2000",
     "send-self:500",
     "send-dynamic:2000",
@@ -40,6 +40,7 @@ const SPECS: [&str; 23] = [
     "balance-multi:20:5:10",
     "process-one:20:5:10",
     "process-each:20:5:10",
+    "boot",
     "bank:3:4:20",
     "chameneos:5:50",
     "philosophers:3:10",
@@ -196,7 +197,7 @@ fn misspelt(bench: &Bench<'_>) -> Result<Outcome> {
 
 /// The programs that check their result are made to doubt it.
 fn wrong_result(bench: &Bench<'_>) -> Result<Outcome> {
-    let programs = &SPECS[15..];
+    let programs = &SPECS[16..];
     let said = run(bench, &[programs, &["--cores", "1", "--append", "doubt"]].concat())?;
     said.expect_status(1)?;
     for program in programs {

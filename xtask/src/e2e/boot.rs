@@ -3,9 +3,10 @@
 
 use super::tool::{Said, bare_qemu, tool};
 use super::{Bench, Case, Outcome};
-use crate::build::{Board, TARGET, cargo};
+use crate::build::{Board, Features, TARGET, build_example, cargo, write_flat};
 use crate::machine::{Machine, Size};
 use anyhow::{Context, Result, ensure};
+use object::{Object, ObjectSection};
 use std::fs;
 use std::process::Command;
 
@@ -23,6 +24,7 @@ pub const CASES: &[Case] = &[
     ("boot::odd_arguments", odd_arguments),
     ("boot::the_smallest_actor", smallest_actor),
     ("boot::unoptimised", unoptimised),
+    ("boot::the_smallest_image", smallest_image),
     ("boot::sixty_four_cores", |bench| boot(bench, 64, &[])),
     ("boot::a_host_that_takes_no_status", without_semihosting),
 ];
@@ -86,6 +88,22 @@ fn unoptimised(_: &Bench<'_>) -> Result<Outcome> {
     command.args(["--package", EXAMPLE]);
     command.env("MAGPIE_NO_INSTALL", "1");
     Said::of(command)?.expect_status(0)?.expect_line("hello from core 3")?;
+    Ok(Outcome::Passed)
+}
+
+/// A static with one byte that is not zero at the start is in the image with all its zeros, and a table for each of 64 cores
+/// is long.
+fn smallest_image(_: &Bench<'_>) -> Result<Outcome> {
+    const MOST_BYTES: u64 = 256 << 10;
+    const MOST_ZEROS: usize = 4 << 10;
+    let image = write_flat(&build_example("idle", Features::default())?)?;
+    let bytes = fs::metadata(&image.flat).context("the image is missing")?.len();
+    ensure!(bytes <= MOST_BYTES, "the image has {bytes} bytes, {MOST_BYTES} are the most");
+    let elf = fs::read(&image.elf).context("the ELF is missing")?;
+    let file = object::File::parse(&*elf).context("cannot read the ELF")?;
+    let data = file.section_by_name(".data").context("there is no .data")?;
+    let longest = data.data()?.split(|&byte| byte != 0).map(<[u8]>::len).max().unwrap_or(0);
+    ensure!(longest <= MOST_ZEROS, ".data has {longest} zeros in a row, {MOST_ZEROS} are the most");
     Ok(Outcome::Passed)
 }
 

@@ -36,6 +36,8 @@ pub const GOALS: &[Goal] = &[
     // Turns of plain processes; the peers were not asked for those.
     no_goal("process-one"),
     no_goal("process-each"),
+    // From the start of the machine to main.
+    no_goal("boot"),
     // Programs of the Savina suite; the same.
     no_goal("bank"),
     no_goal("chameneos"),

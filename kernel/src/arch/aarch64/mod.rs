@@ -19,3 +19,4 @@ pub mod start;
 pub mod switch;
 pub mod timer;
 mod vectors;
+pub mod zero;

@@ -12,3 +12,4 @@ pub mod percpu;
 mod simulated;
 pub mod switch;
 pub mod timer;
+pub mod zero;

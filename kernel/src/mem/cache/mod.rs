@@ -15,7 +15,7 @@ use core::cell::{Cell, UnsafeCell};
 use core::ptr::NonNull;
 
 use super::block::List;
-use super::depot::{Depot, Source};
+use super::depot::{Depot, Source, Stock};
 use super::keeper::Keeper;
 use super::size_class::SizeClass;
 use crate::arch::MAX_CORES;
@@ -72,7 +72,8 @@ impl CoreCache {
 /// The caches of all cores.
 pub(super) struct Caches {
     cores: [CoreCache; MAX_CORES],
-    depots: [Depot; SizeClass::COUNT],
+    /// By the number of the class.
+    depots: [Stock; SizeClass::COUNT],
     /// How often memory was short.
     shortages: AtomicU32,
     /// As in [`CoreCache`], for callers that are on no core yet.
@@ -84,19 +85,15 @@ impl Caches {
     pub(super) const fn new() -> Self {
         Self {
             cores: [const { CoreCache::empty() }; MAX_CORES],
-            depots: {
-                let mut depots = [const { Depot::new(SizeClass::ALL[0]) }; SizeClass::COUNT];
-                let mut index = 0;
-                while index < SizeClass::COUNT {
-                    depots[index] = Depot::new(SizeClass::ALL[index]);
-                    index += 1;
-                }
-                depots
-            },
+            depots: [const { Stock::empty() }; SizeClass::COUNT],
             shortages: AtomicU32::new(0),
             elsewhere_in_use: AtomicU64::new(0),
             elsewhere_allocations: AtomicU64::new(0),
         }
+    }
+
+    fn depot(&self, class: SizeClass) -> Depot<'_> {
+        self.depots[class.index()].of(class)
     }
 
     /// A block of the class, or `None` without memory.
@@ -179,7 +176,7 @@ impl Caches {
         }
         // SAFETY: the caller is the cache's core; both lists of this class are empty.
         unsafe { self.answer(cache, source) };
-        let list = self.depots[class.index()].take(class.batch(), source);
+        let list = self.depot(class).take(class.batch(), source);
         (list.count != 0).then_some(list)
     }
 
@@ -190,7 +187,7 @@ impl Caches {
     unsafe fn spill(&self, class: SizeClass, cache: &CoreCache, list: List, source: &impl Source) {
         // SAFETY: the caller promised a batch of the class, and is the cache's core.
         unsafe {
-            self.depots[class.index()].put(list, source);
+            self.depot(class).put(list, source);
             self.answer(cache, source);
         }
     }
@@ -198,7 +195,7 @@ impl Caches {
     #[cold]
     #[inline(never)]
     fn allocate_elsewhere(&self, class: SizeClass, source: &impl Source) -> Option<NonNull<u8>> {
-        let block = self.depots[class.index()].take(1, source).pop()?;
+        let block = self.depot(class).take(1, source).pop()?;
         self.count_elsewhere(class);
         Some(block)
     }
@@ -225,7 +222,7 @@ impl Caches {
         // SAFETY: by the contract of `free`.
         unsafe {
             list.push(block);
-            self.depots[class.index()].put_apart(list, source);
+            self.depot(class).put_apart(list, source);
         }
         // Relaxed: a statistic.
         self.elsewhere_in_use.fetch_add((class.block_bytes() as u64).wrapping_neg(), Ordering::Relaxed);
@@ -245,7 +242,7 @@ impl Caches {
                     magazines.spare.get().for_each(|start| tell(start, class));
                 }
             }
-            self.depots[class.index()].for_each_waiting(|start| tell(start, class));
+            self.depot(class).for_each_waiting(|start| tell(start, class));
         }
     }
 

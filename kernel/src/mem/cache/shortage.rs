@@ -15,13 +15,14 @@ use crate::sync::PreemptGuard;
 pub(super) struct Answer {
     /// The shortage that it has answered, or is answering.
     shortage: u32,
-    /// The classes before this are done.
-    next: usize,
+    /// So many classes, the last ones, are still to be done. The initial state is all zeros, so that the image need not
+    /// contain the caches.
+    left: usize,
 }
 
 impl Answer {
     /// No shortage answered, because there was none.
-    pub(super) const NONE: Self = Self { shortage: 0, next: SizeClass::COUNT };
+    pub(super) const NONE: Self = Self { shortage: 0, left: 0 };
 }
 
 impl Caches {
@@ -64,7 +65,7 @@ impl Caches {
         let magazines = unsafe { &(*cache.classes.get())[class.index()] };
         for list in [&magazines.current, &magazines.spare] {
             // SAFETY: a core's lists hold free blocks of the class.
-            unsafe { self.depots[class.index()].put_apart(list.replace(List::EMPTY), source) };
+            unsafe { self.depot(class).put_apart(list.replace(List::EMPTY), source) };
         }
     }
 
@@ -84,17 +85,17 @@ impl Caches {
         let shortage = self.shortages.load(Ordering::Relaxed);
         // SAFETY: the caller has the lock of the cache; nothing below comes here again.
         let answer = unsafe { &mut *cache.answer.get() };
-        if answer.next >= SizeClass::COUNT {
+        if answer.left == 0 {
             if answer.shortage == shortage {
                 return false;
             }
-            *answer = Answer { shortage, next: 0 };
+            *answer = Answer { shortage, left: SizeClass::COUNT };
         }
-        let class = SizeClass::ALL[answer.next];
-        answer.next += 1;
+        let class = SizeClass::ALL[SizeClass::COUNT - answer.left];
+        answer.left -= 1;
         // SAFETY: the caller has the lock of the cache.
         unsafe { self.empty(class, cache, source) };
-        answer.next < SizeClass::COUNT
+        answer.left > 0
     }
 
     /// For a core between two turns: gives back what [`Self::note_shortage`] asks for. Returns whether there is more to
@@ -129,7 +130,7 @@ impl Caches {
 
     /// Gives what waits in a class's depot back to the spans.
     pub(in crate::mem) fn empty_depot(&self, class: SizeClass, source: &impl Source) {
-        self.depots[class.index()].take_batches_apart(source);
+        self.depot(class).take_batches_apart(source);
     }
 }
 
