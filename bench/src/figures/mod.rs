@@ -51,6 +51,9 @@ const WINDOW: u64 = 1000;
 pub const ALL: &[Figure] = &[
     figure("send-static", &[500_000], send_static::prepare),
     figure("send-self", &[300_000], send_self::prepare),
+    figure("send-self-64", &[100_000], send_self::prepare_block::<8>),
+    figure("send-self-256", &[100_000], send_self::prepare_block::<32>),
+    figure("send-self-1024", &[100_000], send_self::prepare_block::<128>),
     figure("send-dynamic", &[50_000], send_dynamic::prepare),
     figure("ping-pong", &[100_000], ping_pong::prepare),
     figure("thread-ring", &[100, 200_000], thread_ring::prepare),
@@ -64,6 +67,8 @@ pub const ALL: &[Figure] = &[
     figure("balance-multi", &[4000, 20, 200], balance::prepare_multi),
     figure("process-one", &[1000, 200, 100], process::prepare_one),
     figure("process-each", &[1000, 200, 100], process::prepare_each),
+    figure("yield-200", &[200, 500, 0], process::prepare_one),
+    figure("yield-1000", &[1000, 100, 0], process::prepare_one),
     figure("boot", &[], boot::prepare),
     figure("bank", &[20, 100, 500], savina::bank::prepare),
     figure("chameneos", &[100, 20_000], savina::chameneos::prepare),

@@ -9,7 +9,7 @@
 use core::mem::ManuallyDrop;
 use core::ptr;
 
-use super::mail::envelope::{self, Deliver, Packed, Target};
+use super::mail::envelope::{self, Deliver, Inline, Packed, Target};
 use super::mail::mailbox::Inside;
 use super::mail::oldest::Stays;
 use super::mail::{Mailbox, Segment, WhenFull, directory, oldest};
@@ -27,32 +27,50 @@ pub(super) fn send<M: Message>(target: Target<M>, message: M) -> Result<(), Send
         return Err(SendError::Ended(message));
     }
     sched::charge(1);
-    let packed = match envelope::pack(message) {
-        Ok(packed) => packed,
-        Err(message) => return Err(SendError::OutOfMemory(message)),
-    };
-    let Err((mailbox, packed)) = write_at_once(target, packed) else { return Ok(()) };
-    // A copy, and the target in its parts: or the compiler would keep both in memory on the common path too, for addresses
-    // of them would be handed over here.
-    let packed = ManuallyDrop::new(packed);
-    // SAFETY: the original is not used again, nor dropped.
-    let copy = unsafe { ptr::read(&*packed) };
-    send_slowly(mailbox, target.cell, target.word, target.deliver(), copy)
+    if const { envelope::is_boxed::<M>() } {
+        match envelope::pack_boxed(message) {
+            // SAFETY: a box, as the message is one that is boxed.
+            Ok(boxed) => unsafe { send_packed(target, boxed) },
+            Err(message) => Err(SendError::OutOfMemory(message)),
+        }
+    } else {
+        // SAFETY: no box, as the message is one that is not boxed.
+        unsafe { send_packed(target, Inline(message)) }
+    }
 }
 
-/// Writes a message where the mailbox has room for it at once, and tells its worker. Otherwise it comes back.
+/// # Safety
+/// The message is boxed if, and only if, [`envelope::is_boxed`].
 #[inline(always)]
-fn write_at_once<M: Message>(
+unsafe fn send_packed<M: Message, P: Packed<M>>(target: Target<M>, packed: P) -> Result<(), SendError<M>> {
+    let packed = ManuallyDrop::new(packed);
+    // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
+    let Err(mailbox) = (unsafe { write_at_once(target, &raw const *packed) }) else { return Ok(()) };
+    // A copy, and the target in its parts: or the compiler would keep both in memory on the common path too, for addresses
+    // of them would be handed over here.
+    // SAFETY: the original is not used again, nor dropped.
+    let copy = unsafe { ptr::read(&*packed) };
+    // SAFETY: promised by the caller.
+    unsafe { send_slowly(mailbox, target.cell, target.word, target.deliver(), copy) }
+}
+
+/// Writes the message at `packed` where the mailbox has room for it at once, and tells its worker. Otherwise it stays where
+/// it is.
+///
+/// # Safety
+/// As [`send_packed`]. If the message is written, that at `packed` is not used again, nor dropped.
+#[inline(always)]
+unsafe fn write_at_once<M: Message, P: Packed<M>>(
     target: Target<M>,
-    packed: Packed<M>,
-) -> Result<(), (&'static Mailbox, Packed<M>)> {
+    packed: *const P,
+) -> Result<(), &'static Mailbox> {
     let mailbox = directory::get(target.word.mailbox());
     let mut inside = mailbox.inside.lock();
     let Some(place) = inside.queue.reserve_fast(const { envelope::size_of_envelope::<M>() }) else {
         drop(inside);
-        return Err((mailbox, packed));
+        return Err(mailbox);
     };
-    // SAFETY: the queue reserved that many bytes, aligned.
+    // SAFETY: the queue reserved that many bytes, aligned; the rest is promised by the caller.
     unsafe { envelope::write(place, target, packed) };
     count(mailbox, inside);
     Ok(())
@@ -66,7 +84,24 @@ pub(super) fn send_at_once<M: Message>(target: Target<M>, message: M) -> Result<
         return Err(message);
     }
     sched::charge(1);
-    write_at_once(target, envelope::pack(message)?).map_err(|(_, packed)| packed.unpack())
+    if const { envelope::is_boxed::<M>() } {
+        // SAFETY: a box, as the message is one that is boxed.
+        unsafe { send_packed_at_once(target, envelope::pack_boxed(message)?) }
+    } else {
+        // SAFETY: no box, as the message is one that is not boxed.
+        unsafe { send_packed_at_once(target, Inline(message)) }
+    }
+}
+
+/// # Safety
+/// As [`send_packed`].
+unsafe fn send_packed_at_once<M: Message, P: Packed<M>>(target: Target<M>, packed: P) -> Result<(), M> {
+    let packed = ManuallyDrop::new(packed);
+    // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
+    match unsafe { write_at_once(target, &raw const *packed) } {
+        Ok(()) => Ok(()),
+        Err(_) => Err(ManuallyDrop::into_inner(packed).unpack()),
+    }
 }
 
 /// Counts the envelope that was written, and wakes the mailbox's worker if it was the first one.
@@ -84,14 +119,17 @@ pub(super) fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
 }
 
 /// The queue is closed, bounded or full.
+///
+/// # Safety
+/// As [`send_packed`], and the function is that of a target for messages of type `M`.
 #[cold]
 #[inline(never)]
-fn send_slowly<M: Message>(
+unsafe fn send_slowly<M: Message, P: Packed<M>>(
     mailbox: &Mailbox,
     cell: CellRef,
     word: Word,
     deliver: Deliver,
-    packed: Packed<M>,
+    packed: P,
 ) -> Result<(), SendError<M>> {
     // SAFETY: taken apart by the caller.
     let target = unsafe { Target::from_parts(cell, word, deliver) };
@@ -125,8 +163,9 @@ fn send_slowly<M: Message>(
             }
         }
         if let Some(place) = inside.queue.reserve(bytes) {
-            // SAFETY: the queue reserved that many bytes, aligned.
-            unsafe { envelope::write(place, target, packed) };
+            let packed = ManuallyDrop::new(packed);
+            // SAFETY: the queue reserved that many bytes, aligned; the rest is promised by the caller.
+            unsafe { envelope::write(place, target, &raw const *packed) };
             count(mailbox, inside);
             return Ok(());
         }

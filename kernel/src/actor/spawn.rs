@@ -8,7 +8,7 @@ use core::fmt;
 use super::address::Addr;
 use super::behaviour::Actor;
 use super::mail::Mailbox;
-use super::mail::envelope::{self, Packed};
+use super::mail::envelope::{self, Inline};
 use super::run::ExecutorState;
 use super::send;
 use super::storage::{CellRef, Life, Word, cell, pool};
@@ -143,8 +143,8 @@ pub(super) fn attach<A: Actor>(
     let word = claimed.spawned(mailbox.index());
     cell.set_word(word);
     if let Some(place) = beginning {
-        // SAFETY: the queue reserved that many bytes, aligned.
-        unsafe { envelope::write(place, target::beginning::<A>(cell, word), Packed::Inline(Beginning)) };
+        // SAFETY: the queue reserved that many bytes, aligned. The message is not boxed, and has no bytes.
+        unsafe { envelope::write(place, target::beginning::<A>(cell, word), &Inline(Beginning)) };
         send::count(mailbox, inside);
     } else {
         drop(inside);

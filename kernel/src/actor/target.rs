@@ -73,17 +73,18 @@ unsafe fn carry_out<A: Actor, M: Message>(
     if operation == Operation::Measure {
         return size;
     }
-    // SAFETY: by contract; the message is moved out here, once.
-    let message: M = unsafe { envelope::take_message(envelope) };
     if operation == Operation::Drop {
-        drop(message);
+        // SAFETY: by contract; the message is moved out, once.
+        drop(unsafe { envelope::take_message::<M>(envelope) });
         return size;
     }
     // SAFETY: by contract.
     let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
     let mut context = Context::new(cell, word);
     // SAFETY: the cell is of kind `A` and alive, and this core alone runs the actor.
-    behave(unsafe { &mut *cell::state::<A>(cell) }, message, &mut context);
+    let actor = unsafe { &mut *cell::state::<A>(cell) };
+    // SAFETY: by contract; the message is moved out, once: straight to where the behaviour gets it, without a copy between.
+    behave(actor, unsafe { envelope::take_message(envelope) }, &mut context);
     // Known when this is compiled, so that an actor without a hook pays nothing.
     let hook = if A::stopped().is_some() && context.outcome != Outcome::Continue { HAS_HOOK } else { 0 };
     size | hook | context.outcome as usize

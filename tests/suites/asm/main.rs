@@ -1,10 +1,12 @@
-//! The hand-written exclusives (or, in a build with `portable`, their twins) on real cores.
+//! The hand-written exclusives (or, in a build with `portable`, their twins) on real cores, and the
+//! hand-written copies.
 #![no_std]
 #![no_main]
 
 extern crate alloc;
 
 mod bodies;
+mod copies;
 mod cores;
 mod probes;
 mod stress;

@@ -24,9 +24,12 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Every benchmark.
-const SPECS: [&str; 24] = [
+const SPECS: [&str; 29] = [
     "send-static:2000",
     "send-self:500",
+    "send-self-64:500",
+    "send-self-256:500",
+    "send-self-1024:500",
     "send-dynamic:2000",
     "ping-pong:500",
     "thread-ring:10:500",
@@ -40,6 +43,8 @@ const SPECS: [&str; 24] = [
     "balance-multi:20:5:10",
     "process-one:20:5:10",
     "process-each:20:5:10",
+    "yield-200:20:5",
+    "yield-1000:50:5",
     "boot",
     "bank:3:4:20",
     "chameneos:5:50",
@@ -197,7 +202,7 @@ fn misspelt(bench: &Bench<'_>) -> Result<Outcome> {
 
 /// The programs that check their result are made to doubt it.
 fn wrong_result(bench: &Bench<'_>) -> Result<Outcome> {
-    let programs = &SPECS[16..];
+    let programs = &SPECS[21..];
     let said = run(bench, &[programs, &["--cores", "1", "--append", "doubt"]].concat())?;
     said.expect_status(1)?;
     for program in programs {

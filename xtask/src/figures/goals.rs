@@ -14,6 +14,11 @@ const fn goal(name: &'static str, goal: u32, best_peer: u32, peer: &'static str)
     Goal { name, goal: Some(goal), best_peer: Some((best_peer, peer)) }
 }
 
+/// Of what the peers were not asked for.
+const fn own_goal(name: &'static str, goal: u32) -> Goal {
+    Goal { name, goal: Some(goal), best_peer: None }
+}
+
 const fn no_goal(name: &'static str) -> Goal {
     Goal { name, goal: None, best_peer: None }
 }
@@ -22,6 +27,10 @@ const fn no_goal(name: &'static str) -> Goal {
 pub const GOALS: &[Goal] = &[
     goal("send-static", 42, 212, "tokio"),
     goal("send-self", 42, 212, "tokio"),
+    // Messages of so many bytes, by value.
+    own_goal("send-self-64", 70),
+    own_goal("send-self-256", 150),
+    own_goal("send-self-1024", 500),
     goal("send-dynamic", 400, 3244, "Go"),
     goal("ping-pong", 270, 1350, "tokio"),
     goal("thread-ring", 135, 678, "tokio"),
@@ -36,6 +45,9 @@ pub const GOALS: &[Goal] = &[
     // Turns of plain processes; the peers were not asked for those.
     no_goal("process-one"),
     no_goal("process-each"),
+    // Turns that only yield, among so many processes.
+    own_goal("yield-200", 95),
+    own_goal("yield-1000", 95),
     // From the start of the machine to main.
     no_goal("boot"),
     // Programs of the Savina suite; the same.

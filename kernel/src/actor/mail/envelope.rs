@@ -1,6 +1,6 @@
 //! Envelopes: messages as they lie in a mailbox.
 //!
-//! An envelope is three words and the message itself, moved into the buffer byte by byte. Its first word is
+//! An envelope is three words and the message itself, copied into the buffer once and out of it once. Its first word is
 //! a function made for the pair of actor and message, which delivers or drops the message; so a mailbox
 //! holds messages of any type without looking at them. Here is how an envelope is laid out, and what is done
 //! with one whose types nobody knows; the functions are made above, where behaviours are.
@@ -10,7 +10,7 @@
 
 use alloc::boxed::Box;
 use core::marker::PhantomData;
-use core::mem::{align_of, size_of};
+use core::mem::{ManuallyDrop, align_of, size_of};
 use core::ptr::NonNull;
 
 use crate::actor::storage::{CellRef, Outcome, Word};
@@ -67,7 +67,8 @@ struct Filled<M> {
     message: M,
 }
 
-const fn is_boxed<M>() -> bool {
+/// Whether a message lies in a box.
+pub(crate) const fn is_boxed<M>() -> bool {
     size_of::<M>() > LARGEST_INLINE_BYTES || align_of::<M>() > ALIGN
 }
 
@@ -77,29 +78,39 @@ pub(crate) const fn size_of_envelope<M>() -> usize {
     bytes.next_multiple_of(ALIGN)
 }
 
-/// A message in the form in which it goes into an envelope.
-pub(crate) enum Packed<M> {
-    Inline(M),
-    Boxed(Box<M>),
+/// A message in the form in which it goes into an envelope: itself, or a box of it.
+pub(crate) trait Packed<M> {
+    /// The message again.
+    fn unpack(self) -> M;
 }
 
-/// Packs a message, or gives it back if it must be boxed and there is no memory.
-#[inline(always)]
-pub(crate) fn pack<M>(message: M) -> Result<Packed<M>, M> {
-    if is_boxed::<M>() {
-        mem::try_box(message).map(Packed::Boxed).map_err(|(_, m)| m)
-    } else {
-        Ok(Packed::Inline(message))
+/// A message that lies in its envelope itself.
+#[repr(transparent)]
+pub(crate) struct Inline<M>(pub M);
+
+impl<M> Packed<M> for Inline<M> {
+    fn unpack(self) -> M {
+        self.0
     }
 }
 
-impl<M> Packed<M> {
-    /// The message again.
-    pub(crate) fn unpack(self) -> M {
-        match self {
-            Self::Inline(message) => message,
-            Self::Boxed(message) => *message,
-        }
+impl<M> Packed<M> for Box<M> {
+    fn unpack(self) -> M {
+        *self
+    }
+}
+
+/// Boxes a message, or gives it back if there is no memory.
+#[inline(always)]
+pub(crate) fn pack_boxed<M>(message: M) -> Result<Box<M>, M> {
+    // By its address: the message is copied once, into the box.
+    let message = ManuallyDrop::new(message);
+    // SAFETY: the box is made of the message's bytes, and then the message is not used again, nor dropped.
+    match unsafe {
+        mem::try_box_in_place(|place: *mut M| place.copy_from_nonoverlapping(&raw const *message, 1))
+    } {
+        Ok(boxed) => Ok(boxed),
+        Err(_) => Err(ManuallyDrop::into_inner(message)),
     }
 }
 
@@ -136,19 +147,27 @@ impl<M> Target<M> {
     }
 }
 
-/// Writes an envelope.
+/// Writes an envelope, with the message at `packed`, which is moved there: by its address, so that it is copied once.
 ///
 /// # Safety
-/// `place` has room for [`size_of_envelope`] bytes and is aligned to [`ALIGN`].
+/// `place` has room for [`size_of_envelope`] bytes and is aligned to [`ALIGN`]. `P` is a box exactly if [`is_boxed`] says
+/// so for `M`. What is at `packed` is valid, and is not used again, nor dropped.
 #[inline(always)]
-pub(crate) unsafe fn write<M: Message>(place: NonNull<u8>, target: Target<M>, message: Packed<M>) {
-    let envelope = Envelope { deliver: target.deliver, cell: target.cell, word: target.word };
+pub(crate) unsafe fn write<M: Message, P: Packed<M>>(
+    place: NonNull<u8>,
+    target: Target<M>,
+    packed: *const P,
+) {
+    debug_assert_eq!(size_of::<Filled<P>>().next_multiple_of(ALIGN), size_of_envelope::<M>());
+    let filled = place.cast::<Filled<P>>().as_ptr();
     // SAFETY: by contract.
     unsafe {
-        match message {
-            Packed::Inline(message) => place.cast::<Filled<M>>().write(Filled { envelope, message }),
-            Packed::Boxed(message) => place.cast::<Filled<Box<M>>>().write(Filled { envelope, message }),
-        }
+        (&raw mut (*filled).envelope).write(Envelope {
+            deliver: target.deliver,
+            cell: target.cell,
+            word: target.word,
+        });
+        (&raw mut (*filled).message).copy_from_nonoverlapping(packed, 1);
     }
 }
 
@@ -161,7 +180,7 @@ pub(crate) unsafe fn take_message<M: Message>(envelope: NonNull<Envelope>) -> M 
     // SAFETY: by contract.
     unsafe {
         if is_boxed::<M>() {
-            *envelope.cast::<Filled<Box<M>>>().read().message
+            *(&raw const (*envelope.cast::<Filled<Box<M>>>().as_ptr()).message).read()
         } else {
             (&raw const (*envelope.cast::<Filled<M>>().as_ptr()).message).read()
         }

@@ -5,6 +5,7 @@
 
 pub mod barrier;
 pub mod clock;
+mod copy;
 pub mod cpu;
 pub mod exceptions;
 mod frame;
