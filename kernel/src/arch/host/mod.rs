@@ -8,7 +8,13 @@ pub mod cpu;
 pub mod ipi;
 pub mod irq;
 pub mod percpu;
-#[cfg(shuttle)]
-mod simulated;
 pub mod switch;
 pub mod timer;
+
+// How a thread sleeps and is woken, and what time it is.
+#[cfg(not(shuttle))]
+#[path = "real.rs"]
+mod world;
+#[cfg(shuttle)]
+#[path = "simulated.rs"]
+mod world;
