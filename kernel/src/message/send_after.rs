@@ -20,10 +20,16 @@ use crate::sched::{Later, Waiting};
 /// use magpie::channel::ProcessAddr;
 /// use magpie::message::{SendAfter, SendError};
 ///
-/// const PATIENCE: Duration = Duration::from_millis(20);
-///
-/// fn alarms(guard: Recipient<u32>, clerk: ProcessAddr<u32>) -> Result<[SendAfter<u32>; 2], SendError<u32>> {
-///     Ok([guard.send_after(PATIENCE, 1)?, clerk.send_after(PATIENCE, 2)?])
+/// fn warn(guard: Recipient<u32>, clerk: ProcessAddr<u32>) -> Result<(), SendError<u32>> {
+///     const AN_HOUR: Duration = Duration::from_secs(3600);
+///     let alarms: [SendAfter<u32>; 2] = [guard.send_after(AN_HOUR, 1)?, clerk.send_after(AN_HOUR, 2)?];
+///     for alarm in alarms {
+///         if alarm.is_pending() {
+///             // Nothing, if it was sent at this very moment.
+///             let _taken_back: Option<u32> = alarm.cancel();
+///         }
+///     }
+///     Ok(())
 /// }
 /// ```
 pub struct SendAfter<M>(Later<M>);
