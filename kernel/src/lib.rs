@@ -75,7 +75,7 @@ pub mod machine;
 #[cfg(not(loom))]
 pub mod mem;
 #[cfg(not(loom))]
-mod message;
+pub mod message;
 #[cfg(not(loom))]
 pub mod mutex;
 #[cfg(not(loom))]

@@ -79,12 +79,12 @@
 //! ```
 //!
 //! ```compile_fail,E0308
-//! use magpie::actor::SendAfter;
+//! use magpie::message::SendAfter;
 //! fn narrowed(it: SendAfter<fn(&'static u64)>) -> SendAfter<for<'a> fn(&'a u64)> { it }
 //! ```
 //!
 //! ```compile_fail,E0308
-//! use magpie::actor::SendAfter;
+//! use magpie::message::SendAfter;
 //! fn widened(it: SendAfter<for<'a> fn(&'a u64)>) -> SendAfter<fn(&'static u64)> { it }
 //! ```
 //!
@@ -96,14 +96,4 @@
 //! ```compile_fail,E0308
 //! use magpie::channel::ProcessMailbox;
 //! fn widened(it: ProcessMailbox<for<'a> fn(&'a u64)>) -> ProcessMailbox<fn(&'static u64)> { it }
-//! ```
-//!
-//! ```compile_fail,E0308
-//! use magpie::channel::SendAfter;
-//! fn narrowed(it: SendAfter<fn(&'static u64)>) -> SendAfter<for<'a> fn(&'a u64)> { it }
-//! ```
-//!
-//! ```compile_fail,E0308
-//! use magpie::channel::SendAfter;
-//! fn widened(it: SendAfter<for<'a> fn(&'a u64)>) -> SendAfter<fn(&'static u64)> { it }
 //! ```

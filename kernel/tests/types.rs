@@ -9,9 +9,10 @@ use std::rc::Rc;
 
 use magpie::actor::{
     Addr, Answer, AskError, Context, Executor, ExecutorHandle, NotShared, NotSpawned, Recipient, Reply,
-    Request, SendAfter, SendError, SendToAllError, Shared, StartError, StaticActor, Unwanted,
+    Request, SendError, SendToAllError, Shared, StartError, StaticActor, Unwanted,
 };
 use magpie::channel::{self, ProcessAddr, ProcessMailbox};
+use magpie::message::SendAfter;
 use magpie::sched::{ExternalSource, JoinHandle, LoadMonitor, OutOfWork, ProcessRef, YieldNow};
 use magpie::time::{Elapsed, Sleep, Timeout};
 
@@ -77,8 +78,6 @@ is_not!(
     channel::ReceiveMatching<'static, Homebody, fn(&Homebody) -> bool>: Send,
     channel::ReceiveMatching<'static, Own, Homebody>: Send,
 );
-is!(channel::SendAfter<Own>: Send, channel::SendAfter<Own>: Sync);
-is_not!(channel::SendAfter<Homebody>: Send, channel::SendAfter<Homebody>: Sync);
 
 // What comes back.
 is!(SendError<Own>: Send, NotSpawned<Own>: Send);

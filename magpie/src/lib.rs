@@ -28,7 +28,7 @@
 mod hidden;
 pub mod prelude;
 
-pub use kernel::{actor, arch, channel, log, machine, mem, mutex, sched, stats, text, time};
+pub use kernel::{actor, arch, channel, log, machine, mem, message, mutex, sched, stats, text, time};
 pub use magpie_boot::{ExitCode, Termination, entry};
 
 extern crate alloc;

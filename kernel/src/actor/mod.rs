@@ -76,7 +76,6 @@ pub use handle::{ExecutorHandle, HighWater};
 pub use mail::{Bound, WhenFull};
 pub use recipient::Recipient;
 pub use run::MailboxVictim;
-pub use send_after::SendAfter;
 pub use send_wait::SendWait;
 pub use spawn::NotSpawned;
 pub use static_actor::StaticActor;

@@ -1,54 +1,44 @@
-//! Messages that are sent later: timers as messages.
-//!
-//! The message waits in a delayed call of the timer wheel, not in the mailbox, and counts as work there. When its
-//! time has come the core whose wheel it is in sends it like any other. It is then handled, or dropped in a
-//! process of its own; or it was taken back before: one of these, once.
+//! Messages to actors that are sent later: see [`crate::message::SendAfter`].
 
-use core::fmt;
 use core::time::Duration;
 
 use super::address::Addr;
 use super::behaviour::Receive;
 use super::recipient::Recipient;
-use crate::message::{Message, SendError};
-use crate::sched::Later;
+use crate::message::{Message, SendAfter, SendError};
+use crate::sched::Waiting;
 use crate::stats;
 use crate::sync::PreemptGuard;
+use crate::time::TakeBack;
 
-/// A message that waits for its moment. Dropping this lets it go on.
-pub struct SendAfter<M>(Later<(Recipient<M>, M)>);
-
-impl<M: Message> SendAfter<M> {
-    /// Takes the message back; `None` if it was sent already.
-    pub fn cancel(self) -> Option<M> {
-        self.0.cancel().map(|(_, message)| message)
-    }
-
-    /// Whether the message still waits; it may be sent at any moment.
-    pub fn is_pending(&self) -> bool {
-        self.0.is_pending()
-    }
+/// A message that waits, and where it goes.
+struct ToActor<M> {
+    to: Recipient<M>,
+    message: M,
 }
 
-impl<M: Message> fmt::Debug for SendAfter<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_pending() { "SendAfter(pending)" } else { "SendAfter(sent)" })
+impl<M: Message> TakeBack for ToActor<M> {
+    type Taken = M;
+
+    fn taken_back(self) -> Option<M> {
+        Some(self.message)
     }
 }
 
-/// The moment has come. In the core's loop: gives the message back unless there is nothing to do but to send it.
-fn send_now<M: Message>((to, message): (Recipient<M>, M)) -> Result<(), (Recipient<M>, M)> {
-    to.send_at_once(message).map_err(|message| (to, message))
-}
+impl<M: Message> Waiting for ToActor<M> {
+    fn now(self) -> Result<(), Self> {
+        let Self { to, message } = self;
+        to.send_at_once(message).map_err(|message| Self { to, message })
+    }
 
-/// The rest, in a process.
-fn send_late<M: Message>((to, message): (Recipient<M>, M)) {
-    if let Err(error) = to.send(message) {
-        // Nobody waits for the outcome: counted as what arrives at an ended actor is.
-        let here = PreemptGuard::new();
-        stats::worker_here().dead_letters.bump();
-        drop(here);
-        drop(error);
+    fn late(self) {
+        if let Err(error) = self.to.send(self.message) {
+            // Nobody waits for the outcome: counted as what arrives at an ended actor is.
+            let here = PreemptGuard::new();
+            stats::worker_here().dead_letters.bump();
+            drop(here);
+            drop(error);
+        }
     }
 }
 
@@ -59,9 +49,7 @@ impl<M: Message> Recipient<M> {
     /// # Errors
     /// [`SendError::OutOfMemory`], with the message.
     pub fn send_after(&self, delay: Duration, message: M) -> Result<SendAfter<M>, SendError<M>> {
-        Later::set(delay, (*self, message), send_now, send_late)
-            .map(SendAfter)
-            .map_err(|(_, (_, message))| SendError::OutOfMemory(message))
+        SendAfter::set(delay, ToActor { to: *self, message })
     }
 }
 

@@ -33,19 +33,12 @@ pub(crate) use host::{barrier, clock, cpu, ipi, irq, percpu, switch, timer, zero
 // The lock-free primitives: the assembly wherever the machine is an Arm one, unless the feature `portable`
 // asks otherwise or a checker runs, which cannot see into assembly.
 #[cfg(any(not(target_arch = "aarch64"), feature = "portable", loom, shuttle, miri))]
-mod portable;
-#[cfg(any(not(target_arch = "aarch64"), feature = "portable", loom, shuttle, miri))]
-pub(crate) use portable::{deque_ops, swap};
-
+#[path = "portable/mod.rs"]
+mod primitives;
 #[cfg(not(any(not(target_arch = "aarch64"), feature = "portable", loom, shuttle, miri)))]
-#[path = "aarch64/deque_ops.rs"]
-pub(crate) mod deque_ops;
-#[cfg(not(any(not(target_arch = "aarch64"), feature = "portable", loom, shuttle, miri)))]
-#[path = "aarch64/exclusive_asm.rs"]
-mod exclusive_asm;
-#[cfg(not(any(not(target_arch = "aarch64"), feature = "portable", loom, shuttle, miri)))]
-#[path = "aarch64/swap.rs"]
-pub(crate) mod swap;
+#[path = "aarch64/primitives.rs"]
+mod primitives;
+pub(crate) use primitives::{deque_ops, swap};
 
 pub use core_id::{CoreId, CoreSet, MAX_CORES};
 pub(crate) use outcomes::{Full, Steal, SwapOutcome};

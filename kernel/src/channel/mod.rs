@@ -33,15 +33,14 @@ mod by_owner;
 #[cfg(feature = "checks")]
 #[path = "../../tests/checks/channel/mod.rs"]
 pub mod checks;
-mod later;
 mod mailbox;
 mod node;
 mod owner;
 mod receive;
+mod send_after;
 
 pub use address::ProcessAddr;
 pub use ask::Answer;
-pub use later::SendAfter;
 pub use mailbox::ProcessMailbox;
 pub use receive::{Receive, ReceiveMatching};
 

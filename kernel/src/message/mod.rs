@@ -1,11 +1,14 @@
-//! Messages, whoever receives them: what may be one, how one is shared, what an ask is, and why one was not sent.
+//! Messages, whoever receives them: what may be one, how one is shared, what an ask is, how one waits for its moment,
+//! and why one was not sent.
 //!
 //! Nothing here knows who receives. How a message reaches an actor is in `actor`, how it reaches a process in `channel`.
 
 pub(crate) mod ask;
+mod send_after;
 mod send_error;
 mod shared;
 
+pub use send_after::SendAfter;
 pub use send_error::{SendError, SendToAllError};
 pub use shared::{NotShared, Shared};
 

@@ -24,4 +24,4 @@ pub use sleep::{Elapsed, Sleep, Timeout, background_timeout, sleep, sleep_until,
 pub(crate) use wheels::owned::OwnedTimers;
 pub(crate) use wheels::timers::{expire, next_deadline, take_out_of_crashed};
 pub use wheels::timers::{fired, longest_pass, pending};
-pub(crate) use wheels::{DelayedCall, Held, comparator};
+pub(crate) use wheels::{DelayedCall, Held, TakeBack, comparator};

@@ -3,7 +3,8 @@
 use super::Result;
 use std::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Receive, SendAfter};
+use magpie::actor::{Actor, Config, Context, Executor, Receive};
+use magpie::message::SendAfter;
 use magpie::time::Instant;
 
 /// Ends when it was not kept awake.

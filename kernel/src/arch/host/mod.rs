@@ -8,8 +8,14 @@ pub mod cpu;
 pub mod ipi;
 pub mod irq;
 pub mod percpu;
-#[cfg(shuttle)]
-mod simulated;
 pub mod switch;
 pub mod timer;
 pub mod zero;
+
+// How a thread sleeps and is woken, and what time it is.
+#[cfg(not(shuttle))]
+#[path = "real.rs"]
+mod world;
+#[cfg(shuttle)]
+#[path = "simulated.rs"]
+mod world;

@@ -21,9 +21,8 @@ thread_local! {
 
 /// Announces that a thread will stand in for this core (host only): a simulation must know all of them before the first
 /// goes to sleep.
-pub fn announce_core(_core: CoreId) {
-    #[cfg(shuttle)]
-    super::simulated::join(_core);
+pub fn announce_core(core: CoreId) {
+    super::world::join(core);
 }
 
 /// Sets which core the calling thread stands in for (host only).

@@ -5,12 +5,22 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::{clock, timer};
+use super::timer;
 use crate::arch::{CoreId, MAX_CORES};
 
 static PENDING: [AtomicBool; MAX_CORES] = [const { AtomicBool::new(false) }; MAX_CORES];
 static CORES: AtomicU64 = AtomicU64::new(0);
 static ASLEEP: AtomicU64 = AtomicU64::new(0);
+
+/// The simulation's time: reading the clock advances it a little, and when every core sleeps it advances to the first
+/// timer.
+static NOW: AtomicU64 = AtomicU64::new(1);
+
+/// Nanoseconds since the beginning.
+pub fn now() -> u64 {
+    const LOOK_NANOSECONDS: u64 = 200;
+    NOW.fetch_add(LOOK_NANOSECONDS, Ordering::Relaxed)
+}
 
 /// A core takes part from now on.
 pub(super) fn join(core: CoreId) {
@@ -29,7 +39,7 @@ pub(super) fn wait(core: CoreId) -> bool {
         if PENDING[core.index()].swap(false, Ordering::Relaxed) {
             break true;
         }
-        if timer::deadline(core).is_some_and(|deadline| deadline <= clock::now()) {
+        if timer::deadline(core).is_some_and(|deadline| deadline <= now()) {
             break false;
         }
         let everyone = CORES.load(Ordering::Relaxed);
@@ -37,7 +47,7 @@ pub(super) fn wait(core: CoreId) -> bool {
         let cores = || (0..MAX_CORES).filter_map(CoreId::new).filter(|core| everyone & core.mask() != 0);
         if all_sleep && !cores().any(|core| PENDING[core.index()].load(Ordering::Relaxed)) {
             match cores().filter_map(timer::deadline).min() {
-                Some(deadline) => clock::advance_to(deadline),
+                Some(deadline) => _ = NOW.fetch_max(deadline, Ordering::Relaxed),
                 None => panic!("every core sleeps, and nothing will ever wake one: a wake-up was lost"),
             }
         }

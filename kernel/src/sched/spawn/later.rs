@@ -6,32 +6,28 @@ use core::time::Duration;
 
 use crate::mem::OutOfMemory;
 use crate::sched::spawn::errand::Errand;
-use crate::time::{DelayedCall, Held};
+use crate::time::{DelayedCall, Held, TakeBack};
 
-#[repr(C)]
-struct Room<T> {
-    errand: Errand,
-    now: fn(T) -> Result<(), T>,
-    late: fn(T),
+/// A value that waits for its moment, and what is done with it then.
+pub(crate) trait Waiting: TakeBack + Sized {
+    /// The moment has come. In the core's loop, so this runs nothing of the application's. What it returns goes to
+    /// [`Self::late`].
+    fn now(self) -> Result<(), Self>;
+
+    /// The rest, in a process.
+    fn late(self);
 }
 
-/// A value that waits for its moment. Dropping this handle does not cancel it.
-pub(crate) struct Later<T>(DelayedCall<Room<T>, T>);
+/// The right to take back what waits for its moment. Dropping this lets it go on.
+pub(crate) struct Later<V>(DelayedCall<V>);
 
-impl<T: Send + 'static> Later<T> {
-    /// Hands `value` to `now` after `delay`, at least. That is in the core's loop, so `now` runs nothing of the
-    /// application's. What `now` returns goes to `late`, in a process. It counts as work until then.
+impl<V> Later<V> {
+    /// Lets `value` wait for `delay`, at least. It counts as work until it is dealt with.
     ///
     /// # Errors
     /// The value comes back when there is no memory.
-    pub(crate) fn set(
-        delay: Duration,
-        value: T,
-        now: fn(T) -> Result<(), T>,
-        late: fn(T),
-    ) -> Result<Self, (OutOfMemory, T)> {
-        let room = Room { errand: Errand::new(run::<T>, free::<T>), now, late };
-        DelayedCall::set(delay, room, value, fire).map(Self)
+    pub(crate) fn set<T: Waiting<Taken = V>>(delay: Duration, value: T) -> Result<Self, (OutOfMemory, T)> {
+        DelayedCall::set(delay, Errand::new(run::<T>, free::<T>), value, fire).map(Self)
     }
 
     /// Whether the value still waits; it may be taken at any moment.
@@ -39,34 +35,34 @@ impl<T: Send + 'static> Later<T> {
         self.0.is_pending()
     }
 
-    /// Takes the value back, unless it was handed on already.
-    pub(crate) fn cancel(self) -> Option<T> {
+    /// Takes the value back, unless its moment has come already.
+    pub(crate) fn cancel(self) -> Option<V> {
         self.0.cancel()
     }
 }
 
-fn fire<T: Send + 'static>(value: T, held: Held<Room<T>, T>) {
-    if let Err(value) = (held.room().now)(value) {
+fn fire<T: Waiting>(value: T, held: Held<Errand, T>) {
+    if let Err(value) = value.now() {
         held.put_back(value);
         // SAFETY: a delayed call fires once. The reference that is given up here keeps it until `free`.
-        unsafe { Errand::start(held.into_room().cast()) };
+        unsafe { Errand::start(held.into_room()) };
     }
 }
 
 /// # Safety
-/// The errand of a `Room<T>`, to which [`fire`] has put the value back, once.
-unsafe fn run<T: Send + 'static>(errand: NonNull<Errand>) {
+/// The errand of a delayed call of a `T`, to which [`fire`] has put the value back, once.
+unsafe fn run<T: Waiting>(errand: NonNull<Errand>) {
     // SAFETY: by contract: the reference stays until `free`.
-    let (late, value) = unsafe {
-        let held = core::mem::ManuallyDrop::new(Held::<Room<T>, T>::from_room(errand.cast()));
-        (held.room().late, held.take_back())
+    let value = unsafe {
+        let held = core::mem::ManuallyDrop::new(Held::<Errand, T>::from_room(errand));
+        held.take_back()
     };
-    late(value);
+    value.late();
 }
 
 /// # Safety
-/// The errand of a `Room<T>`, which is over: gives up the reference that it was started with.
-unsafe fn free<T: Send + 'static>(errand: NonNull<Errand>) {
+/// The errand of a delayed call of a `T`, which is over: gives up the reference that it was started with.
+unsafe fn free<T: Waiting>(errand: NonNull<Errand>) {
     // SAFETY: this is the reference that the errand was started with, given up once.
-    drop(unsafe { Held::<Room<T>, T>::from_room(errand.cast()) });
+    drop(unsafe { Held::<Errand, T>::from_room(errand) });
 }

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Both make the transition by one exchange, so of a firing and a cancelling at the same time one wins, and
-//! the other finds nothing. Dropping the handle lets the call go on.
+//! the other finds nothing. Dropping the handle lets the call go on. The handle knows what can be taken back, and no more of
+//! the value.
 //!
 //! The function is called by a core loop, with preemption disabled and no lock held: it must be short, and is
 //! the kernel's own. What takes longer it leaves to others, in the call's memory: see `sched::spawn::later`, and the
@@ -30,6 +31,28 @@ use crate::mem::{self, OutOfMemory};
 use crate::sync::ReferenceCount;
 use crate::time::instant::Instant;
 
+/// A value that may be taken back before its time has come.
+pub(crate) trait TakeBack: Send + 'static {
+    /// What comes back of it.
+    type Taken;
+
+    /// What comes back; `None` if there is nothing.
+    fn taken_back(self) -> Option<Self::Taken>;
+}
+
+/// A block as the handle knows it.
+trait Pending<V> {
+    fn is_pending(&self) -> bool;
+
+    /// Takes the timer out of the wheel, and the value back, unless it was handed on already.
+    ///
+    /// # Safety
+    /// The timer was armed on `core`, and this is called once.
+    unsafe fn cancel(&self, core: usize) -> Option<V>;
+
+    fn references(&self) -> &ReferenceCount;
+}
+
 #[repr(C)]
 struct Block<R, T> {
     /// Whatever the function needs to go on elsewhere. First, so that it is found by its address.
@@ -47,12 +70,6 @@ struct Block<R, T> {
 pub(crate) struct Held<R, T>(NonNull<Block<R, T>>);
 
 impl<R, T> Held<R, T> {
-    /// What was put there when the call was set.
-    pub(crate) fn room(&self) -> &R {
-        // SAFETY: the reference keeps it.
-        unsafe { &self.0.as_ref().room }
-    }
-
     /// Keeps the value where it was, for [`Self::take_back`].
     pub(crate) fn put_back(&self, value: T) {
         // SAFETY: the call has fired, so nobody else looks at the place; the value was moved out.
@@ -135,32 +152,62 @@ impl<R, T> Block<R, T> {
         // SAFETY: the reference that is given up here keeps the block until then.
         let this = unsafe { &*data.cast::<Self>() };
         if this.references.release() {
-            drop(this.take());
             // SAFETY: the last reference is gone, so the timer is in no wheel; the memory came from a box.
             drop(unsafe { Box::from_raw(data.cast::<Self>().cast_mut()) });
         }
     }
 }
 
-/// The right to take back a value that waits for its moment.
-pub(crate) struct DelayedCall<R, T> {
-    block: NonNull<Block<R, T>>,
+impl<R, T> Drop for Block<R, T> {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
+
+impl<R, T: TakeBack> Pending<T::Taken> for Block<R, T> {
+    fn is_pending(&self) -> bool {
+        // Relaxed: a hint.
+        self.pending.load(Ordering::Relaxed)
+    }
+
+    unsafe fn cancel(&self, core: usize) -> Option<T::Taken> {
+        let value = self.take();
+        let timer = self.timer.get();
+        // SAFETY: by contract. Afterwards it is in no wheel and, as the wheel's lock was taken after it had left, nobody
+        // else touches it, so what is left in it is this caller's.
+        let waker = unsafe {
+            timers::cancel(NonNull::new_unchecked(timer), core);
+            (*timer).waker.take()
+        };
+        // The waker's reference, unless the wheel has taken it out to fire.
+        drop(waker);
+        value.and_then(T::taken_back)
+    }
+
+    fn references(&self) -> &ReferenceCount {
+        &self.references
+    }
+}
+
+/// The right to take back what waits for its moment.
+pub(crate) struct DelayedCall<V> {
+    block: NonNull<dyn Pending<V>>,
     /// The core in whose wheel the timer is.
     core: usize,
 }
 
-// SAFETY: the value changes cores whole; the timer is used under its wheel's lock; the room is the function's, which
-// takes care of it.
-unsafe impl<R, T: Send> Send for DelayedCall<R, T> {}
+// SAFETY: the value can change cores (`TakeBack`), and does so whole, as does what is made of it here; the timer is used under
+// its wheel's lock; the room is the function's, which takes care of it.
+unsafe impl<V: Send> Send for DelayedCall<V> {}
 // SAFETY: a shared call can only be asked whether it is pending.
-unsafe impl<R, T: Send> Sync for DelayedCall<R, T> {}
+unsafe impl<V: Send> Sync for DelayedCall<V> {}
 
-impl<R: 'static, T: Send + 'static> DelayedCall<R, T> {
+impl<V> DelayedCall<V> {
     /// Hands `value` to `fire` after `delay`, at least. It counts as work until then.
     ///
     /// # Errors
     /// The value comes back when there is no memory.
-    pub(crate) fn set(
+    pub(crate) fn set<R: 'static, T: TakeBack<Taken = V>>(
         delay: Duration,
         room: R,
         value: T,
@@ -176,8 +223,10 @@ impl<R: 'static, T: Send + 'static> DelayedCall<R, T> {
         };
         let block = match mem::try_box(block) {
             Ok(block) => NonNull::from(Box::leak(block)),
-            // SAFETY: written above.
-            Err((error, block)) => return Err((error, unsafe { block.value.into_inner().assume_init() })),
+            Err((error, block)) => match block.take() {
+                Some(value) => return Err((error, value)),
+                None => unreachable!("somebody took the value from a block that nobody knows"),
+            },
         };
         let deadline = (Instant::now() + delay).ticks();
         // SAFETY: the functions of `VTABLE` count references; one of the two is this waker's.
@@ -194,34 +243,26 @@ impl<R: 'static, T: Send + 'static> DelayedCall<R, T> {
 
     /// Whether the value still waits; it may be taken at any moment.
     pub(crate) fn is_pending(&self) -> bool {
-        // Relaxed: a hint.
-        self.block().pending.load(Ordering::Relaxed)
+        self.block().is_pending()
     }
 
     /// Takes the value back, unless it was handed on already.
-    pub(crate) fn cancel(self) -> Option<T> {
-        let value = self.block().take();
-        let timer = self.block().timer.get();
-        // SAFETY: it was armed on that core. Afterwards it is in no wheel and, as the wheel's lock was taken
-        // after it had left, nobody else touches it, so what is left in it is this caller's.
-        let waker = unsafe {
-            timers::cancel(NonNull::new_unchecked(timer), self.core);
-            (*timer).waker.take()
-        };
-        // The waker's reference, unless the wheel has taken it out to fire.
-        drop(waker);
-        value
+    pub(crate) fn cancel(self) -> Option<V> {
+        // SAFETY: it was armed on that core, and this handle is used up.
+        unsafe { self.block().cancel(self.core) }
     }
 
-    fn block(&self) -> &Block<R, T> {
+    fn block(&self) -> &dyn Pending<V> {
         // SAFETY: the handle's reference keeps it.
         unsafe { self.block.as_ref() }
     }
 }
 
-impl<R, T> Drop for DelayedCall<R, T> {
+impl<V> Drop for DelayedCall<V> {
     fn drop(&mut self) {
-        // SAFETY: the handle's own reference.
-        unsafe { Block::<R, T>::drop_reference(self.block.as_ptr().cast_const().cast()) };
+        if self.block().references().release() {
+            // SAFETY: the last reference is gone, so the timer is in no wheel; the memory came from a box of this type.
+            drop(unsafe { Box::from_raw(self.block.as_ptr()) });
+        }
     }
 }

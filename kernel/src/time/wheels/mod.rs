@@ -8,4 +8,4 @@ pub(crate) mod owned;
 pub(crate) mod timers;
 pub(crate) mod wheel;
 
-pub(crate) use delayed_call::{DelayedCall, Held};
+pub(crate) use delayed_call::{DelayedCall, Held, TakeBack};

@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
-use crate::actor::{Actor, Context, Receive, SendAfter};
+use crate::actor::{Actor, Context, Receive};
 use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::message::SendAfter;
 use crate::sched;
 use crate::time::{self, Instant};
 

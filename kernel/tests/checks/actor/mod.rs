@@ -37,55 +37,69 @@ pub struct Check {
     pub start: fn(u64) -> Running,
 }
 
+/// The checks with these bodies.
 macro_rules! checks {
-    ($($body:path),* $(,)?) => {
-        &[$(Check { name: stringify!($body), start: |work| Box::pin($body(work)) }),*]
+    ([$($module:ident::$name:ident),* $(,)?]) => {
+        &[$($crate::actor::checks::Check {
+            name: concat!(stringify!($module), "::", stringify!($name)),
+            start: |work| alloc::boxed::Box::pin($module::$name(work)),
+        }),*]
     };
 }
+pub(crate) use checks;
 
 /// Every check, in the order to run them.
-pub const ALL: &[Check] = checks![
-    sending::chained_sends_arrive_in_order,
-    sending::one_message_to_many,
-    sending::large_messages_arrive_whole,
-    sending::an_ended_actor_returns_the_message,
-    sending::sends_are_charged,
-    lifetimes::each_outcome_drops_once,
-    lifetimes::stop_messages_end_actors,
-    lifetimes::undelivered_mail_is_dropped_once,
-    lifetimes::the_count_of_the_living_is_never_early,
-    lifetimes::handles_outlive_their_executor,
-    lifetimes::executors_start_while_workers_are_woken,
-    hooks::an_actor_starts_and_stops_once,
-    hooks::no_bound_forgets_a_beginning,
-    hooks::what_had_no_time_to_start_is_no_lost_message,
-    storage::memory_is_used_again_and_old_addresses_are_not,
-    storage::vacant_storage_has_one_successor,
-    storage::a_retired_actor_is_taken_once,
-    storage::a_static_actor_belongs_to_the_user,
-    storage::a_storage_that_is_used_up_says_so,
-    storage::the_last_of_a_storage_has_no_successor,
-    bounds::full_mailboxes_refuse,
-    bounds::full_mailboxes_forget_the_newest,
-    bounds::full_mailboxes_forget_the_oldest,
-    bounds::senders_wait_for_room,
-    bounds::a_mailbox_grows_without_loss,
-    placing::pinned_actors_stay,
-    placing::neighbours_share_a_core,
-    placing::wrong_configurations_are_refused,
-    crowd::actors_come_and_go_while_mailboxes_are_stolen,
-    order::exactly_once_in_order,
-    storm::nothing_is_lost_under_constant_stealing,
-    storm::nothing_is_lost_while_guests_come_and_go,
-    asking::requests_are_answered,
-    asking::an_answer_may_come_later,
-    asking::who_gets_no_answer_is_told,
-    asking::a_full_mailbox_gives_the_question_back,
-    asking::an_actor_asks_another,
-    later::messages_come_when_they_are_due,
-    later::each_is_sent_or_taken_back,
-    later::what_cannot_be_sent_is_dropped_once,
-];
+pub const ALL: &[Check] = crate::actor_checks!(checks);
+
+/// `actor_checks!(take, more)` is `take! { [module::check, ...], more }`, with every check of the actor system: the one list,
+/// for what makes something of each of them.
+#[macro_export]
+macro_rules! actor_checks {
+    ($($take:ident)::+ $(, $($more:tt)*)?) => {
+        $($take)::+! { [
+            sending::chained_sends_arrive_in_order,
+            sending::one_message_to_many,
+            sending::large_messages_arrive_whole,
+            sending::an_ended_actor_returns_the_message,
+            sending::sends_are_charged,
+            lifetimes::each_outcome_drops_once,
+            lifetimes::stop_messages_end_actors,
+            lifetimes::undelivered_mail_is_dropped_once,
+            lifetimes::the_count_of_the_living_is_never_early,
+            lifetimes::handles_outlive_their_executor,
+            lifetimes::executors_start_while_workers_are_woken,
+            hooks::an_actor_starts_and_stops_once,
+            hooks::no_bound_forgets_a_beginning,
+            hooks::what_had_no_time_to_start_is_no_lost_message,
+            storage::memory_is_used_again_and_old_addresses_are_not,
+            storage::vacant_storage_has_one_successor,
+            storage::a_retired_actor_is_taken_once,
+            storage::a_static_actor_belongs_to_the_user,
+            storage::a_storage_that_is_used_up_says_so,
+            storage::the_last_of_a_storage_has_no_successor,
+            bounds::full_mailboxes_refuse,
+            bounds::full_mailboxes_forget_the_newest,
+            bounds::full_mailboxes_forget_the_oldest,
+            bounds::senders_wait_for_room,
+            bounds::a_mailbox_grows_without_loss,
+            placing::pinned_actors_stay,
+            placing::neighbours_share_a_core,
+            placing::wrong_configurations_are_refused,
+            crowd::actors_come_and_go_while_mailboxes_are_stolen,
+            order::exactly_once_in_order,
+            storm::nothing_is_lost_under_constant_stealing,
+            storm::nothing_is_lost_while_guests_come_and_go,
+            asking::requests_are_answered,
+            asking::an_answer_may_come_later,
+            asking::who_gets_no_answer_is_told,
+            asking::a_full_mailbox_gives_the_question_back,
+            asking::an_actor_asks_another,
+            later::messages_come_when_they_are_due,
+            later::each_is_sent_or_taken_back,
+            later::what_cannot_be_sent_is_dropped_once,
+        ] $(, $($more)*)? }
+    };
+}
 
 macro_rules! ensure {
     ($condition:expr, $($what:tt)+) => {

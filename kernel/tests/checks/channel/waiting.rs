@@ -84,6 +84,7 @@ pub(super) async fn messages_come_when_they_are_due(_work: u64) -> Verdict {
     let begin = Instant::now();
     to.send_after(DELAY, 1).map_err(failed)?;
     let taken_back = to.send_after(DELAY, 2).map_err(failed)?;
+    ensure!(taken_back.is_pending(), "a message is gone before its moment");
     equal(taken_back.cancel(), Some(2), "the message that was taken back")?;
     // A message that waits for its moment keeps an address.
     drop(to);
