@@ -124,12 +124,14 @@ async fn hog_and_neighbour() -> Result<bool, Failure> {
     }
     ensure!(!taken.is_empty(), "there were stacks to take");
     let pinned = Spawn::new().pinned(CoreId::BOOT);
-    let (has_begun, is_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let (begun, over) = (has_begun.clone(), is_over.clone());
+    let flag = || Arc::new(AtomicBool::new(false));
+    let (has_yielded, has_begun, is_over) = (flag(), flag(), flag());
+    let (yielded, begun, over) = (has_yielded.clone(), has_begun.clone(), is_over.clone());
     let neighbour = pinned.start(async move {
         // By turns that it ends itself, until the hog is suspended: who shares a core with it meets it in no other state.
         while !has_begun.load(Ordering::Relaxed) {
             yield_now().await;
+            yielded.store(true, Ordering::Relaxed);
         }
         // Should this process have been suspended, too, then the two take turns on their stacks, and no turn is refused.
         let suspended_before = suspended();
@@ -146,6 +148,10 @@ async fn hog_and_neighbour() -> Result<bool, Failure> {
         over.store(true, Ordering::Relaxed);
         was_refused
     })?;
+    // A process that has not ended a turn gets none on a reserve, and this one has the stacks.
+    while !has_yielded.load(Ordering::Relaxed) {
+        yield_now().await;
+    }
     let hog = pinned.start(async move {
         begun.store(true, Ordering::Relaxed);
         while !is_over.load(Ordering::Relaxed) {
