@@ -151,7 +151,7 @@ inline unnote(x) {
 #endif
 }
 
-/* sharing::may_be_robbed, and the fast lane. */
+/* sharing::may_be_robbed, and the run-next slot. */
 inline is_candidate(x, yes) {
 	if
 	:: stealable(x) > 0 && stealable(x) + busy[x] > 1 ->

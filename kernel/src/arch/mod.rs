@@ -6,7 +6,7 @@
 //! - `portable/`: the lock-free primitives over `core::sync::atomic`, used by the host and, with the
 //!   feature `portable`, on AArch64 in place of the hand-written exclusives.
 //!
-//! Nothing here decides policy. The machine calls upwards only through [`handlers`].
+//! Nothing here decides policy. The machine calls upwards only through `handlers`.
 
 pub(crate) mod atomic;
 mod core_id;

@@ -1,4 +1,4 @@
-//! One counter, one tally of sizes or times, and one histogram.
+//! One counter, one summary of sizes or times, and one histogram.
 //!
 //! With the feature `uncounted` they count nothing and take no instructions; readers find zeros.
 
@@ -46,7 +46,7 @@ impl Summary {
         Self { count: Counter::new(), sum: Counter::new(), largest: AtomicU64::new(0) }
     }
 
-    /// Adds a value. Only the tally's own core does this, with preemption disabled.
+    /// Adds a value. Only the summary's own core does this, with preemption disabled.
     #[inline(always)]
     pub(crate) fn record(&self, value: u64) {
         self.count.bump();
@@ -127,12 +127,12 @@ mod tests {
     }
 
     #[test]
-    fn a_tally_knows_mean_and_largest() {
-        let tally = Summary::new();
-        assert_eq!((tally.mean(), tally.largest()), (0, 0));
-        tally.record(2);
-        tally.record(7);
-        assert_eq!((tally.mean(), tally.largest()), (4, 7));
+    fn a_summary_knows_mean_and_largest() {
+        let summary = Summary::new();
+        assert_eq!((summary.mean(), summary.largest()), (0, 0));
+        summary.record(2);
+        summary.record(7);
+        assert_eq!((summary.mean(), summary.largest()), (4, 7));
     }
 
     #[test]

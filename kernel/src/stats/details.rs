@@ -53,10 +53,10 @@ fn times<'a>(
     cores: impl Iterator<Item = &'a Summary>,
 ) -> fmt::Result {
     let (mut count, mut sum, mut largest) = (0, 0, 0);
-    for tally in cores {
-        count += tally.count();
-        sum += tally.sum();
-        largest = tally.largest().max(largest);
+    for summary in cores {
+        count += summary.count();
+        sum += summary.sum();
+        largest = summary.largest().max(largest);
     }
     let microseconds = |ticks: u64| ticks as u128 * 1_000_000 / u128::from(clock::frequency().max(1));
     writeln!(

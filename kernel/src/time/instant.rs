@@ -46,6 +46,20 @@ fn ticks(duration: Duration) -> u64 {
     u64::try_from(ticks).unwrap_or(u64::MAX)
 }
 
+/// How long so many clock ticks are, as statistics count them; rounded down to a nanosecond.
+///
+/// ```
+/// # use core::time::Duration;
+/// use magpie::{stats, time};
+///
+/// let longest = time::of_ticks(stats::collections().longest_ticks);
+/// assert!(longest < Duration::from_secs(1));
+/// ```
+pub fn of_ticks(ticks: u64) -> Duration {
+    let nanoseconds = u128::from(ticks) * NANOSECONDS_PER_SECOND / u128::from(clock::frequency().max(1));
+    Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+}
+
 impl Add<Duration> for Instant {
     type Output = Self;
 
@@ -58,16 +72,22 @@ impl Sub for Instant {
     type Output = Duration;
 
     fn sub(self, earlier: Self) -> Duration {
-        let ticks = u128::from(self.0.saturating_sub(earlier.0));
-        let nanoseconds = ticks * NANOSECONDS_PER_SECOND / u128::from(clock::frequency().max(1));
-        Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+        of_ticks(self.0.saturating_sub(earlier.0))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Instant;
+    use super::{Instant, of_ticks, ticks};
     use core::time::Duration;
+
+    #[test]
+    fn a_duration_is_as_long_in_ticks() {
+        for duration in [Duration::ZERO, Duration::from_micros(1), Duration::from_secs(3_000_000)] {
+            assert_eq!(of_ticks(ticks(duration)), duration);
+        }
+        assert_eq!(of_ticks(u64::MAX), Duration::from_nanos(u64::MAX));
+    }
 
     #[test]
     fn adding_and_subtracting_agree() {

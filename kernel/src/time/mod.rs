@@ -19,7 +19,7 @@ pub(crate) mod instant;
 mod sleep;
 pub(crate) mod wheels;
 
-pub use instant::Instant;
+pub use instant::{Instant, of_ticks};
 pub use sleep::{Elapsed, Sleep, Timeout, background_timeout, sleep, sleep_until, timeout};
 pub(crate) use wheels::owned::OwnedTimers;
 pub(crate) use wheels::timers::{expire, next_deadline, take_out_of_crashed};

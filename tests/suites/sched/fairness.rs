@@ -114,8 +114,8 @@ kernel_test! {
 }
 
 kernel_test! {
-    /// Two processes that wake each other through the fast lane do not starve a third.
-    async fn the_fast_lane_starves_nobody() -> Outcome {
+    /// Two processes that wake each other through the run-next slot do not starve a third.
+    async fn the_run_next_slot_starves_nobody() -> Outcome {
         let stop = Arc::new(AtomicBool::new(false));
         let pinned = Spawn::new().pinned(CoreId::BOOT);
         let mut players = Vec::new();

@@ -34,7 +34,7 @@ pub(crate) fn core_here(here: &PreemptGuard) -> Option<CoreId> {
 /// were woken to steal would each leave it to the next.
 pub(crate) fn has_more_here() -> bool {
     let here = PreemptGuard::new();
-    Core::current(&here).is_some_and(|core| core.queue.stealable() > 0 || core.queue.fast_lane_is_taken())
+    Core::current(&here).is_some_and(|core| core.queue.stealable() > 0 || core.queue.run_next_is_taken())
 }
 
 /// The process whose turn the caller is part of, if it is.

@@ -8,13 +8,13 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use crate::arch::CoreId;
 use crate::arch::atomic::Ordering;
-use crate::arch::{CoreId, clock};
 use crate::mem::OutOfMemory;
 use crate::sched::cores::{self, Core};
 use crate::sched::process::Priority;
 use crate::stats::Activity;
-use crate::time::Instant;
+use crate::time::{Instant, of_ticks};
 
 /// What one core was loaded with, during the time of a [`Load`] unless otherwise said.
 ///
@@ -135,11 +135,6 @@ impl LoadMonitor {
     }
 }
 
-fn duration(ticks: u64) -> Duration {
-    let nanoseconds = u128::from(ticks) * 1_000_000_000 / u128::from(clock::frequency().max(1));
-    Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
-}
-
 fn describe(core: &Core, before: &Seen, after: &Seen, during: Duration) -> CoreLoad {
     // Counters are read one by one while their core goes on, so do not rely on one being above another.
     let since = |after: u64, before: u64| after.saturating_sub(before);
@@ -157,8 +152,8 @@ fn describe(core: &Core, before: &Seen, after: &Seen, during: Duration) -> CoreL
         is_busy: core.busy.load(Ordering::Relaxed) != 0,
         utilisation: spent.map(|ticks| (ticks * 1000 / all) as u32),
         turns: since(after.turns, before.turns),
-        mean_latency: duration(waited.checked_div(waits).unwrap_or(0)),
-        longest_latency: duration(core.statistics.scheduling_latency.largest()),
+        mean_latency: of_ticks(waited.checked_div(waits).unwrap_or(0)),
+        longest_latency: of_ticks(core.statistics.scheduling_latency.largest()),
         migrations_per_second: (migrations * 1_000_000 / during.as_micros().max(1)) as u64,
     }
 }

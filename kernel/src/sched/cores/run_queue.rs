@@ -1,4 +1,4 @@
-//! One core's run queues: four priorities, a fast lane (a run-next slot), and the choice of what runs next.
+//! One core's run queues: four priorities, a run-next slot, and the choice of what runs next.
 //!
 //! Each priority has several parts, because different cores put processes there:
 //!
@@ -10,12 +10,12 @@
 //!   not have a pinned process in hand even for the moment that it takes to give it back.
 //!
 //! The owner takes the oldest first: newest first would let a process that yields starve its neighbours.
-//! The *fast lane* is a run-next slot for the `Normal` process that was woken last, by this core. It may jump the queue
+//! The *run-next slot* is for the `Normal` process that was woken last, by this core. It may jump the queue
 //! a bounded number of times in a row, because what it was woken for is still in the cache.
 //!
 //! Bounds that follow, and are tested: a runnable `Max` process waits for at most the slice in progress;
 //! `Low` waits for at most `normal_per_low` `Normal` turns; the head of `Normal` waits for at most
-//! `fast_lane_turns` turns of the fast lane.
+//! `run_next_turns` turns from the run-next slot.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -188,9 +188,9 @@ pub(crate) struct RunQueue {
     queues: [PriorityQueue; Priority::COUNT],
     /// A bit for each priority that may have something.
     ready: ReadyMask,
-    fast: AtomicPtr<Header>,
+    next: AtomicPtr<Header>,
     // The rest is the owner's alone.
-    fast_turns: Cell<u64>,
+    next_turns: Cell<u64>,
     normal_turns: Cell<u64>,
     bound_first: Cell<bool>,
 }
@@ -211,8 +211,8 @@ impl RunQueue {
         unsafe {
             write_fields!(place => Self {
                 ready: ReadyMask::new(),
-                fast: AtomicPtr::new(core::ptr::null_mut()),
-                fast_turns: Cell::new(0),
+                next: AtomicPtr::new(core::ptr::null_mut()),
+                next_turns: Cell::new(0),
                 normal_turns: Cell::new(0),
                 bound_first: Cell::new(false),
             } in place {
@@ -225,7 +225,7 @@ impl RunQueue {
         &self.queues[priority.index()]
     }
 
-    /// How many wait that a thief could take without touching the fast lane.
+    /// How many wait that a thief could take without touching the run-next slot.
     pub(crate) fn stealable(&self) -> usize {
         self.queues.iter().map(PriorityQueue::stealable).sum()
     }
@@ -243,7 +243,7 @@ impl RunQueue {
     /// How many wait, roughly.
     pub(crate) fn waiting(&self) -> usize {
         let bound: usize = self.queues.iter().map(|queue| queue.bound.len() + 1).sum();
-        self.stealable() + bound + usize::from(self.fast_lane_is_taken())
+        self.stealable() + bound + usize::from(self.run_next_is_taken())
     }
 
     /// How many wait, by priority, as far as is published.
@@ -253,26 +253,26 @@ impl RunQueue {
             // A pinned process that another core has just sent is not counted: its inbox has no length.
             queue.stealable() + queue.bound.len()
         });
-        waiting[Priority::Normal.index()] += usize::from(self.fast_lane_is_taken());
+        waiting[Priority::Normal.index()] += usize::from(self.run_next_is_taken());
         waiting
     }
 
     /// The most urgent priority of which something may wait here.
     pub(crate) fn most_urgent(&self) -> Option<Priority> {
-        let mask = self.ready.bits() | if self.fast_lane_is_taken() { Priority::Normal.bit() } else { 0 };
+        let mask = self.ready.bits() | if self.run_next_is_taken() { Priority::Normal.bit() } else { 0 };
         Priority::ALL.into_iter().find(|priority| mask & priority.bit() != 0)
     }
 
-    /// Whether a process waits in the fast lane.
-    pub(crate) fn fast_lane_is_taken(&self) -> bool {
+    /// Whether a process waits in the run-next slot.
+    pub(crate) fn run_next_is_taken(&self) -> bool {
         // Relaxed: an estimate.
-        !self.fast.load(Ordering::Relaxed).is_null()
+        !self.next.load(Ordering::Relaxed).is_null()
     }
 
     /// Whether nothing waits here, as far as the owner or a core that has just passed a full barrier can
     /// see.
     pub(crate) fn is_empty(&self) -> bool {
-        !self.fast_lane_is_taken() && self.queues.iter().all(PriorityQueue::is_empty)
+        !self.run_next_is_taken() && self.queues.iter().all(PriorityQueue::is_empty)
     }
 
     /// Puts a process at the back of its queue.
@@ -297,14 +297,14 @@ impl RunQueue {
         self.bound_first.set(false);
     }
 
-    /// Puts a process into the fast lane, and the one that was there at the back of its queue. Returns
+    /// Puts a process into the run-next slot, and the one that was there at the back of its queue. Returns
     /// whether there was one.
     ///
     /// # Safety
     /// As for [`Self::push_own`]; the process is `Normal` and not pinned.
-    pub(super) unsafe fn push_fast(&self, process: Runnable) -> bool {
+    pub(super) unsafe fn put_next(&self, process: Runnable) -> bool {
         // AcqRel: the release hands the process to whoever takes it; the acquire receives the old one.
-        let old = self.fast.swap(process.into_pointer().as_ptr(), Ordering::AcqRel);
+        let old = self.next.swap(process.into_pointer().as_ptr(), Ordering::AcqRel);
         let Some(old) = NonNull::new(old) else { return false };
         // SAFETY: by contract; the swap made `old` ours.
         unsafe { self.push_own(Runnable::new(old)) };
@@ -345,15 +345,15 @@ impl RunQueue {
             let mask = self.ready.bits();
             let priority = self.next_priority(mask)?;
             if priority == Priority::Normal
-                && self.fast_lane_is_taken()
+                && self.run_next_is_taken()
                 && (mask & priority.bit() == 0
-                    || self.fast_turns.get() < settings::get(Setting::FastLaneTurns))
-                && let Some(process) = self.take_fast()
+                    || self.next_turns.get() < settings::get(Setting::RunNextTurns))
+                && let Some(process) = self.take_next()
             {
-                self.fast_turns.set(self.fast_turns.get() + 1);
+                self.next_turns.set(self.next_turns.get() + 1);
                 return Some(process);
             }
-            self.fast_turns.set(0);
+            self.next_turns.set(0);
             self.bound_first.set(!self.bound_first.get());
             // SAFETY: the caller is the owner's core.
             if let Some(process) = unsafe { self.of(priority).take_own(self.bound_first.get()) } {
@@ -363,10 +363,10 @@ impl RunQueue {
         }
     }
 
-    /// Empties the fast lane.
-    pub(crate) fn take_fast(&self) -> Option<Runnable> {
-        // AcqRel: pairs with the swap in `push_fast`.
-        let process = NonNull::new(self.fast.swap(core::ptr::null_mut(), Ordering::AcqRel))?;
+    /// Empties the run-next slot.
+    pub(crate) fn take_next(&self) -> Option<Runnable> {
+        // AcqRel: pairs with the swap in `put_next`.
+        let process = NonNull::new(self.next.swap(core::ptr::null_mut(), Ordering::AcqRel))?;
         // SAFETY: the swap made it ours.
         Some(unsafe { Runnable::new(process) })
     }
@@ -378,7 +378,7 @@ impl RunQueue {
         if mask & Priority::High.bit() != 0 {
             return Some(Priority::High);
         }
-        let normal = mask & Priority::Normal.bit() != 0 || self.fast_lane_is_taken();
+        let normal = mask & Priority::Normal.bit() != 0 || self.run_next_is_taken();
         // Not the bit alone: while it is stale, no turns must be counted in favour of `Low`.
         let low = mask & Priority::Low.bit() != 0 && !self.of(Priority::Low).is_empty();
         if !low {

@@ -45,12 +45,12 @@ impl<'a> ThisCore<'a> {
         unsafe { self.core.queue.push_own(process) };
     }
 
-    /// Puts a process, which is `Normal` and not pinned, into the fast lane, and the one that was there at the back of its
+    /// Puts a process, which is `Normal` and not pinned, into the run-next slot, and the one that was there at the back of its
     /// queue. Returns whether there was one.
     #[inline(always)]
-    pub(crate) fn push_fast(&self, process: Runnable) -> bool {
+    pub(crate) fn put_next(&self, process: Runnable) -> bool {
         // SAFETY: as in `push`.
-        unsafe { self.core.queue.push_fast(process) }
+        unsafe { self.core.queue.put_next(process) }
     }
 
     /// Takes the next process to run.

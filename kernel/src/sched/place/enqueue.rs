@@ -35,7 +35,7 @@ pub(crate) fn woken(process: Runnable) {
         return deliver(process, target);
     }
     if process.priority() == Priority::Normal && !process.is_pinned() {
-        if core.push_fast(process) {
+        if core.put_next(process) {
             call_thief_for(&core);
         }
         return;

@@ -21,7 +21,7 @@ pub enum Setting {
     /// How many `Normal` processes run for each `Low` one while both wait.
     NormalPerLow,
     /// How many times in a row the process woken last may jump the queue.
-    FastLaneTurns,
+    RunNextTurns,
     /// How many cores may search for work to steal at once; 0 turns stealing off.
     Thieves,
     /// How long an idle core dozes before it sleeps.
@@ -94,7 +94,7 @@ static ROWS: [Row; COUNT] = [
     row(Setting::Reductions, "sched.reductions", 4_000, 1, u32::MAX as u64),
     // The BEAM's RESCHEDULE_LOW.
     row(Setting::NormalPerLow, "sched.normal_per_low", 8, 1, 1_000),
-    row(Setting::FastLaneTurns, "sched.fast_lane_turns", 3, 0, 1_000),
+    row(Setting::RunNextTurns, "sched.run_next_turns", 3, 0, 1_000),
     row(Setting::Thieves, "sched.thieves", 1, 0, 64),
     row(Setting::DozeMicroseconds, "sched.doze_us", 20, 0, 10_000),
     row(Setting::StealBatch, "sched.steal_batch", 32, 1, 128),

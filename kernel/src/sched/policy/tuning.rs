@@ -102,7 +102,7 @@ pub const REDUCTIONS: Tunable<u64> = Tunable::of(Setting::Reductions);
 /// How many `Normal` processes run for each `Low` one while both wait.
 pub const NORMAL_PER_LOW: Tunable<u64> = Tunable::of(Setting::NormalPerLow);
 /// How many times in a row the process woken last may jump the queue.
-pub const FAST_LANE_TURNS: Tunable<u64> = Tunable::of(Setting::FastLaneTurns);
+pub const RUN_NEXT_TURNS: Tunable<u64> = Tunable::of(Setting::RunNextTurns);
 /// How many cores may search for work to steal at once; 0 turns stealing off.
 pub const THIEVES: Tunable<u64> = Tunable::of(Setting::Thieves);
 /// How long an idle core dozes before it sleeps.

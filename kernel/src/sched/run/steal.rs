@@ -35,14 +35,14 @@ pub(crate) fn has_candidate(core: &Core) -> bool {
 fn candidates(thief: &Core) -> impl Iterator<Item = &'static Core> {
     let (thief, now) = (thief.id(), clock::now());
     cores::all().filter(move |other| {
-        other.id() != thief && (place::may_be_robbed(other, now) | fast_lane_is_stale(other))
+        other.id() != thief && (place::may_be_robbed(other, now) | run_next_is_stale(other))
     })
 }
 
-/// What waits in the fast lane of a core that has been in one turn for a slice may be stolen, too.
-fn fast_lane_is_stale(other: &Core) -> bool {
+/// What waits in the run-next slot of a core that has been in one turn for a slice may be stolen, too.
+fn run_next_is_stale(other: &Core) -> bool {
     // Relaxed: an estimate.
-    other.queue.fast_lane_is_taken() && other.slices.load(Ordering::Relaxed) > 0
+    other.queue.run_next_is_taken() && other.slices.load(Ordering::Relaxed) > 0
 }
 
 /// Searches the other cores for work; what it takes goes into this core's own queue.
@@ -90,8 +90,8 @@ fn rob(core: &ThisCore<'_>, victim: &'static Core) -> usize {
             return taken;
         }
     }
-    if fast_lane_is_stale(victim)
-        && let Some(process) = victim.queue.take_fast()
+    if run_next_is_stale(victim)
+        && let Some(process) = victim.queue.take_next()
     {
         return receive(core, victim, process);
     }
