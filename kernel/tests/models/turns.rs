@@ -130,7 +130,7 @@ fn a_full_queue_is_flagged() {
     assert_eq!(queue.0.bits(), 1, "nobody will look at what is in the queue");
 }
 
-/// The owner finds its queue empty and then puts something there itself, while a sender does.
+/// The owner empties its queue and then puts something there itself, while a sender does.
 fn an_owners_own_is_flagged() {
     let queue = Arc::new((ReadyMask::new(), AtomicU64::new(0)));
     queue.0.flag(1);
@@ -140,6 +140,7 @@ fn an_owners_own_is_flagged() {
         ready.flag(1);
     });
     let owns = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+        items.swap(0, Ordering::Relaxed);
         ready.unflag(1, || items.load(Ordering::Relaxed) == 0);
         items.fetch_add(1, Ordering::Relaxed);
         ready.flag_own(1);
