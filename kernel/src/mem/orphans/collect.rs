@@ -1,8 +1,11 @@
-//! Which blocks of the heap only the dead could reach: a conservative mark phase, in two steps.
+//! Which blocks of the heap only the dead could reach: a conservative mark phase, in three steps.
 //!
 //! 1. From what the dead left behind (see [`super`]) every block that can be reached becomes a *candidate*.
 //! 2. From everything that lives (statics, stacks, registers, and the blocks that are no candidates) every candidate that
 //!    can be reached is live again, and so is what can be reached from it.
+//! 3. A candidate may lead to blocks that are live again, or only seem so. When the candidate is freed, nothing else may be
+//!    known that leads to them from the dead, so they are listed; whoever frees the candidates notes them. A candidate that
+//!    leads to many is kept in their place.
 //!
 //! Nobody has a pointer to what is still a candidate. Making such a pointer would need one to begin with, so it stays
 //! that way even when the cores run on, and the memory can be given back.
@@ -50,14 +53,17 @@ const WORD_BYTES: usize = 8;
 /// This many bytes are looked through before the clock is read.
 const STRETCH_BYTES: usize = 64 << 10;
 /// Blocks that wait to be looked into. If there are more, all are looked through once more.
-const MOST_WAITING: usize = 1024;
+pub(super) const MOST_WAITING: usize = 1024;
+/// If a candidate leads to so many live blocks, it is kept in their place.
+pub(super) const MOST_BEHIND: usize = 16;
 
 /// Blocks that are to be looked into. Their addresses are kept inverted, because this list lies where roots are looked
 /// for.
 struct Waiting {
     blocks: [Extent; MOST_WAITING],
     count: usize,
-    overflowed: bool,
+    /// How many there was no room for.
+    left_out: usize,
 }
 
 impl Waiting {
@@ -67,7 +73,7 @@ impl Waiting {
                 *place = Extent { start: !block.start, ..block };
                 self.count += 1;
             }
-            None => self.overflowed = true,
+            None => self.left_out += 1,
         }
     }
 
@@ -85,7 +91,7 @@ pub(in crate::mem) struct Collector {
 impl Collector {
     pub(in crate::mem) const fn new() -> Self {
         const NONE: Extent = Extent { start: 0, bytes: 0 };
-        Self { waiting: Waiting { blocks: [NONE; MOST_WAITING], count: 0, overflowed: false } }
+        Self { waiting: Waiting { blocks: [NONE; MOST_WAITING], count: 0, left_out: 0 } }
     }
 
     /// Marks what only the dead could reach as candidates, and nothing else. `orphans` is what they left: any words, of
@@ -100,6 +106,7 @@ impl Collector {
         marks: &Marks<'_>,
         orphans: impl Iterator<Item = usize>,
     ) -> bool {
+        (self.waiting.count, self.waiting.left_out) = (0, 0);
         marks.clear();
         world.each_free(&mut |block| marks.set(block.start, Mark::Free));
         let mut search = Search {
@@ -129,7 +136,28 @@ impl Collector {
         });
         // SAFETY: as above.
         unsafe { search.finish() };
+
+        search.from = Mark::Live;
+        search.to = Mark::Free;
+        let mut from = marks.base();
+        while let Some(start) = marks.next_candidate(from).filter(|_| !search.is_over) {
+            from = start + 1;
+            if let Some(block) = world.block_from(start) {
+                // SAFETY: as above.
+                unsafe { search.look_behind(block) };
+            }
+        }
         !search.is_over
+    }
+
+    /// What the third step has listed: an address in each block. After [`Self::mark`].
+    pub(in crate::mem) fn behind(&mut self) -> impl Iterator<Item = usize> {
+        core::iter::from_fn(|| self.waiting.pop().map(|block| block.start))
+    }
+
+    /// How many blocks there was no room for on that list.
+    pub(in crate::mem) fn left_out(&self) -> usize {
+        self.waiting.left_out
     }
 }
 
@@ -145,33 +173,7 @@ pub(in crate::mem) fn is_first_of_live(world: &impl World, marks: &Marks<'_>, ad
     })
 }
 
-/// Shows a word that leads to each live block that a candidate leads to, once. Those blocks were candidates until something
-/// alive turned out to lead to them, or to seem to. When the candidates are freed, nothing else may be known that leads to
-/// them from the dead. It uses up the marks of the living. After [`Collector::mark`].
-///
-/// # Safety
-/// Blocks of the world are readable, in whole words, and nobody writes to them meanwhile.
-pub(in crate::mem) unsafe fn each_live_behind_candidates(
-    world: &impl World,
-    marks: &Marks<'_>,
-    mut visit: impl FnMut(usize),
-) {
-    let mut from = marks.base();
-    while let Some(start) = marks.next_candidate(from) {
-        from = start + 1;
-        let Some(block) = world.block_from(start) else { continue };
-        for address in (block.start..).step_by(WORD_BYTES).take(block.bytes / WORD_BYTES) {
-            // SAFETY: by contract it can be read. Volatile: as in `look_through`.
-            let word = unsafe { core::ptr::with_exposed_provenance::<u64>(address).read_volatile() };
-            let word = (word & ADDRESS_BITS) as usize;
-            if word.wrapping_sub(marks.base()) < marks.bytes() && is_first_of_live(world, marks, word) {
-                visit(word);
-            }
-        }
-    }
-}
-
-/// One of the two steps: blocks marked `from` that are reached are marked `to`, and looked into.
+/// One of the steps: blocks marked `from` that are reached are marked `to`, and looked into.
 struct Search<'a, W> {
     world: &'a W,
     marks: &'a Marks<'a>,
@@ -218,7 +220,7 @@ impl<W: World> Search<'_, W> {
                 // SAFETY: as the caller of `mark` promised.
                 unsafe { self.look_into(block) };
             }
-            if !core::mem::take(&mut self.waiting.overflowed) || self.is_over {
+            if core::mem::take(&mut self.waiting.left_out) == 0 || self.is_over {
                 return;
             }
             // Some were marked and not looked into. It is not known which, so all are looked into; each round marks
@@ -233,6 +235,28 @@ impl<W: World> Search<'_, W> {
                     }
                 }
             });
+        }
+    }
+
+    /// Lists what is live behind a candidate, or the candidate itself if that is much.
+    ///
+    /// # Safety
+    /// As for [`Collector::mark`].
+    unsafe fn look_behind(&mut self, block: Extent) {
+        let listed = self.waiting.count;
+        let end = block.start + block.bytes;
+        let mut begin = block.start;
+        while begin < end && self.waiting.count - listed < MOST_BEHIND {
+            // In short stretches, so that not many more are listed.
+            let stretch = Extent { start: begin, bytes: (end - begin).min(MOST_BEHIND * WORD_BYTES) };
+            // SAFETY: as the caller of `mark` promised; a part of a block.
+            unsafe { self.look_into(stretch) };
+            begin += stretch.bytes;
+        }
+        if begin < end {
+            // No candidate any more.
+            self.marks.set(block.start, self.to);
+            self.waiting.push(block);
         }
     }
 

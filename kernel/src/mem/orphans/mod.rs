@@ -25,12 +25,15 @@ use marks::Marks;
 pub(super) use world::Memory;
 use world::Walk;
 
-/// How many words are kept until they are looked at.
-const MOST_NOTED: usize = 4096;
+/// How many words are kept until they are looked at. When looking takes too long, again and again, it must be long until
+/// there is no room.
+const MOST_NOTED: usize = 8192;
+/// With more of them it is time to collect.
+const ENOUGH: usize = 3072;
 /// How many of them a collection leaves to the next ones.
-const MOST_KEPT: usize = MOST_NOTED / 4;
-/// How many there may be with those that lay in what a collection freed.
-const MOST_LEFT: usize = MOST_NOTED / 2;
+const MOST_KEPT: usize = 1024;
+/// How many there may be with those that a collection found behind what it freed.
+const MOST_LEFT: usize = MOST_KEPT + collect::MOST_WAITING;
 /// In how many collections a word is looked at.
 const MOST_LOOKS: u8 = 16;
 /// A crash notes the same word once, as far as this remembers.
@@ -73,8 +76,7 @@ impl Noted {
                 self.looks[self.count] = 0;
                 self.count += 1;
             }
-            // Relaxed: a statistic.
-            None => _ = LOST.fetch_add(1, Ordering::Relaxed),
+            None => lose(1),
         }
     }
 
@@ -83,11 +85,12 @@ impl Noted {
     fn keep_live(&mut self, mut is_live: impl FnMut(usize) -> bool) {
         let mut first = self.count;
         for index in (0..self.count).rev() {
-            if self.count - first == MOST_KEPT {
-                break;
-            }
             let looks = self.looks[index] + 1;
             if looks < MOST_LOOKS && is_live(!self.words[index]) {
+                if self.count - first == MOST_KEPT {
+                    lose(1);
+                    continue;
+                }
                 first -= 1;
                 self.words[first] = self.words[index];
                 self.looks[first] = looks;
@@ -99,27 +102,26 @@ impl Noted {
         self.remembered.fill(0);
     }
 
-    /// After a mark phase, before the candidates are freed: keeps what leads to blocks that may become free later.
-    ///
-    /// # Safety
-    /// As for [`collect::each_live_behind_candidates`].
-    unsafe fn keep_what_stays(&mut self, world: &impl World, marks: &Marks<'_>) {
+    /// After a mark phase: keeps what leads to blocks that may become free later.
+    fn keep_what_stays(&mut self, collector: &mut Collector, world: &impl World, marks: &Marks<'_>) {
         self.keep_live(|word| collect::is_first_of_live(world, marks, word));
-        // SAFETY: by contract.
-        unsafe { collect::each_live_behind_candidates(world, marks, |word| self.keep_from_freed(word)) };
-    }
-
-    /// Keeps a word from a block that is freed, because it leads to one that stays for now. It counts as looked at.
-    fn keep_from_freed(&mut self, word: usize) {
-        if self.count < MOST_LEFT {
+        lose(collector.left_out());
+        for word in collector.behind() {
+            // It was looked at.
             self.words[self.count] = !word;
             self.looks[self.count] = 1;
             self.count += 1;
-        } else {
-            // Relaxed: a statistic.
-            LOST.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
+
+const _: () =
+    assert!(MOST_LEFT < ENOUGH && ENOUGH < MOST_NOTED / 2, "after a collection there must be room for more");
+
+/// There was no room for so many words.
+fn lose(words: usize) {
+    // Relaxed: a statistic.
+    LOST.fetch_add(words as u64, Ordering::Relaxed);
 }
 
 /// Notes what a crash leaves in some memory, before that is given back.
@@ -161,7 +163,7 @@ pub fn is_due() -> bool {
         let (used, free) = HEAP.usage();
         free < COLLECT_BELOW_BYTES.load(Ordering::Relaxed).min((used + free) / 4)
     };
-    count > MOST_NOTED / 4 * 3 || (count > 0 && is_short())
+    count > ENOUGH || (count > 0 && is_short())
 }
 
 /// An allocation failed. If crashes have left something, a collection is wanted. Each word is looked at in a bounded
@@ -248,11 +250,9 @@ impl Collection {
         let words = noted.words.iter().take(noted.count).map(|word| !word);
         // SAFETY: as above.
         if !unsafe { collector.mark(&walk, &marks, words) } {
-            noted.keep_live(|_| true);
             return;
         }
-        // SAFETY: as above.
-        unsafe { noted.keep_what_stays(&walk, &marks) };
+        noted.keep_what_stays(collector, &walk, &marks);
         drop(noted);
         // SAFETY: as above; nobody can reach what is still a candidate.
         let (blocks, bytes) = unsafe { world::free_candidates(&HEAP, &marks) };
@@ -299,8 +299,9 @@ impl Drop for Collection {
 #[cfg(test)]
 mod tests {
     use super::collect::Collector;
+    use super::collect::{MOST_BEHIND, MOST_WAITING};
     use super::world::{Walk, free_candidates};
-    use super::{MOST_KEPT, MOST_LEFT, MOST_LOOKS, MOST_NOTED, Noted};
+    use super::{MOST_KEPT, MOST_LOOKS, MOST_NOTED, Noted};
     use crate::mem::heap::TestHeap;
     use alloc::boxed::Box;
     use alloc::vec::Vec;
@@ -358,15 +359,15 @@ mod tests {
         unsafe {
             let walk = Walk::new(heap, &each_root, &each_unused, u64::MAX);
             assert!(collector.mark(&walk, &marks, words));
-            noted.keep_what_stays(&walk, &marks);
+            noted.keep_what_stays(&mut collector, &walk, &marks);
             free_candidates(heap, &marks).0
         }
     }
 
     /// A list of the dead that leads to `count` blocks, which something alive seems to lead to, too: later they come back, though
     /// the list is freed first.
-    fn behind_what_is_freed(count: usize) -> (u64, u64) {
-        let heap = TestHeap::new(1 << 20);
+    fn behind_what_is_freed(count: usize) {
+        let heap = TestHeap::new(4 << 20);
         let of_words = |words: usize| Layout::array::<usize>(words).expect("small");
         // SAFETY: the sizes are not zero.
         let allocate = |words| unsafe { heap.alloc_zeroed(of_words(words)).cast::<usize>() };
@@ -375,23 +376,42 @@ mod tests {
         // SAFETY: it has room for as many.
         unsafe { list.copy_from_nonoverlapping(pieces.as_ptr(), count) };
         let mut noted = noted([list.expose_provenance()].into_iter());
-        assert_eq!(collect(&heap, &mut noted, &pieces), 1, "freed, though only the list is dead");
+        assert_eq!(
+            collect(&heap, &mut noted, &pieces),
+            u64::from(count <= MOST_BEHIND),
+            "only the list is dead"
+        );
         let later = collect(&heap, &mut noted, &[]);
-        assert_eq!(heap.usage().0, (count as u64 - later) as usize * 16);
-        (later, collect(&heap, &mut noted, &[]))
+        assert_eq!(heap.usage().0, 0, "{count}, of which {later} came back");
+        assert_eq!(collect(&heap, &mut noted, &[]), 0);
     }
 
+    /// A list that leads to few is freed, and they are noted; one that leads to many stays in their place.
     #[test]
     fn what_lies_behind_a_freed_block_comes_back_later() {
-        assert_eq!(behind_what_is_freed(1), (1, 0));
-        assert_eq!(behind_what_is_freed(500), (500, 0));
+        for count in [1, MOST_BEHIND, MOST_BEHIND + 1, 500, 20_000] {
+            behind_what_is_freed(count);
+        }
     }
 
-    /// If there is more of it than can be kept, the rest is counted as lost.
+    /// If there are more lists than there is room to note, the rest is counted as lost.
     #[test]
     fn what_is_too_much_to_keep_is_counted() {
         let before = super::collections().lost;
-        assert_eq!(behind_what_is_freed(MOST_LEFT + 100), (MOST_LEFT as u64, 0));
+        let heap = TestHeap::new(1 << 20);
+        let layout = Layout::new::<[usize; 2]>();
+        // SAFETY: the size is not zero.
+        let allocate = || unsafe { heap.alloc_zeroed(layout).cast::<usize>() };
+        let pieces: Vec<_> = (0..MOST_WAITING + 100).map(|_| allocate().expose_provenance()).collect();
+        let dead = pieces.iter().map(|piece| {
+            let block = allocate();
+            // SAFETY: it has room for it.
+            unsafe { block.write(*piece) };
+            block.expose_provenance()
+        });
+        let mut noted = noted(dead);
+        assert_eq!(collect(&heap, &mut noted, &pieces), MOST_WAITING as u64 + 100);
         assert!(super::collections().lost >= before + 100);
+        assert_eq!(collect(&heap, &mut noted, &[]), MOST_WAITING as u64);
     }
 }
