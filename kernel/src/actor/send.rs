@@ -17,7 +17,7 @@ use super::run::ExecutorState;
 use super::storage::{CellRef, Word};
 use crate::message::{Message, SendError};
 use crate::sched;
-use crate::sync::SpinGuard;
+use crate::sync::{PreemptGuard, SpinGuard};
 
 /// Sends a message.
 #[inline(always)]
@@ -65,8 +65,17 @@ unsafe fn write_at_once<M: Message, P: Packed<M>>(
     packed: *const P,
 ) -> Result<(), &'static Mailbox> {
     let mailbox = directory::get(target.word.mailbox());
-    let mut inside = mailbox.inside.lock();
-    let Some(place) = inside.queue.reserve_fast(const { envelope::size_of_envelope::<M>() }) else {
+    let bytes = const { envelope::size_of_envelope::<M>() };
+    let here = PreemptGuard::new();
+    if mailbox.waiting() == 0
+        && let Some(place) = mailbox.hand.reserve(bytes, &here)
+    {
+        // SAFETY: so many bytes were reserved, aligned, and the rest is promised by the caller.
+        unsafe { envelope::write(place, target, packed) };
+        return Ok(());
+    }
+    let mut inside = mailbox.inside.lock_here(here);
+    let Some(place) = inside.queue.reserve_fast(bytes) else {
         drop(inside);
         return Err(mailbox);
     };
@@ -108,14 +117,26 @@ unsafe fn send_packed_at_once<M: Message, P: Packed<M>>(target: Target<M>, packe
 #[inline(always)]
 pub(super) fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
     let before = mailbox.waiting();
-    mailbox.set_waiting(before + 1);
     if before == 0 {
-        mailbox.note_first();
-        // While the lock is held the mailbox stays open, and so the executor alive.
-        // SAFETY: the mailbox is open, because the queue had room; it cannot be closed while the lock is held.
-        unsafe { ExecutorState::of(mailbox) }.notify(mailbox, inside.preempt());
+        return count_first(mailbox, inside);
     }
+    mailbox.set_waiting(before + 1);
     drop(inside);
+}
+
+/// The first message: the mailbox is taken in hand here, or its worker is told.
+#[inline(never)]
+pub(super) fn count_first(mailbox: &Mailbox, mut inside: SpinGuard<'_, Inside>) {
+    mailbox.note_first();
+    // While the lock is held the mailbox stays open, and so the executor alive.
+    // SAFETY: the mailbox is open, because the queue had room; it cannot be closed while the lock is held.
+    let executor = unsafe { ExecutorState::of(mailbox) };
+    let (data, here) = inside.parts();
+    if executor.take_in_hand(mailbox, data, here) {
+        return;
+    }
+    mailbox.set_waiting(1);
+    executor.notify(mailbox, inside.preempt());
 }
 
 /// The queue is closed, bounded or full.

@@ -98,17 +98,15 @@ pub struct WorkerStatistics {
     pub actors_ended: Counter,
     /// Actors whose behaviour panicked or faulted.
     pub actors_crashed: Counter,
-    /// Messages taken out of mailboxes.
-    pub messages_taken: Counter,
     /// Messages delivered to a behaviour.
     pub messages_handled: Counter,
-    /// Mailboxes taken.
+    /// Batches: mailboxes whose mail was taken, by the worker or by a sender on its core.
     pub gulps: Counter,
     /// Mailboxes found empty after all.
     pub empty_gulps: Counter,
     /// Mailboxes from which another worker was still handling a batch.
     pub missed_gulps: Counter,
-    /// Messages in a gulp.
+    /// Messages in a batch. Those that senders on the same core added to one that was gulped are not in it.
     pub gulp_sizes: Histogram,
     /// Clock ticks from the first message in a mailbox until it was gulped; taken only while
     /// [`timing`](super::set_timing) is on.
@@ -143,7 +141,6 @@ impl WorkerStatistics {
             actors_created: Counter::new(),
             actors_ended: Counter::new(),
             actors_crashed: Counter::new(),
-            messages_taken: Counter::new(),
             messages_handled: Counter::new(),
             gulps: Counter::new(),
             empty_gulps: Counter::new(),

@@ -35,7 +35,12 @@ impl<T> SpinLock<T> {
     /// Waits for the lock and takes it.
     #[inline(always)]
     pub fn lock(&self) -> SpinGuard<'_, T> {
-        let preempt = PreemptGuard::new();
+        self.lock_here(PreemptGuard::new())
+    }
+
+    /// As [`Self::lock`], for a caller who has disabled preemption already: the guard goes into the lock's.
+    #[inline(always)]
+    pub(crate) fn lock_here(&self, preempt: PreemptGuard) -> SpinGuard<'_, T> {
         if !self.take() {
             self.wait();
         }
@@ -84,6 +89,13 @@ impl<T> SpinGuard<'_, T> {
     #[inline(always)]
     pub(crate) fn preempt(&self) -> &PreemptGuard {
         &self.preempt
+    }
+
+    /// The data, and the guard.
+    #[inline(always)]
+    pub(crate) fn parts(&mut self) -> (&mut T, &PreemptGuard) {
+        // SAFETY: as for `deref_mut`.
+        (self.lock.data.with_mut(|data| unsafe { &mut *data }), &self.preempt)
     }
 }
 

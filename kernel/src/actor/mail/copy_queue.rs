@@ -13,7 +13,8 @@
 
 use core::ptr::{self, NonNull};
 
-use super::segment::Segment;
+use super::hand::Held;
+use super::segment::{self, Segment};
 
 /// Envelopes in order, in one or more segments.
 pub(crate) struct CopyQueue {
@@ -155,6 +156,61 @@ impl CopyQueue {
         let gulp = Gulp { first: self.first, head: self.head };
         *self = Self::new(spare, false);
         gulp
+    }
+
+    /// Whether everything lies in one segment.
+    #[inline(always)]
+    pub(super) fn is_in_one_segment(&self) -> bool {
+        self.first == self.last
+    }
+
+    /// Where the last envelope ends.
+    #[inline(always)]
+    pub(super) fn place(&self) -> NonNull<u8> {
+        self.place
+    }
+
+    /// Moves what is in the first segment to its beginning, if something was taken out at the front.
+    pub(super) fn settle_front(&mut self) {
+        if self.head == Segment::begin(self.first) {
+            return;
+        }
+        if self.first == self.last {
+            self.seal();
+        }
+        // SAFETY: the queue's own segment, whose use is written down; nothing from the head on was delivered.
+        unsafe { segment::compact(self.first, self.head) };
+        self.head = Segment::begin(self.first);
+        if self.first == self.last {
+            // SAFETY: within the segment.
+            self.place = unsafe { Segment::used_end(self.last) };
+        }
+    }
+
+    /// Puts mail in front of everything. Returns a segment that is not used any more, and empty.
+    ///
+    /// # Safety
+    /// The mail is the caller's, who gives it up, and was not delivered. The front is settled.
+    pub(super) unsafe fn prepend(&mut self, held: Held) -> Option<NonNull<Segment>> {
+        let Held { mut segment, position, end } = held;
+        debug_assert_eq!(self.head, Segment::begin(self.first), "the oldest was taken out");
+        if self.is_empty() {
+            let careful = self.careful;
+            let emptied = core::mem::replace(self, Self::new(segment, careful));
+            self.head = position;
+            self.place = end;
+            return Some(emptied.first);
+        }
+        // SAFETY: by contract the segment is the queue's from now on.
+        unsafe {
+            let head = segment.as_mut();
+            head.used_bytes = end.as_ptr() as usize - Segment::begin(segment).as_ptr() as usize;
+            head.next = self.first.as_ptr();
+            self.full_bytes += head.capacity_bytes();
+        }
+        self.first = segment;
+        self.head = position;
+        None
     }
 
     /// Takes everything, because the queue is not used any more.

@@ -3,11 +3,13 @@
 //! What excludes two workers is `being_processed`, not the slot of the table: a worker may have read a slot
 //! just before a thief emptied it. It is set under the lock and cleared outside it, with a release.
 
+use core::cell::Cell;
 use core::ptr::NonNull;
 
 use super::bound::Bound;
 use super::copy_queue::{CopyQueue, Gulp};
 use super::guest_flag::GuestFlag;
+use super::hand::{Hand, Held};
 use super::owner_hint::OwnerHint;
 use super::patience::Patience;
 use super::place::Place;
@@ -18,7 +20,7 @@ use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering}
 use crate::arch::clock;
 use crate::sched::{self, Setting};
 use crate::stats;
-use crate::sync::{SpinGuard, SpinLock, Waiters};
+use crate::sync::{PreemptGuard, SpinGuard, SpinLock, Waiters};
 
 /// Who runs the actors of a mailbox: an executor, of which nothing is known here but where it lies.
 #[repr(C)]
@@ -49,6 +51,8 @@ pub(crate) struct Mailbox {
     patience: Patience,
     /// A worker is handling a batch from here: what its actors wrote is not published yet.
     being_processed: ProcessingFlag,
+    /// What that worker has in hand of it.
+    pub(crate) hand: Hand,
     /// It is in the guest list of a worker that is not its owner.
     pub(crate) guest: GuestFlag,
     /// The next in that list.
@@ -75,6 +79,8 @@ pub(crate) enum GulpResult {
     Empty,
     /// Another worker is handling a batch from here.
     Missed,
+    /// There is no segment to leave in exchange.
+    NoSegment,
 }
 
 impl Mailbox {
@@ -93,6 +99,7 @@ impl Mailbox {
             since: AtomicU64::new(0),
             patience: Patience::new(),
             being_processed: ProcessingFlag::new(),
+            hand: Hand::new(),
             guest: GuestFlag::new(),
             next_guest: AtomicPtr::new(core::ptr::null_mut()),
             pinned: AtomicBool::new(false),
@@ -126,6 +133,7 @@ impl Mailbox {
         inside.most_bytes = inside.queue.capacity_bytes();
         inside.most_messages = 0;
         inside.queue.set_careful(bound.is_some());
+        self.hand.allow(!bound.is_some());
     }
 
     /// Accepts nothing any more.
@@ -194,9 +202,9 @@ impl Mailbox {
         self.being_processed.hint()
     }
 
-    /// Takes all that waits, in exchange for `spare`.
+    /// Takes all that waits, in exchange for the segment in the mailbox's hand or, if there is none, for `spare`.
     #[inline(always)]
-    pub(crate) fn gulp(&self, spare: NonNull<Segment>) -> GulpResult {
+    pub(crate) fn gulp(&self, spare: &Cell<Option<NonNull<Segment>>>) -> GulpResult {
         let mut inside = self.inside.lock();
         // Pairs with `done`, so that this worker sees what the actors wrote while
         // another worker handled their last batch. The lock alone would not do: that worker never took it
@@ -208,6 +216,9 @@ impl Mailbox {
         if messages == 0 {
             return GulpResult::Empty;
         }
+        let Some(spare) = self.hand.take_spare().or_else(|| spare.take()) else {
+            return GulpResult::NoSegment;
+        };
         self.being_processed.take();
         inside.most_messages = inside.most_messages.max(messages);
         GulpResult::Taken(self.take_out(inside, spare), messages)
@@ -246,6 +257,57 @@ impl Mailbox {
         gulp
     }
 
+    /// The first message has been written, and nobody was told of it: takes it in hand for the worker on this core, which
+    /// will look at it. Whether that is possible.
+    #[inline(always)]
+    pub(crate) fn take_in_hand(&self, inside: &mut Inside, here: &PreemptGuard) -> bool {
+        let queue = &mut inside.queue;
+        // It pairs with `done`, as in `gulp`.
+        if !self.being_processed.is_free() || queue.is_careful() || !queue.is_in_one_segment() {
+            return false;
+        }
+        let Some(spare) = self.hand.take_spare() else { return false };
+        self.being_processed.take();
+        let end = queue.place();
+        let gulp = queue.gulp_plain(spare);
+        // SAFETY: the mail was taken out for the worker on this core, which nobody else can do from now on.
+        unsafe { self.hand.hold(Held { segment: gulp.first, position: gulp.head, end }, here) };
+        true
+    }
+
+    /// Puts mail that waits in hand back in front of the queue, and puts the mailbox down. The caller is on the core that has
+    /// it in hand, has taken it from the run list, and tells whoever should handle it.
+    pub(crate) fn put_back(&self) {
+        let mut inside = self.inside.lock();
+        self.hand.close();
+        if let Some(held) = self.hand.take_held() {
+            // SAFETY: it was in hand, so nothing of it was delivered.
+            let messages = unsafe { segment::count_between(held.position, held.end) };
+            inside.queue.settle_front();
+            // SAFETY: as above; settled.
+            let emptied = unsafe { inside.queue.prepend(held) };
+            self.set_waiting(self.waiting() + messages);
+            if let Some(mut emptied) = emptied {
+                // SAFETY: nobody else uses it.
+                unsafe { emptied.as_mut() }.recycle();
+                if !self.hand.keep_spare(emptied) {
+                    // SAFETY: empty, and nobody else uses it.
+                    unsafe { Segment::free(emptied) };
+                }
+            }
+        }
+        self.being_processed.put_down();
+    }
+
+    /// Whether mail in hand that waits for its turn has waited for `wait` clock ticks at `now`, has a backlog behind it, or was
+    /// worth a hand-over the last time. Notes that it was seen at `now`.
+    pub(crate) fn held_may_leave(&self, now: u64, wait: u64) -> bool {
+        !self.is_pinned()
+            && (self.patience.is_over(now, wait)
+                || u64::from(self.waiting()) >= sched::setting(Setting::ShareBacklog)
+                || self.patience.pays())
+    }
+
     /// The batch was handled. Whether there is mail again, for which nobody was told.
     #[inline(always)]
     pub(crate) fn done(&self) -> bool {
@@ -266,6 +328,12 @@ impl Mailbox {
     #[inline(always)]
     pub(crate) fn owner_after_first_message(&self) -> Place {
         Place::from_bits(self.owner.after_work() as u32)
+    }
+
+    /// Where in the table it is, as far as is known.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> Place {
+        Place::from_bits(self.owner.get() as u32)
     }
 
     /// Whether its own worker would find something to gulp; may be stale. What is another worker's guest is left to that
@@ -356,6 +424,11 @@ impl Mailbox {
     /// It is empty, closed, and its executor's workers have ended: gives up memory that it has grown by, and is as new.
     pub(crate) fn tidy(&self) {
         self.being_processed.put_down();
+        self.hand.close();
+        if let Some(spare) = self.hand.take_spare() {
+            // SAFETY: empty, and nobody else uses it.
+            unsafe { Segment::free(spare) };
+        }
         if self.inside.lock().queue.capacity_bytes() <= FIRST_SEGMENT_BYTES {
             return;
         }

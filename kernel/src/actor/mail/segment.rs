@@ -126,16 +126,26 @@ pub(crate) unsafe fn free_chain(first: NonNull<Segment>) {
 pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> u32 {
     let mut count = 0;
     let mut next = Some((first, head));
-    while let Some((segment, mut position)) = next {
-        // SAFETY: by contract; measuring changes nothing.
+    while let Some((segment, position)) = next {
+        // SAFETY: by contract.
         unsafe {
-            let end = Segment::used_end(segment);
-            while position < end {
-                position = position.add(Envelope::measure(position.cast()));
-                count += 1;
-            }
+            count += count_between(position, Segment::used_end(segment));
             next = NonNull::new(segment.as_ref().next).map(|next| (next, Segment::begin(next)));
         }
+    }
+    count
+}
+
+/// How many envelopes lie between two places of a segment.
+///
+/// # Safety
+/// The segment is the caller's, and nothing there was delivered.
+pub(super) unsafe fn count_between(mut position: NonNull<u8>, end: NonNull<u8>) -> u32 {
+    let mut count = 0;
+    while position < end {
+        // SAFETY: by contract; measuring changes nothing.
+        position = unsafe { position.add(Envelope::measure(position.cast())) };
+        count += 1;
     }
     count
 }

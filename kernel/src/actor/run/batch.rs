@@ -8,9 +8,10 @@ use alloc::boxed::Box;
 use core::ptr::{self, NonNull};
 
 use super::tally::Tally;
-use crate::actor::mail::{Envelope, Gulp, Mailbox, Segment};
+use crate::actor::mail::{Envelope, Gulp, Held, Mailbox, Segment};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::mem;
+use crate::sync::PreemptGuard;
 
 /// One batch. Written by the activation that delivers it and by the interrupt that splits it, on one core,
 /// one at a time: every access is relaxed.
@@ -70,6 +71,39 @@ impl Batch {
         self.mailbox.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
         // SAFETY: the chain was gulped, so it is ours.
         self.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
+    }
+
+    /// Begins with what was in hand of `mailbox`.
+    #[inline(always)]
+    pub(super) fn begin_held(&self, mailbox: &'static Mailbox, held: Held) {
+        self.mailbox.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
+        self.set_place(held.segment, held.position, held.end);
+    }
+
+    /// Opens the mailbox's gate: senders on this core write behind the batch, whose current segment is its last. Their
+    /// envelopes are part of the batch.
+    #[inline(always)]
+    pub(super) fn open_gate(&self, segment: NonNull<Segment>, here: &PreemptGuard) {
+        // SAFETY: the caller is the mailbox's worker; a batch lives until its mailbox is put down or another takes over, and the
+        // gate goes with it.
+        unsafe { self.mailbox().hand.open(&self.end, segment, here) };
+    }
+
+    /// Senders that wrote behind something else of this mailbox's write behind this batch.
+    #[inline(always)]
+    pub(super) fn take_gate(&self) {
+        // SAFETY: as in `open_gate`; in the same segment.
+        unsafe { self.mailbox().hand.move_cursor(&self.end) };
+    }
+
+    /// Writes down how far its segment is in use: senders on its core may have written more since it was taken out. Its mailbox's
+    /// gate is closed, and the current segment is its last, or nothing was added.
+    pub(super) fn note_use(&self) {
+        if let Some(mut segment) = self.segment() {
+            let used_bytes = self.end().as_ptr() as usize - Segment::begin(segment).as_ptr() as usize;
+            // SAFETY: the batch's own segment, alive as long as it is here.
+            unsafe { segment.as_mut() }.used_bytes = used_bytes;
+        }
     }
 
     /// Delivery begins: the interrupt may split the batch from now on.

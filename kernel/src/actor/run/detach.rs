@@ -126,9 +126,13 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
         rest.as_ref().set_mailbox_of(batch);
         rest.as_ref().set_place(segment, envelope.cast::<u8>().add(bytes), batch.end());
     }
+    // SAFETY: just made. This is the worker's core, and nobody is in the middle of writing behind the batch, because
+    // preemption was enabled.
+    unsafe { rest.as_ref() }.take_gate();
     batch.split(envelope, holds_actor);
     worker.batch.store(rest.as_ptr(), Ordering::Relaxed);
     let here = PreemptGuard::new();
+    worker.put_run_list_back(&here);
     Worker::statistics(&here).detached_behaviours.bump();
     Some(suspended)
 }

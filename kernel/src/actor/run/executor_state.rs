@@ -10,7 +10,7 @@ use super::clearing::Clearing;
 use super::live::Live;
 use super::mailbox_victim::MailboxVictim;
 use super::worker::Worker;
-use crate::actor::mail::mailbox::Runner;
+use crate::actor::mail::mailbox::{Inside, Runner};
 use crate::actor::mail::{Gulp, Mailbox, Place, Table, table};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sched;
@@ -169,6 +169,39 @@ impl ExecutorState {
         }
     }
 
+    /// A behaviour has written the first message: takes the mailbox in hand for the worker whose turn that is, if it is the
+    /// mailbox's own, or the own is idle. Whether it did.
+    #[inline(always)]
+    pub(crate) fn take_in_hand(&self, mailbox: &Mailbox, inside: &mut Inside, here: &PreemptGuard) -> bool {
+        let Some(core) = sched::core_here(here) else { return false };
+        let workers = self.workers();
+        let Some(local) = workers.get(core.index()).filter(|local| local.is_delivering(here)) else {
+            return false;
+        };
+        // Whoever else takes it is excluded by the mailbox's lock, so a stale place does no harm.
+        let owner = usize::from(mailbox.place().worker);
+        let is_own = owner == local.index;
+        if !is_own && !workers.get(owner).is_some_and(|owner| self.may_host(mailbox, owner, local)) {
+            return false;
+        }
+        if !mailbox.take_in_hand(inside, here) {
+            return false;
+        }
+        local.list(mailbox, here);
+        if !is_own {
+            local.count_guest();
+        }
+        true
+    }
+
+    /// Whether `local`, the worker on this core, may handle mail in place of its owner.
+    fn may_host(&self, mailbox: &Mailbox, owner: &Worker, local: &Worker) -> bool {
+        owner.is_idle()
+            && !mailbox.is_pinned()
+            && self.victim_rule != MailboxVictim::None
+            && !(mailbox.pays() && local.has_other_work())
+    }
+
     /// The owner is idle. Its mail stays on this core if a worker here will reach it soon; else the owner is woken.
     #[inline(never)]
     fn notify_idle(&self, mailbox: &Mailbox, owner: &Worker, place: Place, here: &PreemptGuard) {
@@ -179,12 +212,14 @@ impl ExecutorState {
         owner.wake_if_idle();
     }
 
-    /// A guest has waited too long for its host: its owner is woken, and finds it in its range.
+    /// A mailbox has waited too long for its host: its owner is woken, and finds it in its range.
     pub(super) fn send_home(&self, mailbox: &Mailbox, host: &Worker) {
-        mailbox.hand_over();
         let place = mailbox.owner_after_first_message();
         if let Some(owner) = self.workers().get(usize::from(place.worker)) {
-            owner.note_robbed(host.index);
+            if owner.index != host.index {
+                mailbox.hand_over();
+                owner.note_robbed(host.index);
+            }
             owner.hint(usize::from(place.offset));
             owner.wake_if_idle();
         }

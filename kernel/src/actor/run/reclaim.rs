@@ -1,14 +1,14 @@
 //! Which emptied segments are kept, and when a large one is given up.
 //!
-//! A worker keeps one segment for its next exchange: the largest it has seen, so that in steady state
-//! neither it nor the senders allocate. After C∀ it becomes smaller only when less than half of it was
+//! Of each mailbox one segment is kept for its next exchange, the largest it has had, and of each worker one more, so that in
+//! steady state neither it nor the senders allocate. After C∀ it becomes smaller only when less than half of it was
 //! used; there by one slot a gulp, here by half after several such gulps in a row, because one reallocation
 //! costs the same for one slot as for half.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use crate::actor::mail::Segment;
+use crate::actor::mail::{Mailbox, Segment};
 
 /// Gulps in a row that must leave half of the segment unused before it is given up.
 const PATIENCE_GULPS: u32 = 64;
@@ -24,16 +24,20 @@ impl History {
     }
 }
 
-/// Keeps an emptied segment as the spare, or frees it or the one that was kept.
-#[inline(always)]
+/// Keeps an emptied segment, of which so many bytes were used: in the mailbox's hand if it is larger than what is there, else as
+/// the worker's spare, or frees it or the one that was kept.
+#[cold]
+#[inline(never)]
 pub(super) fn keep_or_free(
     history: &History,
+    mailbox: &Mailbox,
     spare: &Cell<Option<NonNull<Segment>>>,
     mut segment: NonNull<Segment>,
+    used: usize,
     least_bytes: usize,
 ) {
     // SAFETY: the caller was its last reader.
-    let (used, capacity) = unsafe { (segment.as_ref().used_bytes, segment.as_ref().capacity_bytes()) };
+    let capacity = unsafe { segment.as_ref().capacity_bytes() };
     // SAFETY: as above.
     unsafe { segment.as_mut() }.recycle();
     if used * 2 < capacity && capacity > least_bytes {
@@ -41,28 +45,36 @@ pub(super) fn keep_or_free(
     } else {
         history.poorly_used.set(0);
     }
-    if let Some(kept) = spare.take() {
-        return keep_larger(spare, kept, segment);
-    }
     if history.poorly_used.get() >= PATIENCE_GULPS {
         history.poorly_used.set(0);
         if let Some(smaller) = Segment::new((capacity / 2).max(least_bytes)) {
-            spare.set(Some(smaller));
             // SAFETY: nobody else uses it.
             unsafe { Segment::free(segment) };
-            return;
+            segment = smaller;
         }
     }
-    spare.set(Some(segment));
-}
-
-#[cold]
-#[inline(never)]
-fn keep_larger(spare: &Cell<Option<NonNull<Segment>>>, a: NonNull<Segment>, b: NonNull<Segment>) {
-    // SAFETY: both are the caller's.
-    let a_is_larger = unsafe { a.as_ref().capacity_bytes() >= b.as_ref().capacity_bytes() };
-    let (kept, freed) = if a_is_larger { (a, b) } else { (b, a) };
-    spare.set(Some(kept));
+    if let Some(kept) = mailbox.hand.take_spare() {
+        let (larger, smaller) = by_size(kept, segment);
+        mailbox.hand.keep_spare(larger);
+        segment = smaller;
+    } else if mailbox.hand.keep_spare(segment) {
+        return;
+    }
+    let freed = match spare.take() {
+        None => return spare.set(Some(segment)),
+        Some(kept) => {
+            let (larger, smaller) = by_size(kept, segment);
+            spare.set(Some(larger));
+            smaller
+        }
+    };
     // SAFETY: empty, and nobody else uses it.
     unsafe { Segment::free(freed) };
+}
+
+/// The larger of two first.
+fn by_size(a: NonNull<Segment>, b: NonNull<Segment>) -> (NonNull<Segment>, NonNull<Segment>) {
+    // SAFETY: both are the caller's.
+    let a_is_larger = unsafe { a.as_ref().capacity_bytes() >= b.as_ref().capacity_bytes() };
+    if a_is_larger { (a, b) } else { (b, a) }
 }

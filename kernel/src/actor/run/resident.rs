@@ -32,6 +32,10 @@ impl Resident for Worker {
         Worker::has_waiting(self, now)
     }
 
+    fn let_go(&self) {
+        Worker::let_go(self);
+    }
+
     fn has_surplus(&self, now: u64) -> bool {
         Worker::has_surplus(self, now)
     }

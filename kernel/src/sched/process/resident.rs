@@ -38,6 +38,10 @@ pub trait Resident: Send + Sync {
     /// interrupt on its core.
     fn has_waiting(&self, now: u64) -> bool;
 
+    /// What waits behind the piece of work that runs has waited long, and another core is idle: what the resident alone can
+    /// get at goes where others find it. Called on its core, on the stack of `step`, which holds no lock.
+    fn let_go(&self);
+
     /// Whether something of what waits for it may leave for another core; read from any core, at `now` in clock ticks.
     /// A later look may find more: what waits may leave once it has been seen waiting for long.
     fn has_surplus(&self, now: u64) -> bool;

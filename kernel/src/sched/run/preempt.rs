@@ -38,7 +38,7 @@ use crate::sched::process::{Header, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
 use crate::sched::run::{balance, crash, fresh, reserve, steal, stop};
-use crate::sched::spawn::detached;
+use crate::sched::spawn::{detached, residents};
 use crate::time;
 
 /// Slice ends a turn may see before it is preempted: the first may come right after its start.
@@ -74,6 +74,18 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         block.preempt().clear_request();
         return;
     };
+    if core.lets_go.get() {
+        if !block.preempt().is_enabled() {
+            block.preempt().request();
+            return;
+        }
+        core.lets_go.set(false);
+        // What follows is ordinary code that happens to have interrupts masked.
+        block.preempt().reset(1);
+        // SAFETY: preemption was enabled, so the turn holds no lock; the process runs, so it is alive.
+        unsafe { residents::let_go(process) };
+        block.preempt().reset(0);
+    }
     // Relaxed: this core's own.
     if core.slices.load(Ordering::Relaxed) < SLICE_ENDS || !is_worth_it(core, process) {
         block.preempt().clear_request();

@@ -65,6 +65,7 @@ fn look_for_waiting(core: &Core, now: u64) {
         return;
     }
     if was_waiting {
+        core.lets_go.set(true);
         wake::wake_thief();
     } else {
         core.next_look.set(now + settings::ticks(Setting::ShareWaitMicroseconds));

@@ -50,6 +50,19 @@ pub(crate) unsafe fn has_waiting(process: NonNull<Header>, now: u64) -> bool {
     unsafe { resident(process) }.has_waiting(now)
 }
 
+/// Lets what waits behind `process` go, if it is a resident.
+///
+/// # Safety
+/// `process` is alive, and its turn runs on the caller's core and holds no lock.
+pub(crate) unsafe fn let_go(process: NonNull<Header>) {
+    // SAFETY: the caller promised that the process is alive; only residents can detach.
+    unsafe {
+        if process.as_ref().vtable().detach.is_some() {
+            resident(process).let_go();
+        }
+    }
+}
+
 fn backlog_of(process: &ProcessRef) -> u32 {
     // SAFETY: the reference keeps it alive, and only residents are on the list.
     unsafe { resident(process.pointer()) }.backlog()

@@ -26,38 +26,41 @@ impl Worker {
     // Called in one place. Without the attribute other files decide whether it is worth inlining.
     #[inline(always)]
     pub(super) fn gulp(&self, mailbox: &'static Mailbox, batch: &Batch) -> bool {
-        let _here = PreemptGuard::new();
+        let here = PreemptGuard::new();
         let statistics = self.statistics;
         // SAFETY: this is the worker's turn; preemption is off.
         let private = unsafe { self.private() };
-        let Some(spare) = private.spare.take().or_else(|| Segment::new(self.executor.segment_bytes)) else {
+        let mut result = mailbox.gulp(&private.spare);
+        if matches!(result, GulpResult::NoSegment) {
+            private.spare.set(Segment::new(self.executor.segment_bytes));
             // Without memory for a buffer the mail stays where it is; nothing is lost.
-            return false;
-        };
-        match mailbox.gulp(spare) {
+            result = mailbox.gulp(&private.spare);
+        }
+        match result {
             GulpResult::Taken(gulp, messages) => {
-                Self::count_gulp(mailbox, messages, statistics);
+                self.count_gulp(mailbox, messages);
+                private.is_listed.set(false);
                 batch.begin(mailbox, gulp);
+                open_gate_at_last(batch, gulp.first, &here);
                 self.set_in_batch(true);
                 true
             }
             GulpResult::Empty => {
                 statistics.empty_gulps.bump();
-                private.spare.set(Some(spare));
                 false
             }
             GulpResult::Missed => {
                 statistics.missed_gulps.bump();
-                private.spare.set(Some(spare));
                 false
             }
+            GulpResult::NoSegment => false,
         }
     }
 
     /// A batch was handled, and its mailbox has mail again: takes that at once, if nothing else waits for this
     /// worker, in exchange for the segment that the batch lay in. How many messages. Preemption is off.
     #[inline(always)]
-    fn gulp_again(&self, mailbox: &'static Mailbox, batch: &Batch) -> Option<u32> {
+    fn gulp_again(&self, mailbox: &'static Mailbox, batch: &Batch, here: &PreemptGuard) -> Option<u32> {
         // Who comes a moment later is seen after the next batch.
         if self.has_other_work() {
             return None;
@@ -71,20 +74,26 @@ impl Worker {
         if !is_plain || !emptied.is_read_by_one() {
             return None;
         }
+        mailbox.hand.close();
         let (gulp, messages) = mailbox.gulp_again(segment);
         // SAFETY: the chain was gulped, so it is the batch's.
         batch.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
+        open_gate_at_last(batch, gulp.first, here);
         Some(messages)
     }
 
     #[inline(always)]
-    fn count_gulp(mailbox: &Mailbox, messages: u32, statistics: &WorkerStatistics) {
-        statistics.gulps.bump();
-        statistics.messages_taken.add(u64::from(messages));
-        statistics.gulp_sizes.record(messages);
+    fn count_gulp(&self, mailbox: &Mailbox, messages: u32) {
+        self.count_batch(messages);
         if stats::timing() {
-            statistics.mail_latency.record(mailbox.waited_ticks());
+            self.statistics.mail_latency.record(mailbox.waited_ticks());
         }
+    }
+
+    #[inline(always)]
+    fn count_batch(&self, messages: u32) {
+        self.statistics.gulps.bump();
+        self.statistics.gulp_sizes.record(messages);
     }
 
     /// Counts gulps of one message each.
@@ -92,7 +101,6 @@ impl Worker {
     fn count_singles(statistics: &WorkerStatistics, singles: u64) {
         if singles > 0 {
             statistics.gulps.add(singles);
-            statistics.messages_taken.add(singles);
             statistics.gulp_sizes.record_many(1, singles);
         }
     }
@@ -103,6 +111,7 @@ impl Worker {
         // Gulps of one message that followed without the mailbox being put down, not counted yet.
         let mut singles = 0;
         let timing = stats::timing();
+        let mut handled = 0;
         loop {
             // From here to `disarm` the interrupt may split the batch.
             batch.arm();
@@ -119,24 +128,25 @@ impl Worker {
             }
             // The worker's own turn is always on its core.
             let statistics = self.statistics;
-            note_at(&self.executor, &batch.tally, statistics, &here);
+            handled += note_at(&self.executor, &batch.tally, statistics, &here);
             if delivered != Delivered::All {
                 Self::count_singles(statistics, singles);
+                self.put_run_list_back(&here);
                 return AfterBatch::Over(Step::Yield);
             }
             let mailbox = batch.mailbox();
             if mailbox.waiting() > 0
                 && *budget > 0
-                && let Some(messages) = self.gulp_again(mailbox, batch)
+                && let Some(messages) = self.gulp_again(mailbox, batch, &here)
             {
                 if messages == 1 && !timing {
                     singles += 1;
                 } else {
-                    Self::count_gulp(mailbox, messages, statistics);
+                    self.count_gulp(mailbox, messages);
                 }
                 continue;
             }
-            if self.next_segment(batch) {
+            if self.next_segment(batch, &here) {
                 continue;
             }
             self.set_in_batch(false);
@@ -144,25 +154,55 @@ impl Worker {
                 self.executor.notify(mailbox, &here);
             }
             Self::count_singles(statistics, singles);
+            // SAFETY: this is the worker's turn.
+            if unsafe { self.private() }.is_listed.get() {
+                self.count_batch(handled as u32);
+            }
             return AfterBatch::GoOn;
         }
     }
 
     /// The current segment is done: goes on to the next, if there is one. Preemption is off.
-    fn next_segment(&self, batch: &Batch) -> bool {
+    fn next_segment(&self, batch: &Batch, here: &PreemptGuard) -> bool {
         let Some(segment) = batch.segment() else { return false };
         // SAFETY: the segment is the batch's.
         let next = NonNull::new(unsafe { segment.as_ref() }.next);
+        let mailbox = batch.mailbox();
+        if next.is_none() {
+            mailbox.hand.close();
+        }
         batch.finish();
         // SAFETY: this is the worker's turn.
         let private = unsafe { self.private() };
         // SAFETY: all envelopes in it were delivered, but for one that a suspended behaviour may hold.
         if unsafe { segment.as_ref() }.release() {
-            reclaim::keep_or_free(&private.reclaim, &private.spare, segment, self.executor.segment_bytes);
+            let used = batch.position().as_ptr() as usize - Segment::begin(segment).as_ptr() as usize;
+            // SAFETY: the caller was its last reader.
+            let is_plain = unsafe { segment.as_ref() }.capacity_bytes() <= self.executor.segment_bytes;
+            if !is_plain || next.is_some() || !mailbox.hand.keep_spare(segment) {
+                reclaim::keep_or_free(
+                    &private.reclaim,
+                    mailbox,
+                    &private.spare,
+                    segment,
+                    used,
+                    self.executor.segment_bytes,
+                );
+            }
         }
         let Some(next) = next else { return false };
         // SAFETY: as above.
         batch.set_place(next, Segment::begin(next), unsafe { Segment::used_end(next) });
+        open_gate_at_last(batch, next, here);
         true
+    }
+}
+
+/// Opens the gate of the batch's mailbox if this segment, its current one, is its last.
+#[inline(always)]
+fn open_gate_at_last(batch: &Batch, segment: NonNull<Segment>, here: &PreemptGuard) {
+    // SAFETY: the segment is the batch's.
+    if unsafe { segment.as_ref() }.next.is_null() {
+        batch.open_gate(segment, here);
     }
 }

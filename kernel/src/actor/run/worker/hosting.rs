@@ -1,4 +1,18 @@
-//! Hosting: what a worker does with its guests, the mailboxes of idle workers whose mail is handled here.
+//! Guests: mailboxes of idle workers, whose mail was sent on this worker's core and is handled here.
+//!
+//! Waking an idle core for one message costs more than handling it. So whoever sends a lone message to an actor whose
+//! worker is idle takes the mailbox in hand for the worker on its own core (`run_list.rs`). Where that is not possible,
+//! because there is no segment for it, say, the mailbox becomes a *guest* of that worker, the *host*, which gulps it itself.
+//! The mailbox stays where it is in the table, and its owner stays its owner: the next message may find that one awake.
+//!
+//! - A mailbox is in one list of guests at most: [`GuestFlag`](crate::actor::mail::guest_flag::GuestFlag) says so, and why no
+//!   mail is overlooked.
+//! - Only code on the host's core touches the list, with preemption off, and no interrupt does. So a host that goes to
+//!   sleep cannot miss a guest: whoever invites one runs before that or after it, and then wakes the host.
+//! - What excludes two workers is `being_processed`, for guests as for all: the owner may take the mailbox all the same
+//!   (see [`surplus`](super::surplus)), a thief may steal it from the owner. Then the host finds nothing, or misses.
+//! - The list is the host's alone and ends with it. Mailboxes are closed by then; the next executor that opens one takes
+//!   the flag back.
 
 use super::{Private, Worker};
 use crate::actor::mail::Mailbox;
@@ -10,6 +24,11 @@ impl Worker {
     #[inline(always)]
     pub(in crate::actor::run) fn invite(&self, mailbox: &Mailbox, _here: &PreemptGuard) {
         self.guests.push(mailbox);
+        self.count_guest();
+    }
+
+    /// Mail of an idle worker's mailbox is handled here.
+    pub(in crate::actor::run) fn count_guest(&self) {
         self.statistics.guests.bump();
     }
 
@@ -19,7 +38,7 @@ impl Worker {
         // SAFETY: the caller is on the worker's core, and interrupts what it does there at most between two accesses.
         let round = unsafe { self.private() }.round.get();
         // Relaxed: an estimate.
-        round != 0 || self.hints.load(Ordering::Relaxed) != 0 || self.guests.any()
+        round != 0 || self.hints.load(Ordering::Relaxed) != 0 || self.run_list.any() || self.guests.any()
     }
 
     /// The guest that has waited longest, if one is to be handled now: they and what the round has left take turns. It is

@@ -17,10 +17,11 @@
 //! The sender that makes an empty mailbox non-empty does the mirror image, see `mail/owner_hint.rs`.
 
 pub(super) mod account;
-mod guests;
 mod gulping;
 mod hosting;
+mod mailbox_list;
 mod pace;
+mod run_list;
 mod surplus;
 mod turn;
 
@@ -28,7 +29,7 @@ use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::NonNull;
 
-use self::guests::Guests;
+use self::mailbox_list::{Guest, InHand, MailboxList};
 use self::pace::Pace;
 use super::at_work::at_work;
 use super::batch::Batch;
@@ -56,6 +57,10 @@ struct Private {
     pub spare: Cell<Option<NonNull<Segment>>>,
     pub reclaim: reclaim::History,
     random: Random,
+    /// Whether the batch in hand came from the run list.
+    is_listed: Cell<bool>,
+    /// Whether the run list comes before all else.
+    listed_is_next: Cell<bool>,
     /// Whether a guest comes before what is left of the round.
     guest_is_next: Cell<bool>,
     pace: Pace,
@@ -90,7 +95,9 @@ pub(super) struct Worker {
     process: UnsafeCell<Option<ProcessRef>>,
     private: UnsafeCell<Private>,
     /// Mailboxes of idle workers that this one handles.
-    guests: Guests,
+    guests: MailboxList<Guest>,
+    /// Mailboxes that are in its hand, and wait for their turn; none between its turns.
+    run_list: MailboxList<InHand>,
 }
 
 // SAFETY: `private` is used by the worker's own turn only, of which there is one at a time: a turn that was
@@ -130,10 +137,13 @@ impl Worker {
                 spare: Cell::new(Some(spare)),
                 reclaim: reclaim::History::new(),
                 random: Random::new(0, index),
+                is_listed: Cell::new(false),
+                listed_is_next: Cell::new(false),
                 guest_is_next: Cell::new(false),
                 pace: Pace::new(),
             }),
-            guests: Guests::new(),
+            guests: MailboxList::new(),
+            run_list: MailboxList::new(),
         }
     }
 
@@ -268,6 +278,7 @@ impl Worker {
         // SAFETY: the worker has ended, so the batch is nobody else's; it was set to a live one.
         let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
         let Some(first) = batch.segment() else { return };
+        batch.note_use();
         batch.finish();
         // SAFETY: the rest of the chain is the batch's, and was not delivered; nobody else reads it any more.
         unsafe { give_back(batch.mailbox(), Gulp { first, head: batch.position() }) };

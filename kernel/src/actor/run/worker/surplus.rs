@@ -35,6 +35,11 @@ impl Worker {
         if !pace.looks(now, self.wait_among(2) / 2) || self.executor.victim_rule == MailboxVictim::None {
             return;
         }
+        // Of what is listed half may leave, from the far end: the worker comes to the rest first.
+        let wait = self.wait_among(2);
+        self.give_listed(|mailbox, before, listed| {
+            before >= listed.div_ceil(2) && mailbox.held_may_leave(now, wait)
+        });
         if self.has_surplus(now) {
             sched::wake_thief();
         }
@@ -85,6 +90,18 @@ impl Worker {
             mailbox.may_leave(now, wait);
             mailbox.waiting() > 0
         });
-        waiting.count() > 0
+        let listed = self.run_list.iter().take(MOST_GUESTS).filter(|mailbox| {
+            mailbox.held_may_leave(now, wait);
+            true
+        });
+        waiting.count() + listed.count() > 0
+    }
+
+    /// What waits in hand has waited behind a long behaviour: all of it goes to other workers. On its own core, where its turn was
+    /// interrupted with preemption enabled.
+    pub(in crate::actor::run) fn let_go(&self) {
+        if self.executor.victim_rule != MailboxVictim::None {
+            self.give_listed(|mailbox, _, _| !mailbox.is_pinned());
+        }
     }
 }

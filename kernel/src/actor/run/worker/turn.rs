@@ -3,6 +3,7 @@
 use super::gulping::AfterBatch;
 use super::{HINTS, Private, Worker};
 use crate::actor::mail::Mailbox;
+use crate::actor::run::batch::Batch;
 use crate::actor::run::steal;
 use crate::arch::atomic::Ordering;
 use crate::arch::{barrier, clock};
@@ -34,6 +35,15 @@ impl Worker {
             }
             // SAFETY: this is the worker's turn, and no batch is in hand, so it cannot be detached.
             let private = unsafe { self.private() };
+            if self.run_list.any()
+                && let Some(mailbox) = self.begin_listed(private, batch)
+            {
+                empty = 0;
+                match self.run_and_judge(mailbox, batch, &mut budget) {
+                    AfterBatch::GoOn => continue,
+                    AfterBatch::Over(step) => return step,
+                }
+            }
             let guest = if self.guests.any() { self.next_guest(private) } else { None };
             let mailbox = if let Some(guest) = guest {
                 guest
@@ -53,25 +63,32 @@ impl Worker {
                 }
                 return if self.wait() { Step::Pending } else { Step::Yield };
             };
-            let began = if mailbox.is_tried() { clock::now() } else { 0 };
             if !self.gulp(mailbox, batch) {
                 self.not_gulped(mailbox, guest.is_some());
                 budget -= 1;
                 continue;
             }
             empty = 0;
-            let after = self.run_batch(batch, &mut budget);
-            if began != 0 {
-                self.judge_hand_over(mailbox, began);
-            }
-            match after {
+            match self.run_and_judge(mailbox, batch, &mut budget) {
                 AfterBatch::GoOn => {}
                 AfterBatch::Over(step) => return step,
             }
         }
         // SAFETY: as above.
         unsafe { self.private() }.round.set(u64::MAX);
+        self.put_run_list_back(&PreemptGuard::new());
         Step::Yield
+    }
+
+    /// Delivers the batch that was just begun and, if it was handed over, notes whether that was worth it.
+    #[inline(always)]
+    fn run_and_judge(&self, mailbox: &Mailbox, batch: &Batch, budget: &mut u64) -> AfterBatch {
+        let began = if mailbox.is_tried() { clock::now() } else { 0 };
+        let after = self.run_batch(batch, budget);
+        if began != 0 {
+            self.judge_hand_over(mailbox, began);
+        }
+        after
     }
 
     /// The next mail that was handed over to this worker tells whether taking from `victim` is worth it.
@@ -167,6 +184,11 @@ impl Worker {
     /// The executor stops: drops what is in hand. Its last turn.
     fn end(&self) -> Step {
         let _here = PreemptGuard::new();
+        // SAFETY: set at the start and by `detach` only, both to live batches.
+        let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
+        if batch.segment().is_some() {
+            batch.mailbox().hand.close();
+        }
         self.executor.one_ended();
         Step::Done
     }

@@ -1,0 +1,172 @@
+//! What a worker has in hand of a mailbox, and the gate through which senders on its core add to it.
+//!
+//! While a worker handles mail of a mailbox nobody else takes any from there. So a sender that runs on the worker's core
+//! may write right behind what the worker has in hand: no lock is needed, because only code on that core touches it, with
+//! preemption disabled.
+//!
+//! - The *gate* says whose core that is. It is open only while the mailbox is being processed by that core's worker, and only
+//!   code on that core opens and closes it.
+//! - The *cursor* leads to where the next envelope goes: the end of the batch that the worker delivers or, while the mailbox
+//!   waits in the worker's run list, the end that is kept here.
+//! - Messages keep their order. A sender adds here only while nothing waits in the mailbox's queue, and the worker takes from
+//!   the queue only what comes behind all that it has in hand. Whatever a sender has put into the queue before, from whatever
+//!   core, it sees as waiting, or it was taken, and then it lies in front.
+//! - What is in hand and not delivered goes back in front of the queue.
+//!
+//! Every access is relaxed: one core's, or ordered by the mailbox's lock. From another core only the gate is read, and what
+//! is found there is never the reader's own core.
+
+use core::ptr::{self, NonNull};
+
+use super::mailbox::Mailbox;
+use super::segment::Segment;
+use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
+use crate::arch::percpu;
+use crate::sync::PreemptGuard;
+
+/// No core has its block there.
+const CLOSED: *mut () = ptr::without_provenance_mut(1);
+
+/// What is in hand of one mailbox.
+pub(crate) struct Hand {
+    /// The block of the core whose senders may add, or [`CLOSED`].
+    gate: AtomicPtr<()>,
+    /// To where the next envelope goes. Of use only while the gate is open.
+    cursor: AtomicPtr<AtomicPtr<u8>>,
+    /// Where the segment ends that the cursor leads into.
+    limit: AtomicPtr<u8>,
+    /// While the mailbox is in a run list: what lies in hand. At rest: an empty segment for the next time, or null.
+    segment: AtomicPtr<Segment>,
+    position: AtomicPtr<u8>,
+    end: AtomicPtr<u8>,
+    /// The next in the run list.
+    pub(crate) next: AtomicPtr<Mailbox>,
+    /// The mailbox has no bound, and was not closed when this was looked at.
+    may_open: AtomicBool,
+}
+
+/// Mail in one segment.
+#[derive(Clone, Copy)]
+pub(crate) struct Held {
+    pub segment: NonNull<Segment>,
+    /// Where the next envelope lies, and where the last one ends.
+    pub position: NonNull<u8>,
+    pub end: NonNull<u8>,
+}
+
+impl Hand {
+    pub(super) fn new() -> Self {
+        let null = ptr::null_mut();
+        Self {
+            gate: AtomicPtr::new(CLOSED),
+            cursor: AtomicPtr::new(ptr::null_mut()),
+            limit: AtomicPtr::new(null),
+            segment: AtomicPtr::new(ptr::null_mut()),
+            position: AtomicPtr::new(null),
+            end: AtomicPtr::new(null),
+            next: AtomicPtr::new(ptr::null_mut()),
+            may_open: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the gate may be opened from now on.
+    pub(super) fn allow(&self, may_open: bool) {
+        self.may_open.store(may_open, Ordering::Relaxed);
+    }
+
+    /// Room for `bytes` behind what is in hand, if that is on the caller's core and its segment is long enough. The caller
+    /// must write an envelope of that size there, and has seen nothing wait in the queue.
+    #[inline(always)]
+    pub(crate) fn reserve(&self, bytes: usize, _here: &PreemptGuard) -> Option<NonNull<u8>> {
+        if self.gate.load(Ordering::Relaxed) != percpu::core_block() {
+            return None;
+        }
+        // SAFETY: open for this core: the cursor leads to the end in a batch of this core's worker, or to the one here, and
+        // only code on this core changes that.
+        let cursor = unsafe { &*self.cursor.load(Ordering::Relaxed) };
+        let place = cursor.load(Ordering::Relaxed);
+        let next = place.wrapping_add(bytes);
+        if next > self.limit.load(Ordering::Relaxed) {
+            return None;
+        }
+        cursor.store(next, Ordering::Relaxed);
+        NonNull::new(place)
+    }
+
+    /// Opens the gate for senders on this core: they write where `cursor` says, up to the end of `segment`.
+    ///
+    /// # Safety
+    /// The caller is on the core whose worker has the mailbox in hand. `cursor` points into `segment`, behind its last
+    /// envelope, and lives until the gate is closed or the cursor moved.
+    #[inline(always)]
+    pub(crate) unsafe fn open(
+        &self,
+        cursor: &AtomicPtr<u8>,
+        segment: NonNull<Segment>,
+        _here: &PreemptGuard,
+    ) {
+        if self.may_open.load(Ordering::Relaxed) {
+            self.cursor.store(ptr::from_ref(cursor).cast_mut(), Ordering::Relaxed);
+            self.limit.store(Segment::limit(segment).as_ptr(), Ordering::Relaxed);
+            self.gate.store(percpu::core_block(), Ordering::Relaxed);
+        }
+    }
+
+    /// From now on the next envelope goes where `cursor` says, in the same segment.
+    ///
+    /// # Safety
+    /// As for [`Self::open`].
+    #[inline(always)]
+    pub(crate) unsafe fn move_cursor(&self, cursor: &AtomicPtr<u8>) {
+        self.cursor.store(ptr::from_ref(cursor).cast_mut(), Ordering::Relaxed);
+    }
+
+    /// Closes the gate. The caller is on its core, or it is closed already.
+    #[inline(always)]
+    pub(crate) fn close(&self) {
+        self.gate.store(CLOSED, Ordering::Relaxed);
+    }
+
+    /// Takes the empty segment that is kept here.
+    #[inline(always)]
+    pub(crate) fn take_spare(&self) -> Option<NonNull<Segment>> {
+        let spare = NonNull::new(self.segment.load(Ordering::Relaxed))?;
+        self.segment.store(ptr::null_mut(), Ordering::Relaxed);
+        Some(spare)
+    }
+
+    /// Keeps an empty segment for the next time, unless there is one. Whether it was kept.
+    #[inline(always)]
+    pub(crate) fn keep_spare(&self, segment: NonNull<Segment>) -> bool {
+        let has_none = self.segment.load(Ordering::Relaxed).is_null();
+        if has_none {
+            self.segment.store(segment.as_ptr(), Ordering::Relaxed);
+        }
+        has_none
+    }
+
+    /// Mail comes into hand that waits for its turn, and the gate is opened.
+    ///
+    /// # Safety
+    /// The caller is on the core whose worker has the mailbox in hand from now on, and gives up the mail.
+    #[inline(always)]
+    pub(super) unsafe fn hold(&self, held: Held, here: &PreemptGuard) {
+        self.segment.store(held.segment.as_ptr(), Ordering::Relaxed);
+        self.position.store(held.position.as_ptr(), Ordering::Relaxed);
+        self.end.store(held.end.as_ptr(), Ordering::Relaxed);
+        // SAFETY: by contract; the end is in the segment, and this is never freed.
+        unsafe { self.open(&self.end, held.segment, here) };
+    }
+
+    /// The mail that waits for its turn. Nothing is kept here any more, but the gate is as it was.
+    #[inline(always)]
+    pub(crate) fn take_held(&self) -> Option<Held> {
+        let held = Held {
+            segment: NonNull::new(self.segment.load(Ordering::Relaxed))?,
+            position: NonNull::new(self.position.load(Ordering::Relaxed))?,
+            end: NonNull::new(self.end.load(Ordering::Relaxed))?,
+        };
+        self.segment.store(ptr::null_mut(), Ordering::Relaxed);
+        Some(held)
+    }
+}

@@ -1,0 +1,94 @@
+//! Lists of mailboxes that a worker will look at, in the order in which they came: its run list, and its guests.
+//!
+//! Touched on the worker's core only, with preemption off. A mailbox is in one list of a kind at most, because the link lies
+//! in it; who may put it there says the flag that goes with the kind.
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::ptr;
+
+use crate::actor::mail::Mailbox;
+use crate::arch::atomic::{AtomicPtr, Ordering};
+
+/// Which of a mailbox's links a list uses.
+pub(super) trait Link {
+    fn of(mailbox: &Mailbox) -> &AtomicPtr<Mailbox>;
+}
+
+/// The link of run lists: the mailbox is being processed by the list's worker.
+pub(super) struct InHand;
+
+impl Link for InHand {
+    #[inline(always)]
+    fn of(mailbox: &Mailbox) -> &AtomicPtr<Mailbox> {
+        &mailbox.hand.next
+    }
+}
+
+/// The link of guests: see [`hosting`](super::hosting).
+pub(super) struct Guest;
+
+impl Link for Guest {
+    #[inline(always)]
+    fn of(mailbox: &Mailbox) -> &AtomicPtr<Mailbox> {
+        &mailbox.next_guest
+    }
+}
+
+/// A list.
+pub(super) struct MailboxList<L> {
+    first: Cell<*const Mailbox>,
+    last: Cell<*const Mailbox>,
+    link: PhantomData<L>,
+}
+
+impl<L: Link> MailboxList<L> {
+    pub(super) const fn new() -> Self {
+        Self { first: Cell::new(ptr::null()), last: Cell::new(ptr::null()), link: PhantomData }
+    }
+
+    /// Whether there is one.
+    #[inline(always)]
+    pub(super) fn any(&self) -> bool {
+        !self.first.get().is_null()
+    }
+
+    /// All of them, in order. On the worker's core, with preemption off or in an interrupt: there, what is seen may be
+    /// in the middle of being changed, but each link is null or leads to a mailbox.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'static Mailbox> {
+        // SAFETY: mailboxes are never freed.
+        let mut next = unsafe { self.first.get().as_ref() };
+        core::iter::from_fn(move || {
+            let mailbox = next?;
+            // Relaxed: the list is this core's.
+            // SAFETY: as above.
+            next = unsafe { L::of(mailbox).load(Ordering::Relaxed).as_ref() };
+            Some(mailbox)
+        })
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&self, mailbox: &Mailbox) {
+        // Relaxed: the list is this core's.
+        L::of(mailbox).store(ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: mailboxes are never freed.
+        match unsafe { self.last.get().as_ref() } {
+            Some(last) => L::of(last).store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed),
+            None => self.first.set(mailbox),
+        }
+        self.last.set(mailbox);
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&self) -> Option<&'static Mailbox> {
+        // SAFETY: mailboxes are never freed.
+        let mailbox = unsafe { self.first.get().as_ref() }?;
+        // Relaxed: as above.
+        let next = L::of(mailbox).load(Ordering::Relaxed);
+        self.first.set(next);
+        if next.is_null() {
+            self.last.set(ptr::null());
+        }
+        Some(mailbox)
+    }
+}
