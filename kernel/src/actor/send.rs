@@ -72,6 +72,7 @@ unsafe fn write_at_once<M: Message, P: Packed<M>>(
     {
         // SAFETY: so many bytes were reserved, aligned, and the rest is promised by the caller.
         unsafe { envelope::write(place, target, packed) };
+        mailbox.hand.note_added(mailbox, &here);
         return Ok(());
     }
     let mut inside = mailbox.inside.lock_here(here);
@@ -136,7 +137,9 @@ pub(super) fn count_first(mailbox: &Mailbox, mut inside: SpinGuard<'_, Inside>) 
         return;
     }
     mailbox.set_waiting(1);
-    executor.notify(mailbox, inside.preempt());
+    if !mailbox.hand.wake_from_rest(mailbox, inside.preempt()) {
+        executor.notify(mailbox, inside.preempt());
+    }
 }
 
 /// The queue is closed, bounded or full.

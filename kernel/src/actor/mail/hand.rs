@@ -11,6 +11,9 @@
 //! - Messages keep their order. A sender adds here only while nothing waits in the mailbox's queue, and the worker takes from
 //!   the queue only what comes behind all that it has in hand. Whatever a sender has put into the queue before, from whatever
 //!   core, it sees as waiting, or it was taken, and then it lies in front.
+//! - In hand a mailbox is being delivered from, or waits in the run list, or *rests*: all was delivered, and it is kept in hand
+//!   until the worker's turn ends, because the next message often comes soon. That one puts it into the run list. For senders
+//!   elsewhere it is being processed all the same: the worker looks for their mail when it puts the mailbox down.
 //! - What is in hand and not delivered goes back in front of the queue.
 //!
 //! Every access is relaxed: one core's, or ordered by the mailbox's lock. From another core only the gate is read, and what
@@ -18,6 +21,7 @@
 
 use core::ptr::{self, NonNull};
 
+use super::list::{List, Runnable};
 use super::mailbox::Mailbox;
 use super::segment::Segment;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -40,7 +44,13 @@ pub(crate) struct Hand {
     position: AtomicPtr<u8>,
     end: AtomicPtr<u8>,
     /// The next in the run list.
-    pub(crate) next: AtomicPtr<Mailbox>,
+    pub(super) next: AtomicPtr<Mailbox>,
+    /// It rests, and the next message puts it into this list.
+    rests: AtomicBool,
+    run_list: AtomicPtr<List<Runnable>>,
+    /// It is in the worker's list of what may be at rest.
+    is_noted: AtomicBool,
+    pub(super) next_resting: AtomicPtr<Mailbox>,
     /// The mailbox has no bound, and was not closed when this was looked at.
     may_open: AtomicBool,
 }
@@ -65,6 +75,10 @@ impl Hand {
             position: AtomicPtr::new(null),
             end: AtomicPtr::new(null),
             next: AtomicPtr::new(ptr::null_mut()),
+            rests: AtomicBool::new(false),
+            run_list: AtomicPtr::new(ptr::null_mut()),
+            is_noted: AtomicBool::new(false),
+            next_resting: AtomicPtr::new(ptr::null_mut()),
             may_open: AtomicBool::new(false),
         }
     }
@@ -91,6 +105,70 @@ impl Hand {
         }
         cursor.store(next, Ordering::Relaxed);
         NonNull::new(place)
+    }
+
+    /// An envelope was written where [`Self::reserve`] said, in the hand of `mailbox`: if it rested there, its worker comes to
+    /// it.
+    #[inline(always)]
+    pub(crate) fn note_added(&self, mailbox: &Mailbox, _here: &PreemptGuard) {
+        if self.rests.load(Ordering::Relaxed) {
+            self.rests.store(false, Ordering::Relaxed);
+            // SAFETY: set when it came to rest, to the list of the worker that has it in hand.
+            unsafe { (*self.run_list.load(Ordering::Relaxed)).push(mailbox) };
+        }
+    }
+
+    /// The first message has gone into the queue, because there was no room for it here: if the mailbox rests in hand on this
+    /// core, its worker comes to it. Whether it does.
+    #[inline(always)]
+    pub(crate) fn wake_from_rest(&self, mailbox: &Mailbox, here: &PreemptGuard) -> bool {
+        let is_here = self.gate.load(Ordering::Relaxed) == percpu::core_block();
+        let rests = is_here && self.rests.load(Ordering::Relaxed);
+        if rests {
+            self.note_added(mailbox, here);
+        }
+        rests
+    }
+
+    /// The mailbox comes to rest in hand, with an empty segment of its own; its gate stays open, or is opened. Returns whether
+    /// it must be put into the worker's list of what may be at rest.
+    ///
+    /// # Safety
+    /// The caller is the worker that has it in hand, and nothing of it is left. `run_list` is the worker's, and lives until the
+    /// mailbox is put down.
+    #[inline(always)]
+    pub(crate) unsafe fn rest(
+        &self,
+        segment: NonNull<Segment>,
+        run_list: &List<Runnable>,
+        here: &PreemptGuard,
+    ) -> bool {
+        let begin = Segment::begin(segment);
+        self.run_list.store(ptr::from_ref(run_list).cast_mut(), Ordering::Relaxed);
+        self.rests.store(true, Ordering::Relaxed);
+        // SAFETY: by contract.
+        unsafe { self.hold(Held { segment, position: begin, end: begin }, here) };
+        let is_noted = self.is_noted.load(Ordering::Relaxed);
+        self.is_noted.store(true, Ordering::Relaxed);
+        !is_noted
+    }
+
+    /// The mailbox was taken out of the list of what may be at rest. If it rests it must be put down: the gate is closed, and the
+    /// segment stays here for the next time.
+    pub(crate) fn end_rest(&self) -> bool {
+        self.is_noted.store(false, Ordering::Relaxed);
+        let rests = self.rests.load(Ordering::Relaxed);
+        if rests {
+            self.rests.store(false, Ordering::Relaxed);
+            self.close();
+        }
+        rests
+    }
+
+    /// Whether it is in the list of what may be at rest.
+    #[inline(always)]
+    pub(crate) fn is_noted(&self) -> bool {
+        self.is_noted.load(Ordering::Relaxed)
     }
 
     /// Opens the gate for senders on this core: they write where `cursor` says, up to the end of `segment`.

@@ -36,7 +36,7 @@ pub(super) fn crashed(worker: &Worker) {
         return;
     }
     batch.disarm();
-    worker.put_run_list_back(&here);
+    worker.empty_hand(&here);
     let Some(envelope) = batch.current() else { return };
     // SAFETY: the envelope's head is never changed; measuring changes nothing.
     let (cell, word, bytes) =

@@ -132,7 +132,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     batch.split(envelope, holds_actor);
     worker.batch.store(rest.as_ptr(), Ordering::Relaxed);
     let here = PreemptGuard::new();
-    worker.put_run_list_back(&here);
+    worker.empty_hand(&here);
     Worker::statistics(&here).detached_behaviours.bump();
     Some(suspended)
 }

@@ -65,21 +65,25 @@ impl Worker {
         if self.has_other_work() {
             return None;
         }
-        let segment = batch.segment()?;
-        // SAFETY: the segment is the batch's; all envelopes in it were delivered.
-        let emptied = unsafe { segment.as_ref() };
-        // A chain, or a segment that grew, is `reclaim`'s business; so is one that a suspended behaviour still
-        // reads. One that is neither is as good as new: what it says of its use is written when it is sealed.
-        let is_plain = emptied.next.is_null() && emptied.capacity_bytes() <= self.executor.segment_bytes;
-        if !is_plain || !emptied.is_read_by_one() {
-            return None;
-        }
+        let segment = self.own_segment(batch)?;
         mailbox.hand.close();
         let (gulp, messages) = mailbox.gulp_again(segment);
         // SAFETY: the chain was gulped, so it is the batch's.
         batch.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
         open_gate_at_last(batch, gulp.first, here);
         Some(messages)
+    }
+
+    /// The batch's segment, all of which was delivered, if it is as good as new.
+    #[inline(always)]
+    fn own_segment(&self, batch: &Batch) -> Option<NonNull<Segment>> {
+        let segment = batch.segment()?;
+        // SAFETY: the segment is the batch's; all envelopes in it were delivered.
+        let emptied = unsafe { segment.as_ref() };
+        // A chain, or a segment that grew, is `reclaim`'s business; so is one that a suspended behaviour still
+        // reads. What it says of its use is written when it is sealed.
+        let is_plain = emptied.next.is_null() && emptied.capacity_bytes() <= self.executor.segment_bytes;
+        (is_plain && emptied.is_read_by_one()).then_some(segment)
     }
 
     #[inline(always)]
@@ -131,7 +135,7 @@ impl Worker {
             handled += note_at(&self.executor, &batch.tally, statistics, &here);
             if delivered != Delivered::All {
                 Self::count_singles(statistics, singles);
-                self.put_run_list_back(&here);
+                self.empty_hand(&here);
                 return AfterBatch::Over(Step::Yield);
             }
             let mailbox = batch.mailbox();
@@ -146,16 +150,31 @@ impl Worker {
                 }
                 continue;
             }
+            // SAFETY: this is the worker's turn.
+            let is_listed = unsafe { self.private() }.is_listed.get();
+            if is_listed
+                && mailbox.waiting() == 0
+                && let Some(segment) = self.own_segment(batch)
+            {
+                batch.finish();
+                self.set_in_batch(false);
+                self.let_rest(mailbox, segment, &here);
+                Self::count_singles(statistics, singles);
+                self.count_batch(handled as u32);
+                return AfterBatch::GoOn;
+            }
             if self.next_segment(batch, &here) {
                 continue;
             }
             self.set_in_batch(false);
+            if mailbox.hand.is_noted() {
+                self.put_resting_down(&here);
+            }
             if mailbox.done() {
                 self.executor.notify(mailbox, &here);
             }
             Self::count_singles(statistics, singles);
-            // SAFETY: this is the worker's turn.
-            if unsafe { self.private() }.is_listed.get() {
+            if is_listed {
                 self.count_batch(handled as u32);
             }
             return AfterBatch::GoOn;

@@ -19,7 +19,6 @@
 pub(super) mod account;
 mod gulping;
 mod hosting;
-mod mailbox_list;
 mod pace;
 mod run_list;
 mod surplus;
@@ -29,14 +28,14 @@ use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::NonNull;
 
-use self::mailbox_list::{Guest, InHand, MailboxList};
 use self::pace::Pace;
 use super::at_work::at_work;
 use super::batch::Batch;
 use super::executor_state::{ExecutorState, give_back};
 use super::reclaim;
+use crate::actor::mail::list::{Guest, Resting, Runnable};
 use crate::actor::mail::table::Range;
-use crate::actor::mail::{Gulp, Mailbox, Segment};
+use crate::actor::mail::{Gulp, List, Mailbox, Segment};
 use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::random::Random;
@@ -95,9 +94,11 @@ pub(super) struct Worker {
     process: UnsafeCell<Option<ProcessRef>>,
     private: UnsafeCell<Private>,
     /// Mailboxes of idle workers that this one handles.
-    guests: MailboxList<Guest>,
+    guests: List<Guest>,
     /// Mailboxes that are in its hand, and wait for their turn; none between its turns.
-    run_list: MailboxList<InHand>,
+    run_list: List<Runnable>,
+    /// Those that may be at rest in its hand; none between its turns.
+    resting: List<Resting>,
 }
 
 // SAFETY: `private` is used by the worker's own turn only, of which there is one at a time: a turn that was
@@ -142,8 +143,9 @@ impl Worker {
                 guest_is_next: Cell::new(false),
                 pace: Pace::new(),
             }),
-            guests: MailboxList::new(),
-            run_list: MailboxList::new(),
+            guests: List::new(),
+            run_list: List::new(),
+            resting: List::new(),
         }
     }
 

@@ -6,13 +6,17 @@
 //!
 //! - The sender holds the mailbox's lock, so it excludes other workers as a gulp does.
 //! - It is a part of the worker's turn, so the worker will look here before it sleeps.
-//! - The list is empty between turns. Where a turn ends early, by its budget, a split or a crash, what is listed goes back into
-//!   the mailboxes' queues, in front, and is announced as mail that has just come. So no process that has the core next, for
-//!   however long, keeps others from it.
+//! - When all was delivered, the mailbox rests in hand: the next message of this turn needs no lock either. Mail that comes from
+//!   elsewhere meanwhile waits for the end of the turn, or until the worker has nothing else to do, which is soon.
+//! - Between turns nothing rests, and the list is empty. Where a turn ends early, by its budget, a split or a crash, what is
+//!   listed goes back into the mailboxes' queues, in front, and is announced as mail that has just come. So no process that
+//!   has the core next, for however long, keeps others from it.
 //! - Within a turn, what waits too long goes back, too (`surplus.rs`).
 
+use core::ptr::NonNull;
+
 use super::{Private, Worker};
-use crate::actor::mail::Mailbox;
+use crate::actor::mail::{Mailbox, Segment};
 use crate::actor::run::batch::Batch;
 use crate::arch::atomic::Ordering;
 use crate::stats;
@@ -56,17 +60,41 @@ impl Worker {
         Some(mailbox)
     }
 
-    /// The turn ends: what is listed goes back, and its workers are told. On its own core.
+    /// All of a mailbox's mail in hand was delivered, and the batch's segment is its own: keeps it in hand, at rest.
     #[inline(always)]
-    pub(in crate::actor::run) fn put_run_list_back(&self, here: &PreemptGuard) {
+    pub(super) fn let_rest(&self, mailbox: &Mailbox, segment: NonNull<Segment>, here: &PreemptGuard) {
+        // SAFETY: this is the worker's turn, and the list is its own; at the end of the turn nothing rests any more.
+        if unsafe { mailbox.hand.rest(segment, &self.run_list, here) } {
+            self.resting.push(mailbox);
+        }
+    }
+
+    /// Puts down what rests in hand. Whoever gives away what is in hand does this first, because a mailbox that is in the list of
+    /// another worker must not be in this one's.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn put_resting_down(&self, here: &PreemptGuard) {
+        while let Some(mailbox) = self.resting.pop() {
+            if mailbox.hand.end_rest() && mailbox.done() {
+                self.executor.notify(mailbox, here);
+            }
+        }
+    }
+
+    /// The turn ends: what is in hand but for the batch goes back, and its workers are told. On its own core.
+    #[inline(always)]
+    pub(in crate::actor::run) fn empty_hand(&self, here: &PreemptGuard) {
+        if self.resting.any() {
+            self.put_resting_down(here);
+        }
         if self.run_list.any() {
-            self.put_all_back(here);
+            self.put_list_back(here);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn put_all_back(&self, here: &PreemptGuard) {
+    fn put_list_back(&self, here: &PreemptGuard) {
         while let Some(mailbox) = self.run_list.pop() {
             mailbox.put_back();
             self.executor.notify(mailbox, here);
@@ -75,7 +103,8 @@ impl Worker {
 
     /// What is listed and `may_leave`, given how many come before it and how many are listed, goes to other workers.
     pub(super) fn give_listed(&self, may_leave: impl Fn(&Mailbox, usize, usize) -> bool) {
-        let _here = PreemptGuard::new();
+        let here = PreemptGuard::new();
+        self.put_resting_down(&here);
         let listed = self.run_list.iter().count();
         for before in 0..listed {
             let Some(mailbox) = self.run_list.pop() else { return };

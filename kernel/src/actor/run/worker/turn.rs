@@ -51,8 +51,13 @@ impl Worker {
                 let Some(mailbox) = self.next_in_round(private) else { continue };
                 mailbox
             } else {
-                empty += 1;
                 budget -= 1;
+                if self.resting.any() {
+                    // Mail may have come for what rests.
+                    self.put_resting_down(&PreemptGuard::new());
+                    continue;
+                }
+                empty += 1;
                 if empty < 2 {
                     continue;
                 }
@@ -76,7 +81,7 @@ impl Worker {
         }
         // SAFETY: as above.
         unsafe { self.private() }.round.set(u64::MAX);
-        self.put_run_list_back(&PreemptGuard::new());
+        self.empty_hand(&PreemptGuard::new());
         Step::Yield
     }
 
@@ -183,7 +188,8 @@ impl Worker {
 
     /// The executor stops: drops what is in hand. Its last turn.
     fn end(&self) -> Step {
-        let _here = PreemptGuard::new();
+        let here = PreemptGuard::new();
+        self.empty_hand(&here);
         // SAFETY: set at the start and by `detach` only, both to live batches.
         let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
         if batch.segment().is_some() {

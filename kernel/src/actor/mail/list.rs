@@ -1,4 +1,4 @@
-//! Lists of mailboxes that a worker will look at, in the order in which they came: its run list, and its guests.
+//! Lists of mailboxes that a worker will look at, in the order in which they came.
 //!
 //! Touched on the worker's core only, with preemption off. A mailbox is in one list of a kind at most, because the link lies
 //! in it; who may put it there says the flag that goes with the kind.
@@ -7,26 +7,36 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ptr;
 
-use crate::actor::mail::Mailbox;
+use super::Mailbox;
 use crate::arch::atomic::{AtomicPtr, Ordering};
 
 /// Which of a mailbox's links a list uses.
-pub(super) trait Link {
+pub(crate) trait Link {
     fn of(mailbox: &Mailbox) -> &AtomicPtr<Mailbox>;
 }
 
-/// The link of run lists: the mailbox is being processed by the list's worker.
-pub(super) struct InHand;
+/// Of run lists: the mailbox is in the hand of the list's worker, and has mail there.
+pub(crate) struct Runnable;
 
-impl Link for InHand {
+impl Link for Runnable {
     #[inline(always)]
     fn of(mailbox: &Mailbox) -> &AtomicPtr<Mailbox> {
         &mailbox.hand.next
     }
 }
 
-/// The link of guests: see [`hosting`](super::hosting).
-pub(super) struct Guest;
+/// Of what a worker has in hand and may be at rest.
+pub(crate) struct Resting;
+
+impl Link for Resting {
+    #[inline(always)]
+    fn of(mailbox: &Mailbox) -> &AtomicPtr<Mailbox> {
+        &mailbox.hand.next_resting
+    }
+}
+
+/// Of guests: mailboxes of idle workers that another one will gulp.
+pub(crate) struct Guest;
 
 impl Link for Guest {
     #[inline(always)]
@@ -35,27 +45,27 @@ impl Link for Guest {
     }
 }
 
-/// A list.
-pub(super) struct MailboxList<L> {
+/// A list, linked by one kind of link.
+pub(crate) struct List<L> {
     first: Cell<*const Mailbox>,
     last: Cell<*const Mailbox>,
     link: PhantomData<L>,
 }
 
-impl<L: Link> MailboxList<L> {
-    pub(super) const fn new() -> Self {
+impl<L: Link> List<L> {
+    pub(crate) const fn new() -> Self {
         Self { first: Cell::new(ptr::null()), last: Cell::new(ptr::null()), link: PhantomData }
     }
 
     /// Whether there is one.
     #[inline(always)]
-    pub(super) fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         !self.first.get().is_null()
     }
 
     /// All of them, in order. On the worker's core, with preemption off or in an interrupt: there, what is seen may be
     /// in the middle of being changed, but each link is null or leads to a mailbox.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &'static Mailbox> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'static Mailbox> {
         // SAFETY: mailboxes are never freed.
         let mut next = unsafe { self.first.get().as_ref() };
         core::iter::from_fn(move || {
@@ -68,7 +78,7 @@ impl<L: Link> MailboxList<L> {
     }
 
     #[inline(always)]
-    pub(super) fn push(&self, mailbox: &Mailbox) {
+    pub(crate) fn push(&self, mailbox: &Mailbox) {
         // Relaxed: the list is this core's.
         L::of(mailbox).store(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: mailboxes are never freed.
@@ -80,7 +90,7 @@ impl<L: Link> MailboxList<L> {
     }
 
     #[inline(always)]
-    pub(super) fn pop(&self) -> Option<&'static Mailbox> {
+    pub(crate) fn pop(&self) -> Option<&'static Mailbox> {
         // SAFETY: mailboxes are never freed.
         let mailbox = unsafe { self.first.get().as_ref() }?;
         // Relaxed: as above.
