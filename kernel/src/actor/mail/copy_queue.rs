@@ -158,16 +158,24 @@ impl CopyQueue {
         gulp
     }
 
-    /// Whether everything lies in one segment.
+    /// Takes everything, and goes on with `spare`, if it lies in one segment of at most so many bytes, from its beginning on, and
+    /// no send needs more care.
     #[inline(always)]
-    pub(super) fn is_in_one_segment(&self) -> bool {
-        self.first == self.last
-    }
-
-    /// Where the last envelope ends.
-    #[inline(always)]
-    pub(super) fn place(&self) -> NonNull<u8> {
-        self.place
+    pub(super) fn take_plain(
+        &mut self,
+        most_bytes: usize,
+        spare: impl FnOnce() -> Option<NonNull<Segment>>,
+    ) -> Option<Held> {
+        // SAFETY: the queue's segments are alive.
+        let is_plain =
+            self.first == self.last && unsafe { self.last.as_ref() }.capacity_bytes() <= most_bytes;
+        if self.careful || !is_plain {
+            return None;
+        }
+        debug_assert_eq!(self.head, Segment::begin(self.first), "the oldest was taken out");
+        let held = Held { segment: self.first, end: self.place };
+        *self = Self::new(spare()?, false);
+        Some(held)
     }
 
     /// Moves what is in the first segment to its beginning, if something was taken out at the front.
@@ -192,12 +200,11 @@ impl CopyQueue {
     /// # Safety
     /// The mail is the caller's, who gives it up, and was not delivered. The front is settled.
     pub(super) unsafe fn prepend(&mut self, held: Held) -> Option<NonNull<Segment>> {
-        let Held { mut segment, position, end } = held;
+        let Held { mut segment, end } = held;
         debug_assert_eq!(self.head, Segment::begin(self.first), "the oldest was taken out");
         if self.is_empty() {
             let careful = self.careful;
             let emptied = core::mem::replace(self, Self::new(segment, careful));
-            self.head = position;
             self.place = end;
             return Some(emptied.first);
         }
@@ -209,7 +216,7 @@ impl CopyQueue {
             self.full_bytes += head.capacity_bytes();
         }
         self.first = segment;
-        self.head = position;
+        self.head = Segment::begin(segment);
         None
     }
 

@@ -41,7 +41,7 @@ pub(crate) struct Hand {
     limit: AtomicPtr<u8>,
     /// While the mailbox is in a run list: what lies in hand. At rest: an empty segment for the next time, or null.
     segment: AtomicPtr<Segment>,
-    position: AtomicPtr<u8>,
+    /// Where that mail ends. It begins where its segment does.
     end: AtomicPtr<u8>,
     /// The next in the run list.
     pub(super) next: AtomicPtr<Mailbox>,
@@ -55,12 +55,11 @@ pub(crate) struct Hand {
     may_open: AtomicBool,
 }
 
-/// Mail in one segment.
+/// Mail in one segment, from its beginning on.
 #[derive(Clone, Copy)]
 pub(crate) struct Held {
     pub segment: NonNull<Segment>,
-    /// Where the next envelope lies, and where the last one ends.
-    pub position: NonNull<u8>,
+    /// Where the last envelope ends.
     pub end: NonNull<u8>,
 }
 
@@ -72,7 +71,6 @@ impl Hand {
             cursor: AtomicPtr::new(ptr::null_mut()),
             limit: AtomicPtr::new(null),
             segment: AtomicPtr::new(ptr::null_mut()),
-            position: AtomicPtr::new(null),
             end: AtomicPtr::new(null),
             next: AtomicPtr::new(ptr::null_mut()),
             rests: AtomicBool::new(false),
@@ -113,7 +111,7 @@ impl Hand {
     pub(crate) fn note_added(&self, mailbox: &Mailbox, _here: &PreemptGuard) {
         if self.rests.load(Ordering::Relaxed) {
             self.rests.store(false, Ordering::Relaxed);
-            // SAFETY: set when it came to rest, to the list of the worker that has it in hand.
+            // SAFETY: set when it was taken, to the list of the worker that has it in hand.
             unsafe { (*self.run_list.load(Ordering::Relaxed)).push(mailbox) };
         }
     }
@@ -130,27 +128,32 @@ impl Hand {
         rests
     }
 
-    /// The mailbox comes to rest in hand, with an empty segment of its own; its gate stays open, or is opened. Returns whether
-    /// it must be put into the worker's list of what may be at rest.
+    /// The mailbox comes to rest in hand, with the segment that its mail lay in, which is empty now. Returns whether it must be put
+    /// into the worker's list of what may be at rest.
     ///
     /// # Safety
-    /// The caller is the worker that has it in hand, and nothing of it is left. `run_list` is the worker's, and lives until the
-    /// mailbox is put down.
+    /// The caller is the worker that has it in hand, and nothing of it is left. Its gate is open.
     #[inline(always)]
-    pub(crate) unsafe fn rest(
-        &self,
-        segment: NonNull<Segment>,
-        run_list: &List<Runnable>,
-        here: &PreemptGuard,
-    ) -> bool {
-        let begin = Segment::begin(segment);
-        self.run_list.store(ptr::from_ref(run_list).cast_mut(), Ordering::Relaxed);
+    pub(crate) unsafe fn rest(&self, segment: NonNull<Segment>) -> bool {
         self.rests.store(true, Ordering::Relaxed);
-        // SAFETY: by contract.
-        unsafe { self.hold(Held { segment, position: begin, end: begin }, here) };
+        self.segment.store(segment.as_ptr(), Ordering::Relaxed);
+        self.end.store(Segment::begin(segment).as_ptr(), Ordering::Relaxed);
+        // SAFETY: by contract; the end is in the segment, and this is never freed.
+        unsafe { self.move_cursor(&self.end) };
         let is_noted = self.is_noted.load(Ordering::Relaxed);
-        self.is_noted.store(true, Ordering::Relaxed);
+        if !is_noted {
+            self.is_noted.store(true, Ordering::Relaxed);
+        }
         !is_noted
+    }
+
+    /// The list that the mailbox goes into when a message comes while it rests.
+    ///
+    /// # Safety
+    /// The list is that of the worker that has the mailbox in hand, and lives until it is put down.
+    #[inline(always)]
+    pub(crate) unsafe fn set_run_list(&self, run_list: &List<Runnable>) {
+        self.run_list.store(ptr::from_ref(run_list).cast_mut(), Ordering::Relaxed);
     }
 
     /// The mailbox was taken out of the list of what may be at rest. If it rests it must be put down: the gate is closed, and the
@@ -230,7 +233,6 @@ impl Hand {
     #[inline(always)]
     pub(super) unsafe fn hold(&self, held: Held, here: &PreemptGuard) {
         self.segment.store(held.segment.as_ptr(), Ordering::Relaxed);
-        self.position.store(held.position.as_ptr(), Ordering::Relaxed);
         self.end.store(held.end.as_ptr(), Ordering::Relaxed);
         // SAFETY: by contract; the end is in the segment, and this is never freed.
         unsafe { self.open(&self.end, held.segment, here) };
@@ -241,7 +243,6 @@ impl Hand {
     pub(crate) fn take_held(&self) -> Option<Held> {
         let held = Held {
             segment: NonNull::new(self.segment.load(Ordering::Relaxed))?,
-            position: NonNull::new(self.position.load(Ordering::Relaxed))?,
             end: NonNull::new(self.end.load(Ordering::Relaxed))?,
         };
         self.segment.store(ptr::null_mut(), Ordering::Relaxed);

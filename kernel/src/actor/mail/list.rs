@@ -63,15 +63,21 @@ impl<L: Link> List<L> {
         !self.first.get().is_null()
     }
 
+    /// The first.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> Option<&'static Mailbox> {
+        // SAFETY: mailboxes are never freed.
+        unsafe { self.first.get().as_ref() }
+    }
+
     /// All of them, in order. On the worker's core, with preemption off or in an interrupt: there, what is seen may be
     /// in the middle of being changed, but each link is null or leads to a mailbox.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'static Mailbox> {
-        // SAFETY: mailboxes are never freed.
-        let mut next = unsafe { self.first.get().as_ref() };
+        let mut next = self.first();
         core::iter::from_fn(move || {
             let mailbox = next?;
             // Relaxed: the list is this core's.
-            // SAFETY: as above.
+            // SAFETY: mailboxes are never freed.
             next = unsafe { L::of(mailbox).load(Ordering::Relaxed).as_ref() };
             Some(mailbox)
         })
@@ -91,8 +97,7 @@ impl<L: Link> List<L> {
 
     #[inline(always)]
     pub(crate) fn pop(&self) -> Option<&'static Mailbox> {
-        // SAFETY: mailboxes are never freed.
-        let mailbox = unsafe { self.first.get().as_ref() }?;
+        let mailbox = self.first()?;
         // Relaxed: as above.
         let next = L::of(mailbox).load(Ordering::Relaxed);
         self.first.set(next);

@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 use super::bound::Bound;
 use super::copy_queue::{CopyQueue, Gulp};
 use super::guest_flag::GuestFlag;
-use super::hand::{Hand, Held};
+use super::hand::Hand;
 use super::owner_hint::OwnerHint;
 use super::patience::Patience;
 use super::place::Place;
@@ -258,20 +258,17 @@ impl Mailbox {
     }
 
     /// The first message has been written, and nobody was told of it: takes it in hand for the worker on this core, which
-    /// will look at it. Whether that is possible.
+    /// will look at it. Whether that is possible: not if the message lies in a segment of more than `most_bytes`.
     #[inline(always)]
-    pub(crate) fn take_in_hand(&self, inside: &mut Inside, here: &PreemptGuard) -> bool {
-        let queue = &mut inside.queue;
+    pub(crate) fn take_in_hand(&self, inside: &mut Inside, most_bytes: usize, here: &PreemptGuard) -> bool {
         // It pairs with `done`, as in `gulp`.
-        if !self.being_processed.is_free() || queue.is_careful() || !queue.is_in_one_segment() {
+        if !self.being_processed.is_free() {
             return false;
         }
-        let Some(spare) = self.hand.take_spare() else { return false };
+        let Some(held) = inside.queue.take_plain(most_bytes, || self.hand.take_spare()) else { return false };
         self.being_processed.take();
-        let end = queue.place();
-        let gulp = queue.gulp_plain(spare);
         // SAFETY: the mail was taken out for the worker on this core, which nobody else can do from now on.
-        unsafe { self.hand.hold(Held { segment: gulp.first, position: gulp.head, end }, here) };
+        unsafe { self.hand.hold(held, here) };
         true
     }
 
@@ -282,7 +279,7 @@ impl Mailbox {
         self.hand.close();
         if let Some(held) = self.hand.take_held() {
             // SAFETY: it was in hand, so nothing of it was delivered.
-            let messages = unsafe { segment::count_between(held.position, held.end) };
+            let messages = unsafe { segment::count_between(Segment::begin(held.segment), held.end) };
             inside.queue.settle_front();
             // SAFETY: as above; settled.
             let emptied = unsafe { inside.queue.prepend(held) };

@@ -77,7 +77,7 @@ impl Batch {
     #[inline(always)]
     pub(super) fn begin_held(&self, mailbox: &'static Mailbox, held: Held) {
         self.mailbox.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
-        self.set_place(held.segment, held.position, held.end);
+        self.set_place(held.segment, Segment::begin(held.segment), held.end);
     }
 
     /// Opens the mailbox's gate: senders on this core write behind the batch, whose current segment is its last. Their

@@ -8,23 +8,21 @@ use crate::sync::PreemptGuard;
 
 /// Adds what a delivery counted, and empties its tally.
 pub(in crate::actor::run) fn note(executor: &ExecutorState, tally: &Tally, here: &PreemptGuard) {
-    let _ = note_at(executor, tally, Worker::statistics(here), here);
+    note_at(executor, tally, Worker::statistics(here), here);
 }
 
-/// [`note`], for whoever has found this core's counters already. Returns how many messages were handled.
+/// [`note`], for whoever has found this core's counters already.
 #[inline(always)]
 pub(super) fn note_at(
     executor: &ExecutorState,
     tally: &Tally,
     statistics: &WorkerStatistics,
     here: &PreemptGuard,
-) -> u64 {
-    let handled = tally.take_handled();
-    statistics.messages_handled.add(handled);
+) {
+    statistics.messages_handled.add(tally.take_handled());
     if tally.has_ends() {
         note_ends(executor, tally, statistics, here);
     }
-    handled
 }
 
 #[cold]

@@ -100,7 +100,17 @@ impl Worker {
         self.statistics.gulp_sizes.record(messages);
     }
 
-    /// Counts gulps of one message each.
+    /// Counts a batch of so many messages that came from the run list: now, or as one of those of one message.
+    #[inline(always)]
+    fn count_listed(&self, messages: u64, singles: &mut u64) {
+        if messages == 1 {
+            *singles += 1;
+        } else {
+            self.count_batch(messages as u32);
+        }
+    }
+
+    /// Counts batches of one message each.
     #[inline(always)]
     fn count_singles(statistics: &WorkerStatistics, singles: u64) {
         if singles > 0 {
@@ -109,13 +119,15 @@ impl Worker {
         }
     }
 
-    /// Delivers the batch in hand, as far as the budget goes.
+    /// Delivers the batch in hand, as far as the budget goes, and those that follow in the run list as long as nothing else is to
+    /// be done.
     pub(super) fn run_batch(&self, batch: &Batch, budget: &mut u64) -> AfterBatch {
         self.share();
-        // Gulps of one message that followed without the mailbox being put down, not counted yet.
+        // Batches of one message that are not counted yet.
         let mut singles = 0;
         let timing = stats::timing();
-        let mut handled = 0;
+        // What the budget was when the batch that came from the list began.
+        let mut began_with = *budget;
         loop {
             // From here to `disarm` the interrupt may split the batch.
             batch.arm();
@@ -132,13 +144,37 @@ impl Worker {
             }
             // The worker's own turn is always on its core.
             let statistics = self.statistics;
-            handled += note_at(&self.executor, &batch.tally, statistics, &here);
+            // SAFETY: this is the worker's turn.
+            let private = unsafe { self.private() };
+            let mailbox = batch.mailbox();
+            if delivered == Delivered::All
+                && private.is_listed.get()
+                && mailbox.waiting() == 0
+                && let Some(segment) = batch.segment()
+            {
+                self.let_rest(mailbox, segment, &here);
+                self.count_listed(began_with - *budget, &mut singles);
+                if self.begin_next_listed(private, batch, *budget, &here) {
+                    drop(here);
+                    began_with = *budget;
+                    self.share();
+                    continue;
+                }
+                batch.finish();
+                self.set_in_batch(false);
+                note_at(&self.executor, &batch.tally, statistics, &here);
+                Self::count_singles(statistics, singles);
+                return AfterBatch::GoOn;
+            }
+            if private.is_listed.replace(false) {
+                self.count_listed(began_with - *budget, &mut singles);
+            }
+            note_at(&self.executor, &batch.tally, statistics, &here);
             if delivered != Delivered::All {
                 Self::count_singles(statistics, singles);
                 self.empty_hand(&here);
                 return AfterBatch::Over(Step::Yield);
             }
-            let mailbox = batch.mailbox();
             if mailbox.waiting() > 0
                 && *budget > 0
                 && let Some(messages) = self.gulp_again(mailbox, batch, &here)
@@ -149,19 +185,6 @@ impl Worker {
                     self.count_gulp(mailbox, messages);
                 }
                 continue;
-            }
-            // SAFETY: this is the worker's turn.
-            let is_listed = unsafe { self.private() }.is_listed.get();
-            if is_listed
-                && mailbox.waiting() == 0
-                && let Some(segment) = self.own_segment(batch)
-            {
-                batch.finish();
-                self.set_in_batch(false);
-                self.let_rest(mailbox, segment, &here);
-                Self::count_singles(statistics, singles);
-                self.count_batch(handled as u32);
-                return AfterBatch::GoOn;
             }
             if self.next_segment(batch, &here) {
                 continue;
@@ -174,9 +197,6 @@ impl Worker {
                 self.executor.notify(mailbox, &here);
             }
             Self::count_singles(statistics, singles);
-            if is_listed {
-                self.count_batch(handled as u32);
-            }
             return AfterBatch::GoOn;
         }
     }

@@ -19,8 +19,8 @@ use super::{Private, Worker};
 use crate::actor::mail::{Mailbox, Segment};
 use crate::actor::run::batch::Batch;
 use crate::arch::atomic::Ordering;
-use crate::stats;
 use crate::sync::PreemptGuard;
+use crate::{sched, stats};
 
 impl Worker {
     /// Whether the caller, on this worker's core, is a part of its turn: a behaviour.
@@ -34,6 +34,8 @@ impl Worker {
     /// A behaviour in this worker's turn has taken a mailbox in hand for it.
     #[inline(always)]
     pub(in crate::actor::run) fn list(&self, mailbox: &Mailbox, _here: &PreemptGuard) {
+        // SAFETY: the list is the worker's, which ends after all mailboxes were put down.
+        unsafe { mailbox.hand.set_run_list(&self.run_list) };
         self.run_list.push(mailbox);
     }
 
@@ -47,24 +49,49 @@ impl Worker {
         if has_others && !private.listed_is_next.replace(!private.listed_is_next.get()) {
             return None;
         }
-        let _here = PreemptGuard::new();
+        self.set_in_batch(true);
+        private.is_listed.set(true);
+        self.begin_next(batch, &PreemptGuard::new())
+    }
+
+    /// As [`Self::begin_listed`], right after another batch of the list, if nothing else waits, the turn may go on, and the mail
+    /// is not to be timed.
+    #[inline(always)]
+    pub(super) fn begin_next_listed(
+        &self,
+        private: &Private,
+        batch: &Batch,
+        budget: u64,
+        here: &PreemptGuard,
+    ) -> bool {
+        // Relaxed: as in `begin_listed`.
+        let others = private.round.get() | self.hints.load(Ordering::Relaxed);
+        others == 0
+            && budget > 0
+            && !self.guests.any()
+            && self.run_list.first().is_some_and(|mailbox| !mailbox.is_tried())
+            && !sched::is_exhausted()
+            && !self.executor.is_stopping()
+            && self.begin_next(batch, here).is_some()
+    }
+
+    #[inline(always)]
+    fn begin_next(&self, batch: &Batch, _here: &PreemptGuard) -> Option<&'static Mailbox> {
         let mailbox = self.run_list.pop()?;
         let held = mailbox.hand.take_held()?;
         batch.begin_held(mailbox, held);
         batch.take_gate();
-        self.set_in_batch(true);
-        private.is_listed.set(true);
         if stats::timing() {
             self.statistics.mail_latency.record(mailbox.waited_ticks());
         }
         Some(mailbox)
     }
 
-    /// All of a mailbox's mail in hand was delivered, and the batch's segment is its own: keeps it in hand, at rest.
+    /// All of a mailbox's mail in hand was delivered, and the batch came from the list: keeps it in hand, at rest.
     #[inline(always)]
-    pub(super) fn let_rest(&self, mailbox: &Mailbox, segment: NonNull<Segment>, here: &PreemptGuard) {
-        // SAFETY: this is the worker's turn, and the list is its own; at the end of the turn nothing rests any more.
-        if unsafe { mailbox.hand.rest(segment, &self.run_list, here) } {
+    pub(super) fn let_rest(&self, mailbox: &Mailbox, segment: NonNull<Segment>, _here: &PreemptGuard) {
+        // SAFETY: this is the worker's turn. A batch from the list has a segment of its own, and an open gate.
+        if unsafe { mailbox.hand.rest(segment) } {
             self.resting.push(mailbox);
         }
     }

@@ -22,6 +22,8 @@ impl Worker {
         // SAFETY: set at the start and by `detach` only, both to live batches.
         let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
         if batch.segment().is_some() {
+            // SAFETY: this is the worker's turn.
+            unsafe { self.private() }.is_listed.set(false);
             match self.run_batch(batch, &mut budget) {
                 AfterBatch::GoOn => {}
                 AfterBatch::Over(step) => return step,
