@@ -158,18 +158,10 @@ impl CopyQueue {
         gulp
     }
 
-    /// Takes everything, and goes on with `spare`, if it lies in one segment of at most so many bytes, from its beginning on, and
-    /// no send needs more care.
+    /// Takes everything, and goes on with `spare`, if it lies in one segment, from its beginning on, and no send needs more care.
     #[inline(always)]
-    pub(super) fn take_plain(
-        &mut self,
-        most_bytes: usize,
-        spare: impl FnOnce() -> Option<NonNull<Segment>>,
-    ) -> Option<Held> {
-        // SAFETY: the queue's segments are alive.
-        let is_plain =
-            self.first == self.last && unsafe { self.last.as_ref() }.capacity_bytes() <= most_bytes;
-        if self.careful || !is_plain {
+    pub(super) fn take_plain(&mut self, spare: impl FnOnce() -> Option<NonNull<Segment>>) -> Option<Held> {
+        if self.careful || self.first != self.last {
             return None;
         }
         debug_assert_eq!(self.head, Segment::begin(self.first), "the oldest was taken out");

@@ -258,14 +258,14 @@ impl Mailbox {
     }
 
     /// The first message has been written, and nobody was told of it: takes it in hand for the worker on this core, which
-    /// will look at it. Whether that is possible: not if the message lies in a segment of more than `most_bytes`.
+    /// will look at it. Whether that is possible.
     #[inline(always)]
-    pub(crate) fn take_in_hand(&self, inside: &mut Inside, most_bytes: usize, here: &PreemptGuard) -> bool {
+    pub(crate) fn take_in_hand(&self, inside: &mut Inside, here: &PreemptGuard) -> bool {
         // It pairs with `done`, as in `gulp`.
         if !self.being_processed.is_free() {
             return false;
         }
-        let Some(held) = inside.queue.take_plain(most_bytes, || self.hand.take_spare()) else { return false };
+        let Some(held) = inside.queue.take_plain(|| self.hand.take_spare()) else { return false };
         self.being_processed.take();
         // SAFETY: the mail was taken out for the worker on this core, which nobody else can do from now on.
         unsafe { self.hand.hold(held, here) };

@@ -184,7 +184,7 @@ impl ExecutorState {
         if !is_own && !workers.get(owner).is_some_and(|owner| self.may_host(mailbox, owner, local)) {
             return false;
         }
-        if !mailbox.take_in_hand(inside, self.segment_bytes, here) {
+        if !mailbox.take_in_hand(inside, here) {
             return false;
         }
         local.list(mailbox, here);

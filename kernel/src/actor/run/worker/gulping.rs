@@ -82,8 +82,15 @@ impl Worker {
         let emptied = unsafe { segment.as_ref() };
         // A chain, or a segment that grew, is `reclaim`'s business; so is one that a suspended behaviour still
         // reads. What it says of its use is written when it is sealed.
-        let is_plain = emptied.next.is_null() && emptied.capacity_bytes() <= self.executor.segment_bytes;
+        let is_plain = emptied.next.is_null() && self.is_small(segment);
         (is_plain && emptied.is_read_by_one()).then_some(segment)
+    }
+
+    /// Whether a segment of the batch's has not grown.
+    #[inline(always)]
+    fn is_small(&self, segment: NonNull<Segment>) -> bool {
+        // SAFETY: the segment is the batch's.
+        unsafe { segment.as_ref() }.capacity_bytes() <= self.executor.segment_bytes
     }
 
     #[inline(always)]
@@ -151,6 +158,7 @@ impl Worker {
                 && private.is_listed.get()
                 && mailbox.waiting() == 0
                 && let Some(segment) = batch.segment()
+                && self.is_small(segment)
             {
                 self.let_rest(mailbox, segment, &here);
                 self.count_listed(began_with - *budget, &mut singles);
@@ -217,7 +225,7 @@ impl Worker {
         if unsafe { segment.as_ref() }.release() {
             let used = batch.position().as_ptr() as usize - Segment::begin(segment).as_ptr() as usize;
             // SAFETY: the caller was its last reader.
-            let is_plain = unsafe { segment.as_ref() }.capacity_bytes() <= self.executor.segment_bytes;
+            let is_plain = self.is_small(segment);
             if !is_plain || next.is_some() || !mailbox.hand.keep_spare(segment) {
                 reclaim::keep_or_free(
                     &private.reclaim,
