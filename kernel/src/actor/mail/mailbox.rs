@@ -172,12 +172,12 @@ impl Mailbox {
         self.waiting.store(messages, Ordering::Relaxed);
     }
 
-    /// The first message has come. The caller holds the lock.
+    /// The first message has come. The caller holds the lock, or is on the core that has the mailbox in hand.
     #[inline(always)]
     pub(crate) fn note_first(&self) {
         self.patience.begin();
         if stats::timing() {
-            // Relaxed: written under the lock; a statistic.
+            // Relaxed: a statistic.
             self.since.store(clock::now(), Ordering::Relaxed);
         }
     }

@@ -102,6 +102,8 @@ impl Worker {
     pub(in crate::actor::run) fn let_go(&self) {
         if self.executor.victim_rule != MailboxVictim::None {
             self.give_listed(|mailbox, _, _| !mailbox.is_pinned());
+            // Again, because whoever was called may have looked too early.
+            sched::wake_thief();
         }
     }
 }
