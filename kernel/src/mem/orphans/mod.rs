@@ -215,6 +215,17 @@ unsafe impl Sync for Place {}
 static PLACE: Place = Place(UnsafeCell::new(Collector::new()));
 static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
+/// How a collection has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// It has freed much.
+    WorthIt,
+    /// It has freed little.
+    Poor,
+    /// It was not complete in time, so it has freed nothing.
+    GivenUp,
+}
+
 /// A collection in progress; one at a time.
 pub struct Collection {
     is_finished: bool,
@@ -265,8 +276,8 @@ impl Collection {
         self.freed = bytes as usize;
     }
 
-    /// Ends, after all cores stood still for so many clock ticks. Returns whether it was worth it.
-    pub fn end(self, ticks: u64) -> bool {
+    /// Ends, after all cores stood still for so many clock ticks.
+    pub fn end(self, ticks: u64) -> Ending {
         let mut collections = COLLECTIONS.lock();
         collections.longest_ticks = collections.longest_ticks.max(ticks);
         drop(collections);
@@ -277,15 +288,14 @@ impl Collection {
         // A collection that finds little is not repeated for every crash. Relaxed: a hint.
         COLLECT_BELOW_BYTES.store(free / 2, Ordering::Relaxed);
         WANTED.store(false, Ordering::Relaxed);
-        self.freed > (used + free) / 16
+        if self.freed > (used + free) / 16 { Ending::WorthIt } else { Ending::Poor }
     }
 
-    /// Ends without having seen everything. What was noted stays for now, and another collection is wanted. This one
-    /// counts as not worth it.
-    pub fn give_up(self) -> bool {
+    /// Ends without having seen everything. What was noted stays for now, and another collection is wanted.
+    pub fn give_up(self) -> Ending {
         WANTED.store(true, Ordering::Relaxed);
         COLLECTIONS.lock().given_up += 1;
-        false
+        Ending::GivenUp
     }
 }
 
