@@ -22,6 +22,16 @@ impl History {
     pub(super) const fn new() -> Self {
         Self { poorly_used: Cell::new(0) }
     }
+
+    /// A segment that has grown was used well.
+    pub(super) fn note_well_used(&self) {
+        self.poorly_used.set(0);
+    }
+}
+
+/// Whether less than half of a segment was used.
+pub(super) fn is_poorly_used(segment: &Segment) -> bool {
+    segment.used_bytes * 2 < segment.capacity_bytes()
 }
 
 /// Keeps an emptied segment as the spare, or frees it or the one that was kept.
@@ -33,10 +43,10 @@ pub(super) fn keep_or_free(
     least_bytes: usize,
 ) {
     // SAFETY: the caller was its last reader.
-    let (used, capacity) = unsafe { (segment.as_ref().used_bytes, segment.as_ref().capacity_bytes()) };
-    // SAFETY: as above.
-    unsafe { segment.as_mut() }.recycle();
-    if used * 2 < capacity && capacity > least_bytes {
+    let segment_now = unsafe { segment.as_mut() };
+    let (is_poorly_used, capacity) = (is_poorly_used(segment_now), segment_now.capacity_bytes());
+    segment_now.recycle();
+    if is_poorly_used && capacity > least_bytes {
         history.poorly_used.set(history.poorly_used.get() + 1);
     } else {
         history.poorly_used.set(0);

@@ -65,11 +65,17 @@ impl Worker {
         let segment = batch.segment()?;
         // SAFETY: the segment is the batch's; all envelopes in it were delivered.
         let emptied = unsafe { segment.as_ref() };
-        // A chain, or a segment that grew, is `reclaim`'s business; so is one that a suspended behaviour still
-        // reads. One that is neither is as good as new: what it says of its use is written when it is sealed.
-        let is_plain = emptied.next.is_null() && emptied.capacity_bytes() <= self.executor.segment_bytes;
-        if !is_plain || !emptied.is_read_by_one() {
+        // A chain is `reclaim`'s business, and so is a segment that has grown too large, or that a suspended behaviour still
+        // reads. Any other is as good as new: what it says of its use is written when it is sealed.
+        if !emptied.next.is_null() || !emptied.is_read_by_one() {
             return None;
+        }
+        if emptied.capacity_bytes() > self.executor.segment_bytes {
+            if reclaim::is_poorly_used(emptied) {
+                return None;
+            }
+            // SAFETY: this is the worker's turn; preemption is off.
+            unsafe { self.private() }.reclaim.note_well_used();
         }
         let (gulp, messages) = mailbox.gulp_again(segment);
         // SAFETY: the chain was gulped, so it is the batch's.
