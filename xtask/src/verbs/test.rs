@@ -142,13 +142,11 @@ fn run(options: &Options, selection: Selection<'_>, workspace: &Workspace) -> Re
         say!("kernel, raspi4b: skipped: {reason}");
         total.skipped += count;
     }
-    let mut tasks = Vec::new();
+    let cases = e2e::Cases { workspace, filter, limit: limit(options), plan: selection.plan };
+    let mut tasks = if selection.has_cases { cases.tasks()? } else { Vec::new() };
+    // Last in the list, so that they go first where nothing is known of how long each takes: they take longest.
     if selection.has_proofs {
         tasks.extend(selection::proofs(options.seed.unwrap_or(1)));
-    }
-    let cases = e2e::Cases { workspace, filter, limit: limit(options), plan: selection.plan };
-    if selection.has_cases {
-        tasks.extend(cases.tasks()?);
     }
     let host = host_tasks(&selection.packages, filter);
     // With the guests' output on the terminal, one after another.
@@ -188,7 +186,8 @@ fn build<'a>(
     for package in &selection.packages {
         let _job = progress::job(unit_build_job(package));
         // What does not build is reported by the run of it.
-        progress::output(host_tests(package, filter).arg("--no-run")).context("cargo cannot be started")?;
+        let mut command = host_tests(package, filter);
+        progress::output(command.args(["--no-run", "--quiet"])).context("cargo cannot be started")?;
     }
     Ok(total)
 }
