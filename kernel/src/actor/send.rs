@@ -174,13 +174,12 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
                         drop(packed);
                         return Ok(());
                     }
-                    WhenFull::DropOldest => match oldest::take_to_forget(mailbox) {
-                        Ok(Some(oldest)) => oldest.drop_message(),
+                    WhenFull::DropOldest => match oldest::forget(mailbox) {
+                        Ok(()) => {}
                         Err(Stays) => {
                             drop(packed);
                             return Ok(());
                         }
-                        Ok(None) => {}
                     },
                 }
                 continue;

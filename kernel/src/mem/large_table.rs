@@ -4,12 +4,13 @@
 //! heap gives out is longer than a granule, so at most one begins in each. An entry says where, and how many bytes the
 //! block has. Of a block of 32 MiB or more the next two entries hold the length; no other block can begin in those.
 //!
-//! So a block costs a few stores, and its address costs a search downwards: an entry for every 2 KiB down to the block's
-//! beginning, or for every MiB in which none begins. Only [`walk`](super::walk) searches.
+//! So a block costs a few stores, and an address in its middle a search for the last entry below that has something: by
+//! [`BitTree`], in a few steps however long the block is. Only [`walk`](super::walk) searches.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
+use super::bit_tree::BitTree;
 use super::reserved::Reserved;
 use super::span_table::UNIT_BYTES;
 use crate::arch::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -23,9 +24,6 @@ const LENGTH_MASK: usize = (1 << LENGTH_BITS) - 1;
 /// The length is in the next two entries.
 const ELSEWHERE: usize = LENGTH_MASK;
 
-/// Granules of a section, for each of which one more entry counts the blocks that begin in it.
-const SECTION: usize = 512;
-
 const _: () = assert!((GRANULE_BYTES / UNIT_BYTES + 1) << LENGTH_BITS <= 1 << 32);
 
 /// The table. It is changed under the central heap's lock.
@@ -33,45 +31,45 @@ pub(super) struct LargeTable {
     /// Address of the first granule; a multiple of the unit.
     base: AtomicUsize,
     granules: Reserved<AtomicU32>,
-    sections: Reserved<AtomicU32>,
+    /// The granules in which a block begins.
+    begun: BitTree,
 }
 
 impl LargeTable {
     pub(super) const fn empty() -> Self {
-        Self { base: AtomicUsize::new(0), granules: Reserved::empty(), sections: Reserved::empty() }
+        Self { base: AtomicUsize::new(0), granules: Reserved::empty(), begun: BitTree::empty() }
     }
 
-    /// The entries for this many bytes: of granules, then of sections.
-    fn counts(length_bytes: usize) -> (usize, usize) {
-        let granules = length_bytes / GRANULE_BYTES + 1;
-        (granules, granules.div_ceil(SECTION))
+    /// The granules of this many bytes.
+    fn granules(length_bytes: usize) -> usize {
+        length_bytes / GRANULE_BYTES + 1
+    }
+
+    /// The memory of the tree and the entries, and where in it the entries begin.
+    fn parts(length_bytes: usize) -> Option<(Layout, usize)> {
+        let granules = Self::granules(length_bytes);
+        BitTree::layout(granules)?.extend(Layout::array::<AtomicU32>(granules).ok()?).ok()
     }
 
     /// The memory that the table for this many bytes takes.
     pub(super) fn layout(length_bytes: usize) -> Option<Layout> {
-        let (granules, sections) = Self::counts(length_bytes);
-        Layout::array::<AtomicU32>(granules + sections).ok()?.align_to(UNIT_BYTES).ok()
+        Self::parts(length_bytes)?.0.align_to(UNIT_BYTES).ok()
     }
 
     /// Makes the table for the memory at `base`, which is a multiple of the unit.
     ///
     /// # Safety
-    /// `entries` has [`Self::layout`] and is used for nothing else. Called once, before anything else.
-    pub(super) unsafe fn init(&self, entries: NonNull<u8>, base: usize, length_bytes: usize) {
-        let (granules, sections) = Self::counts(length_bytes);
-        let none = || AtomicU32::new(0);
+    /// `memory` has [`Self::layout`] and is used for nothing else. Called once, before anything else.
+    pub(super) unsafe fn init(&self, memory: NonNull<u8>, base: usize, length_bytes: usize) {
+        let Some((_, entries)) = Self::parts(length_bytes) else { return };
+        let granules = Self::granules(length_bytes);
         // Relaxed, here and below: as in `Reserved`.
         self.base.store(base, Ordering::Relaxed);
-        // SAFETY: by contract; one table lies behind the other.
+        // SAFETY: by contract; the entries lie behind the tree.
         unsafe {
-            self.granules.init(entries, granules, none);
-            self.sections.init(entries.cast::<AtomicU32>().add(granules).cast(), sections, none);
+            self.begun.init(memory, granules);
+            self.granules.init(memory.add(entries), granules, || AtomicU32::new(0));
         }
-    }
-
-    /// How many blocks begin in a granule's section.
-    fn in_section(&self, granule: usize) -> &AtomicU32 {
-        self.sections.get(granule / SECTION).expect("a granule of the heap, each of which has a section")
     }
 
     fn read(&self, granule: usize) -> (usize, usize) {
@@ -95,8 +93,7 @@ impl LargeTable {
     pub(super) fn insert(&self, block: NonNull<u8>, bytes: usize) {
         let (granule, offset) = self.granule_of(block.as_ptr().expose_provenance());
         let place = offset / UNIT_BYTES + 1;
-        let count = self.in_section(granule);
-        count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.begun.insert(granule);
         if bytes < ELSEWHERE {
             self.write(granule, place, bytes);
             return;
@@ -114,8 +111,7 @@ impl LargeTable {
             self.write(granule + 2, 0, 0);
         }
         self.write(granule, 0, 0);
-        let count = self.in_section(granule);
-        count.store(count.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        self.begun.remove(granule);
     }
 
     /// The block that begins exactly there.
@@ -143,31 +139,20 @@ impl LargeTable {
         if granule >= self.granules.count() {
             return None;
         }
-        // The last that begins at the address or below.
-        let mut next = granule + 1;
-        while let Some(granule) = next.checked_sub(1) {
-            if self.in_section(granule).load(Ordering::Relaxed) == 0 {
-                next = granule / SECTION * SECTION;
-                continue;
-            }
-            if let Some((start, bytes)) = self.in_granule(granule).filter(|(start, _)| *start <= address) {
-                return (address - start < bytes).then_some((start, bytes));
-            }
-            next = granule;
-        }
-        None
+        let starts_by = |block: &(usize, usize)| block.0 <= address;
+        // The block that begins in the address's own granule may begin behind it.
+        let here = self.in_granule(granule).filter(starts_by);
+        let before = || self.in_granule(self.begun.last_until(granule.checked_sub(1)?)?);
+        here.or_else(before).filter(|(start, bytes)| address - start < *bytes)
     }
 
     /// Calls for every block, in the order of their addresses.
     pub(super) fn for_each(&self, mut tell: impl FnMut(usize, usize)) {
-        let granules = self.granules.count();
-        for section in (0..granules).step_by(SECTION) {
-            if self.in_section(section).load(Ordering::Relaxed) != 0 {
-                (section..granules.min(section + SECTION))
-                    .filter_map(|granule| self.in_granule(granule))
-                    .for_each(|(start, bytes)| tell(start, bytes));
+        self.begun.for_each(|granule| {
+            if let Some((start, bytes)) = self.in_granule(granule) {
+                tell(start, bytes);
             }
-        }
+        });
     }
 }
 

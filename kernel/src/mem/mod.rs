@@ -1,5 +1,6 @@
 //! Memory: the heap, and the stacks that core loops run on.
 
+mod bit_tree;
 mod block;
 mod boxes;
 mod cache;

@@ -22,7 +22,7 @@ impl Actor for Relay {}
 struct Token(u64);
 
 /// A message of the largest size that lies in an envelope.
-struct Large([u64; 32]);
+struct Large([u64; 128]);
 
 impl Receive<Token> for Relay {
     type Reply = ();
@@ -41,7 +41,7 @@ impl Receive<Large> for Relay {
     type Reply = ();
 
     fn receive(&mut self, large: Large, _: &mut Context<Self>) {
-        self.handled.fetch_add(u64::from(large.0[31] == 31), Ordering::Relaxed);
+        self.handled.fetch_add(u64::from(large.0[127] == 127), Ordering::Relaxed);
     }
 }
 
@@ -109,10 +109,10 @@ kernel_test! {
 
         impl Actor for Sink {}
 
-        impl Receive<[u64; 100]> for Sink {
+        impl Receive<[u64; 200]> for Sink {
             type Reply = ();
 
-            fn receive(&mut self, _: [u64; 100], _: &mut Context<Self>) {
+            fn receive(&mut self, _: [u64; 200], _: &mut Context<Self>) {
                 self.0.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -126,7 +126,7 @@ kernel_test! {
         for round in 0..MOST_ROUNDS {
             let before = HEAP.allocations();
             for _ in 0..MESSAGES {
-                sink.send([1; 100])?;
+                sink.send([1; 200])?;
             }
             while handled.load(Ordering::Relaxed) < (round + 1) * MESSAGES {
                 sched::yield_now().await;

@@ -32,7 +32,10 @@ impl Receive<u64> for Listener {
 }
 
 /// A message that needs a block of its own.
-struct Large([u64; 64]);
+struct Large([u64; LARGE_WORDS]);
+
+/// More than fits into an envelope.
+const LARGE_WORDS: usize = 200;
 
 impl Receive<Large> for Listener {
     type Reply = ();
@@ -62,11 +65,11 @@ kernel_test! {
                 }
             };
             ensure!(refused == SendError::OutOfMemory(sent), "message {sent} was refused: {refused:?}");
-            let large = listener.send(Large([sent; 64]));
+            let large = listener.send(Large([sent; LARGE_WORDS]));
             let Err(SendError::OutOfMemory(Large(content))) = large else {
                 return Err(Failure("a large message was sent without memory".into()));
             };
-            ensure!(content == [sent; 64], "a large message came back changed");
+            ensure!(content == [sent; LARGE_WORDS], "a large message came back changed");
             drop(exhauster);
             listener.send(sent)?;
             listener.send(Large(content)).map_err(|_| Failure("no memory after all was given back".into()))?;

@@ -144,10 +144,10 @@ impl<const BYTES: usize> Receive<Crash> for Guilty<BYTES> {
 }
 
 /// A message that is boxed.
-impl<const BYTES: usize> Receive<(Crash, [u64; 64])> for Guilty<BYTES> {
+impl<const BYTES: usize> Receive<(Crash, [u64; 160])> for Guilty<BYTES> {
     type Reply = ();
 
-    fn receive(&mut self, (crash, load): (Crash, [u64; 64]), context: &mut Context<Self>) {
+    fn receive(&mut self, (crash, load): (Crash, [u64; 160]), context: &mut Context<Self>) {
         after(crash.happen() + load[black_box(3)], context);
     }
 }
@@ -202,8 +202,8 @@ impl Scene {
             }
             3 => {
                 let actor = self.handle.spawn(Guilty::<1500>::new())?;
-                actor.send((crash, [1; 64]))?;
-                let _ = actor.send((crash, [1; 64]));
+                actor.send((crash, [1; 160]))?;
+                let _ = actor.send((crash, [1; 160]));
                 crashed(actor).await?;
             }
             4 => {

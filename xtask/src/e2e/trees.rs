@@ -1,7 +1,7 @@
 //! The kernel meets odd device trees: QEMU's own, changed in one place, handed back to QEMU.
 //!
 //! QEMU writes `/memory`, `/psci` and `/chosen` itself, so what may be wrong there is tried by the reader's unit tests
-//! (`boot/src/tree_tests.rs`).
+//! (`boot/src/tree/tests.rs`).
 
 use super::tool::{Said, bare_qemu, tool};
 use super::{Bench, Case, Outcome};

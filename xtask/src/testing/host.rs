@@ -17,6 +17,11 @@ pub fn host_tasks<'a>(packages: &[&'a str], filter: Option<&'a str>) -> Vec<Task
     packages.iter().map(task).collect()
 }
 
+/// What the building of them is called while it runs.
+pub fn unit_build_job(package: &str) -> String {
+    format!("building {package}'s unit tests")
+}
+
 fn run(package: &str, filter: Option<&str>) -> Result<Tally> {
     let began = Instant::now();
     let output = progress::output(&mut host_tests(package, filter))

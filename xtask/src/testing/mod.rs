@@ -16,16 +16,16 @@ mod side_by_side;
 mod tally;
 mod task;
 
-pub use host::host_tasks;
+pub use host::{host_tasks, unit_build_job};
 pub use host_suites::{BUILD_JOB as HOST_BUILD_JOB, host_suite_tasks, title as host_title};
 pub use kernel::{KernelTests, kernel_tasks, suited};
 pub use load::Load;
 #[cfg(test)]
 pub use plan::SLOW_CASES;
-pub use plan::{ALL_CORES, Plan, VARIANTS};
+pub use plan::{ALL_CORES, Plan, SEEDS, VARIANTS};
 pub use proof::{
     Checker, Depth, run_litmus, run_liveness, run_miri, run_models, run_simulation, run_thread_sanitizer,
 };
 pub use side_by_side::processors;
 pub use tally::Tally;
-pub use task::{ALONE, Task, run_tasks};
+pub use task::{ALONE, Task, run_tasks, run_tasks_beside};

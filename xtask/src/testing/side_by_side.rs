@@ -1,7 +1,7 @@
 //! Doing several things at once, as many as the host has processors for.
 //!
-//! Each job says how many processors it keeps busy. Jobs that need fewer than there are go first, so that the last of them
-//! is not alone for long.
+//! Each job says how many processors it keeps busy. Jobs that need fewer than there are go first, and of those the longest, so
+//! that the last of them is not alone for long. A job may add others, which are chosen from in the same way.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
@@ -18,6 +18,8 @@ pub fn processors() -> usize {
 pub struct Job<T> {
     /// How many; more than there are counts as all.
     pub processors: usize,
+    /// How long it takes as a rule, in seconds.
+    pub usual: f64,
     /// What to do.
     pub work: T,
 }
@@ -25,18 +27,31 @@ pub struct Job<T> {
 struct State<T> {
     waiting: Vec<Job<T>>,
     free: usize,
+    running: usize,
 }
 
-/// Does every job once, with `processors` in all. Among jobs that need equally many, those that come later go first.
-pub fn run<T: Send>(mut jobs: Vec<Job<T>>, processors: usize, work: impl Fn(T) + Sync) {
-    let processors = processors.max(1);
-    for job in &mut jobs {
-        job.processors = job.processors.clamp(1, processors);
+impl<T> State<T> {
+    fn add(&mut self, jobs: Vec<Job<T>>, processors: usize) {
+        let jobs = jobs.into_iter();
+        self.waiting.extend(jobs.map(|job| Job { processors: job.processors.clamp(1, processors), ..job }));
+        // Taken from the end.
+        self.waiting.sort_by(|a, b| {
+            let fewer = b.processors.cmp(&a.processors);
+            fewer.then(a.usual.total_cmp(&b.usual))
+        });
     }
-    // Taken from the end.
-    jobs.sort_by_key(|job| std::cmp::Reverse(job.processors));
-    let state = Mutex::new(State { waiting: jobs, free: processors });
-    let changed = Condvar::new();
+}
+
+/// Does every job once, with `processors` in all. What `work` hands to the function that it gets is done too.
+pub fn run<T: Send>(jobs: Vec<Job<T>>, processors: usize, work: impl Fn(T, &dyn Fn(Vec<Job<T>>)) + Sync) {
+    let processors = processors.max(1);
+    let mut state = State { waiting: Vec::new(), free: processors, running: 0 };
+    state.add(jobs, processors);
+    let (state, changed) = (Mutex::new(state), Condvar::new());
+    let add = |jobs| {
+        state.lock().unwrap_or_else(PoisonError::into_inner).add(jobs, processors);
+        changed.notify_all();
+    };
     thread::scope(|scope| {
         for _ in 0..processors {
             scope.spawn(|| {
@@ -46,16 +61,17 @@ pub fn run<T: Send>(mut jobs: Vec<Job<T>>, processors: usize, work: impl Fn(T) +
                     let free = now.free;
                     let next = now.waiting.iter().rposition(|job| job.processors <= free);
                     let Some(job) = next.map(|place| now.waiting.remove(place)) else {
-                        if now.waiting.is_empty() {
+                        if now.waiting.is_empty() && now.running == 0 {
                             return;
                         }
                         now = changed.wait(now).unwrap_or_else(PoisonError::into_inner);
                         continue;
                     };
                     now.free -= job.processors;
+                    now.running += 1;
                     drop(now);
                     let back = Back(&state, &changed, job.processors);
-                    work(job.work);
+                    work(job.work, &add);
                     drop(back);
                     now = state.lock().unwrap_or_else(PoisonError::into_inner);
                 }
@@ -69,7 +85,9 @@ struct Back<'a, T>(&'a Mutex<State<T>>, &'a Condvar, usize);
 
 impl<T> Drop for Back<'_, T> {
     fn drop(&mut self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).free += self.2;
+        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        now.free += self.2;
+        now.running -= 1;
         self.1.notify_all();
     }
 }
@@ -86,8 +104,12 @@ mod tests {
     fn every_job_is_done_once_and_no_processor_is_used_twice() {
         for processors in [0, 1, 2, 3, 8] {
             let (busy, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-            let jobs = (0..30).map(|number| Job { processors: number % 5, work: number }).collect();
-            run(jobs, processors, |number| {
+            // Half of them are added by others.
+            let job = |number: usize| Job { processors: number % 5, usual: number as f64, work: number };
+            run((0..15).map(job).collect(), processors, |number, add| {
+                if number < 15 {
+                    add(vec![job(number + 15)]);
+                }
                 let own = (number % 5).clamp(1, processors.max(1));
                 let all = busy.fetch_add(own, Ordering::SeqCst) + own;
                 assert!(all <= processors.max(1), "{all} of {processors} processors are busy");
@@ -104,8 +126,8 @@ mod tests {
     #[test]
     fn two_small_ones_are_done_at_once() {
         let both = std::sync::Barrier::new(2);
-        let jobs = [1, 2, 1].into_iter().map(|processors| Job { processors, work: processors == 1 });
-        run(jobs.collect(), 2, |is_small| {
+        let job = |processors| Job { processors, usual: 0.0, work: processors == 1 };
+        run([1, 2, 1].map(job).into(), 2, |is_small, _| {
             if is_small {
                 // Does not end unless the other is there.
                 both.wait();
@@ -114,9 +136,19 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_of_those_that_need_few_goes_first() {
+        let jobs = [(2, 9.0), (1, 1.0), (1, 5.0)];
+        let jobs = jobs.map(|(processors, usual)| Job { processors, usual, work: usual as u32 });
+        let order = Mutex::new(Vec::new());
+        run(jobs.into(), 1, |number, _| order.lock().unwrap().push(number));
+        // With one processor all need equally many.
+        assert_eq!(order.into_inner().unwrap(), [9, 5, 1]);
+    }
+
+    #[test]
     #[should_panic = "a scoped thread panicked"]
     fn a_job_that_panics_hides_nothing_and_holds_up_nobody() {
-        let jobs = (0..4).map(|number| Job { processors: 2, work: number }).collect();
-        run(jobs, 2, |number| assert_ne!(number, 3, "on purpose"));
+        let jobs = (0..4).map(|number| Job { processors: 2, usual: 0.0, work: number }).collect();
+        run(jobs, 2, |number, _| assert_ne!(number, 3, "on purpose"));
     }
 }

@@ -30,19 +30,47 @@ impl<'a> Task<'a> {
     }
 }
 
+/// Makes tasks, and hands them on as they are ready.
+type Maker<'a> = Box<dyn FnOnce(&dyn Fn(Vec<Task<'a>>)) -> Result<Tally> + Send + 'a>;
+
+enum Work<'a> {
+    Make(Maker<'a>),
+    Run(Task<'a>),
+}
+
+fn job(task: Task<'_>) -> Job<Work<'_>> {
+    Job { processors: task.processors, usual: progress::usual(&task.name), work: Work::Run(task) }
+}
+
 /// Runs all of them on so many processors, and adds up. After Ctrl-C, no more are begun.
-pub fn run_tasks(mut tasks: Vec<Task<'_>>, processors: usize) -> Result<Tally> {
-    // Taken from the end: what took longest the last time goes first, so that the last of them is not alone for long.
-    tasks.sort_by(|a, b| progress::usual(&a.name).total_cmp(&progress::usual(&b.name)));
+pub fn run_tasks(tasks: Vec<Task<'_>>, processors: usize) -> Result<Tally> {
+    run_jobs(tasks.into_iter().map(job).collect(), processors)
+}
+
+/// As [`run_tasks`], and beside them, on one of the processors, what makes more of them.
+pub fn run_tasks_beside<'a>(
+    tasks: Vec<Task<'a>>,
+    processors: usize,
+    make: impl FnOnce(&dyn Fn(Vec<Task<'a>>)) -> Result<Tally> + Send + 'a,
+) -> Result<Tally> {
+    // It goes first.
+    let maker = Job { processors: 1, usual: f64::INFINITY, work: Work::Make(Box::new(make)) };
+    run_jobs(tasks.into_iter().map(job).chain([maker]).collect(), processors)
+}
+
+fn run_jobs(jobs: Vec<Job<Work<'_>>>, processors: usize) -> Result<Tally> {
     let total = Mutex::new(Ok(Tally::default()));
-    let jobs = tasks.into_iter().map(|task| Job { processors: task.processors, work: task });
-    side_by_side::run(jobs.collect(), processors, |task: Task<'_>| {
+    side_by_side::run(jobs, processors, |work, add| {
         if crate::machine::interrupted() {
             return;
         }
-        let job = progress::job(task.name);
-        let result = (task.work)();
-        drop(job);
+        let result = match work {
+            Work::Make(make) => make(&|tasks| add(tasks.into_iter().map(job).collect())),
+            Work::Run(task) => {
+                let _job = progress::job(task.name);
+                (task.work)()
+            }
+        };
         let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
         match (&mut *total, result) {
             (Ok(total), Ok(tally)) => total.add(tally),
@@ -55,7 +83,7 @@ pub fn run_tasks(mut tasks: Vec<Task<'_>>, processors: usize) -> Result<Tally> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALONE, Task, run_tasks};
+    use super::{ALONE, Task, run_tasks, run_tasks_beside};
     use crate::testing::Tally;
     use anyhow::bail;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,6 +97,19 @@ mod tests {
             })
         });
         assert_eq!(run_tasks(tasks.collect(), 2).unwrap().passed, 10);
+    }
+
+    #[test]
+    fn what_is_made_meanwhile_is_run_too() {
+        let one = |name: &str| Task::new(name, 1, || Ok(Tally { passed: 1, ..Tally::default() }));
+        for processors in [1, 2] {
+            let total = run_tasks_beside(vec![one("a")], processors, |add| {
+                add(vec![one("b"), one("c")]);
+                add(Vec::new());
+                Ok(Tally { passed: 10, ..Tally::default() })
+            });
+            assert_eq!(total.unwrap().passed, 13);
+        }
     }
 
     #[test]

@@ -15,10 +15,12 @@ use crate::progress::{self, Progress, say};
 use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
 use crate::testing::{
     Load, Plan, Tally, Task, host_suite_tasks, host_tasks, kernel_tasks, processors, run_tasks,
+    run_tasks_beside, unit_build_job,
 };
 use anyhow::{Context, Result};
 use clap::Args;
 use selection::Selection;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// What `cargo xtask test` accepts.
@@ -131,7 +133,8 @@ impl Options {
     }
 }
 
-/// Builds first, for a compiler takes all processors; then runs.
+/// Runs what needs one processor while the rest is built, for a compiler leaves some of them idle at every end of a build;
+/// then what needs several, and the unit tests last. Beside the loops of a busy host nothing is built.
 fn run(options: &Options, selection: Selection<'_>, workspace: &Workspace) -> Result<Tally> {
     let filter = options.filter.as_deref();
     let mut total = Tally::default();
@@ -139,37 +142,53 @@ fn run(options: &Options, selection: Selection<'_>, workspace: &Workspace) -> Re
         say!("kernel, raspi4b: skipped: {reason}");
         total.skipped += count;
     }
-    // They are built as they are run, by one cargo each: beforehand only where the loops must not hold up the compiler.
-    for package in selection.packages.iter().filter(|_| options.loaded) {
-        let _job = progress::job(format!("building {package}'s unit tests"));
-        // What does not build is reported by the run of it.
-        progress::output(host_tests(package, filter).arg("--no-run")).context("cargo cannot be started")?;
-    }
-    let (tally, mut tasks) = host_suite_tasks(&selection.host_boots, filter);
-    total.add(tally);
-    if let Some(seeds) = selection.seeds {
-        tasks.extend(selection::proofs(options.seed.unwrap_or(1), seeds));
-    }
-    for tests in selection.kernel {
-        if !interrupted() {
-            let (tally, more) = kernel_tasks(tests)?;
-            total.add(tally);
-            tasks.extend(more);
-        }
-    }
     let cases = e2e::Cases { workspace, filter, limit: limit(options), plan: selection.plan };
-    if selection.has_cases {
-        tasks.extend(cases.tasks()?);
+    let mut tasks = if selection.has_cases { cases.tasks()? } else { Vec::new() };
+    // Last in the list, so that they go first where nothing is known of how long each takes: they take longest.
+    if selection.has_proofs {
+        tasks.extend(selection::proofs(options.seed.unwrap_or(1)));
     }
-    let load = options.loaded.then(Load::start);
-    if let Some((_, loops)) = &load {
-        say!("the host is made busy with {loops} loops");
-    }
+    let host = host_tasks(&selection.packages, filter);
     // With the guests' output on the terminal, one after another.
     let processors = if options.verbose { 1 } else { processors() };
-    let host: Vec<Task<'_>> = host_tasks(&selection.packages, filter);
-    total.add(run_tasks(host, processors)?);
-    total.add(run_tasks(tasks, processors)?);
+    if options.loaded {
+        let built = Mutex::new(Vec::new());
+        total.add(build(selection, filter, &|more| {
+            built.lock().unwrap_or_else(PoisonError::into_inner).extend(more);
+        })?);
+        tasks.extend(built.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let (_load, loops) = Load::start();
+        say!("the host is made busy with {loops} loops");
+        total.add(run_tasks(tasks, processors)?);
+        total.add(run_tasks(host, processors)?);
+    } else {
+        total.add(run_tasks_beside(tasks, processors, |add| build(selection, filter, add))?);
+        total.add(run_tasks(host, processors)?);
+    }
+    Ok(total)
+}
+
+/// Builds everything, a build at a time, and hands on what can be run of it.
+fn build<'a>(
+    selection: Selection<'a>,
+    filter: Option<&'a str>,
+    add: &dyn Fn(Vec<Task<'a>>),
+) -> Result<Tally> {
+    let (mut total, tasks) = host_suite_tasks(&selection.host_boots, filter);
+    add(tasks);
+    for tests in selection.kernel {
+        if !interrupted() {
+            let (tally, tasks) = kernel_tasks(tests)?;
+            total.add(tally);
+            add(tasks);
+        }
+    }
+    for package in &selection.packages {
+        let _job = progress::job(unit_build_job(package));
+        // What does not build is reported by the run of it.
+        let mut command = host_tests(package, filter);
+        progress::output(command.args(["--no-run", "--quiet"])).context("cargo cannot be started")?;
+    }
     Ok(total)
 }
 

@@ -10,54 +10,72 @@ use super::envelope::{Envelope, LARGEST_ENVELOPE_BYTES};
 use super::mailbox::Mailbox;
 use crate::actor::storage::{CellRef, Word};
 
-/// An envelope that was taken out of its queue.
-pub(crate) struct Taken {
-    bytes: [MaybeUninit<u64>; LARGEST_ENVELOPE_BYTES / size_of::<u64>()],
+/// Room for any envelope: more than a kilobyte, so it stays where it is made.
+pub(crate) struct Room([MaybeUninit<u64>; LARGEST_ENVELOPE_BYTES / size_of::<u64>()]);
+
+impl Room {
+    pub(crate) const fn new() -> Self {
+        Self([MaybeUninit::uninit(); _])
+    }
 }
 
-impl Taken {
+/// An envelope that was taken out of its queue, and lies in a [`Room`].
+pub(crate) struct Taken<'a>(&'a mut Room);
+
+impl Taken<'_> {
+    fn envelope(&mut self) -> NonNull<Envelope> {
+        NonNull::from(&mut self.0.0).cast()
+    }
+
     /// Whom it was for.
     pub(crate) fn target(&mut self) -> (CellRef, Word) {
-        let envelope = NonNull::from(&mut self.bytes).cast::<Envelope>();
+        let envelope = self.envelope();
         // SAFETY: the bytes are those of an envelope.
         unsafe { (envelope.as_ref().cell, envelope.as_ref().word) }
     }
 
     /// Whether it is a message: not the beginning of an actor.
     pub(crate) fn is_message(&mut self) -> bool {
-        let envelope = NonNull::from(&mut self.bytes).cast::<Envelope>();
         // SAFETY: the bytes are those of an envelope.
-        unsafe { Envelope::is_message(envelope) }
+        unsafe { Envelope::is_message(self.envelope()) }
     }
 
     /// Drops the message.
     pub(crate) fn drop_message(mut self) {
-        let envelope = NonNull::from(&mut self.bytes).cast::<Envelope>();
         // SAFETY: the bytes are those of an envelope that was not delivered, and this is done once.
-        unsafe { Envelope::drop_message(envelope) };
+        unsafe { Envelope::drop_message(self.envelope()) };
     }
 }
 
 /// The oldest is the beginning of an actor, which must not be forgotten.
 pub(crate) struct Stays;
 
-/// Takes the oldest message out of a mailbox, to be forgotten; none if the mailbox is empty by now.
-pub(crate) fn take_to_forget(mailbox: &Mailbox) -> Result<Option<Taken>, Stays> {
-    let mut stays = false;
+/// Takes the oldest message out of a mailbox and drops it, unless the mailbox is empty by now. Out of line, because every
+/// sender would need the room.
+#[inline(never)]
+pub(crate) fn forget(mailbox: &Mailbox) -> Result<(), Stays> {
+    let (mut room, mut stays) = (Room::new(), false);
     // SAFETY: asked of an envelope that lies in the queue.
-    let taken = take_if(mailbox, |envelope| unsafe {
+    let taken = take_if(mailbox, &mut room, |envelope| unsafe {
         stays = !Envelope::is_message(envelope);
         !stays
     });
-    if stays { Err(Stays) } else { Ok(taken) }
+    if let Some(taken) = taken {
+        taken.drop_message();
+    }
+    if stays { Err(Stays) } else { Ok(()) }
 }
 
 /// Takes the oldest envelope out of a mailbox.
-pub(crate) fn take(mailbox: &Mailbox) -> Option<Taken> {
-    take_if(mailbox, |_| true)
+pub(crate) fn take<'a>(mailbox: &Mailbox, room: &'a mut Room) -> Option<Taken<'a>> {
+    take_if(mailbox, room, |_| true)
 }
 
-fn take_if(mailbox: &Mailbox, may_go: impl FnOnce(NonNull<Envelope>) -> bool) -> Option<Taken> {
+fn take_if<'a>(
+    mailbox: &Mailbox,
+    room: &'a mut Room,
+    may_go: impl FnOnce(NonNull<Envelope>) -> bool,
+) -> Option<Taken<'a>> {
     let mut inside = mailbox.inside.lock();
     let waiting = mailbox.waiting();
     if waiting == 0 {
@@ -67,15 +85,14 @@ fn take_if(mailbox: &Mailbox, may_go: impl FnOnce(NonNull<Envelope>) -> bool) ->
     if !may_go(oldest.cast()) {
         return None;
     }
-    let mut taken = Taken { bytes: [MaybeUninit::uninit(); _] };
-    // SAFETY: the queue is not empty, so an envelope lies there, no longer than the array. An envelope may be
+    // SAFETY: the queue is not empty, so an envelope lies there, no longer than the room. An envelope may be
     // moved, because whoever has it has its message, and the queue forgets it below.
     let bytes = unsafe {
         let bytes = Envelope::measure(oldest.cast());
-        ptr::copy_nonoverlapping(oldest.as_ptr(), taken.bytes.as_mut_ptr().cast::<u8>(), bytes);
+        ptr::copy_nonoverlapping(oldest.as_ptr(), room.0.as_mut_ptr().cast::<u8>(), bytes);
         bytes
     };
     inside.queue.skip_oldest(bytes);
     mailbox.set_waiting(waiting - 1);
-    Some(taken)
+    Some(Taken(room))
 }

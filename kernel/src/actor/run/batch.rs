@@ -106,6 +106,12 @@ impl Batch {
         }
     }
 
+    /// How many bytes of its segment were delivered, or all of it if it began there.
+    #[inline(always)]
+    pub(super) fn delivered_bytes(&self, segment: NonNull<Segment>) -> usize {
+        self.position().as_ptr() as usize - Segment::begin(segment).as_ptr() as usize
+    }
+
     /// Delivery begins: the interrupt may split the batch from now on.
     #[inline(always)]
     pub(super) fn arm(&self) {

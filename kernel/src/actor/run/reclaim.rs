@@ -22,9 +22,19 @@ impl History {
     pub(super) const fn new() -> Self {
         Self { poorly_used: Cell::new(0) }
     }
+
+    /// A segment that has grown was used well.
+    pub(super) fn note_well_used(&self) {
+        self.poorly_used.set(0);
+    }
 }
 
-/// Keeps an emptied segment, of which so many bytes were used: in the mailbox's hand if it is larger than what is there, else as
+/// Whether less than half of a segment was used.
+pub(super) fn is_poorly_used(segment: &Segment, used: usize) -> bool {
+    used * 2 < segment.capacity_bytes()
+}
+
+/// Keeps an emptied segment that is as good as new, of which so many bytes were used: in the mailbox's hand if it is larger than what is there, else as
 /// the worker's spare, or frees it or the one that was kept.
 #[cold]
 #[inline(never)]
@@ -36,11 +46,10 @@ pub(super) fn keep_or_free(
     used: usize,
     least_bytes: usize,
 ) {
-    // SAFETY: the caller was its last reader.
-    let capacity = unsafe { segment.as_ref().capacity_bytes() };
-    // SAFETY: as above.
-    unsafe { segment.as_mut() }.recycle();
-    if used * 2 < capacity && capacity > least_bytes {
+    // SAFETY: the caller's alone.
+    let emptied = unsafe { segment.as_ref() };
+    let (is_poorly_used, capacity) = (is_poorly_used(emptied, used), emptied.capacity_bytes());
+    if is_poorly_used && capacity > least_bytes {
         history.poorly_used.set(history.poorly_used.get() + 1);
     } else {
         history.poorly_used.set(0);

@@ -74,9 +74,9 @@ async unsafe fn clear(executor: Arc<ExecutorState>) -> u64 {
 /// # Safety
 /// As [`clear`], after the workers have given back what they had in hand; one process at a time.
 unsafe fn drop_all(executor: &ExecutorState) {
-    let clearing = &executor.clearing;
+    let (clearing, mut room) = (&executor.clearing, oldest::Room::new());
     for mailbox in &executor.mailboxes {
-        while let Some(mut message) = oldest::take(mailbox) {
+        while let Some(mut message) = oldest::take(mailbox, &mut room) {
             if message.is_message() {
                 clearing.count_dropped();
             }

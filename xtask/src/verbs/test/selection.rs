@@ -6,8 +6,8 @@ use crate::e2e;
 use crate::machine::Machine;
 use crate::setup::{OLDEST_FOR_RASPI4B, Qemu};
 use crate::testing::{
-    ALL_CORES, Checker, Depth, HOST_BUILD_JOB, KernelTests, Plan, Task, VARIANTS, host_title, run_models,
-    run_simulation, suited,
+    ALL_CORES, Checker, Depth, HOST_BUILD_JOB, KernelTests, Plan, SEEDS, Task, VARIANTS, host_title,
+    run_models, run_simulation, suited, unit_build_job,
 };
 use anyhow::Result;
 
@@ -19,8 +19,8 @@ pub struct Selection<'a> {
     pub packages: Vec<&'a str>,
     /// Suites that run as programs on the host, and with how many threads.
     pub host_boots: Vec<(&'static str, u32)>,
-    /// How many seeds of the simulation, and with it the models; `None`: neither.
-    pub seeds: Option<u64>,
+    /// Whether the models and the simulation are run.
+    pub has_proofs: bool,
     /// The suites' boots, a build at a time.
     pub kernel: Vec<KernelTests<'a>>,
     /// Whether the end-to-end cases are run, and their names.
@@ -48,7 +48,7 @@ impl<'a> Selection<'a> {
             plan,
             packages: if has_host { workspace.host_packages() } else { Vec::new() },
             host_boots: if has_host { plan.host_boots() } else { Vec::new() },
-            seeds: (has_host && filter.is_none()).then(|| plan.seeds()),
+            has_proofs: has_host && filter.is_none(),
             kernel: Vec::new(),
             has_cases,
             cases: if has_cases { e2e::names(filter, plan) } else { Vec::new() },
@@ -113,12 +113,16 @@ impl<'a> Selection<'a> {
     }
 
     fn add_variants(&mut self, options: &Options, suites: &[&'a str], usual: &KernelTests<'a>) -> Result<()> {
-        let all = if options.smp.is_empty() { ALL_CORES } else { &options.smp };
         for variant in VARIANTS {
             let Some(suite) = suites.iter().find(|suite| **suite == variant.suite) else { continue };
             let Some(arguments) = variant_arguments(variant.tests, &usual.arguments) else { continue };
             let mut boots = Vec::new();
-            for cores in self.plan.variant_cores(variant, all) {
+            let cores = match (&options.smp, &options.kernel) {
+                (named, _) if !named.is_empty() => named.as_slice(),
+                (_, Some(_)) => ALL_CORES,
+                _ => self.plan.variant_cores(variant),
+            };
+            for cores in cores {
                 boots.extend(suited(&machine(options, *cores)?, suite).map(|machine| (*suite, machine)));
             }
             let (portable, forced_failure) = (variant.portable, variant.forced_failure);
@@ -132,11 +136,12 @@ impl<'a> Selection<'a> {
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         names.extend(self.packages.iter().map(|package| format!("host {package}")));
+        names.extend(self.packages.iter().map(|package| unit_build_job(package)));
         if !self.host_boots.is_empty() {
             names.push(HOST_BUILD_JOB.to_owned());
         }
         names.extend(self.host_boots.iter().map(|(suite, threads)| host_title("host", suite, *threads)));
-        names.extend(self.seeds.iter().flat_map(|_| PROOFS.map(str::to_owned)));
+        names.extend(PROOFS.iter().filter(|_| self.has_proofs).map(|proof| (*proof).to_owned()));
         for tests in &self.kernel {
             names.push(tests.build_job());
             names.extend(tests.names());
@@ -151,7 +156,6 @@ impl<'a> Selection<'a> {
         let counts = [
             (boots(self), boots(whole), "boots of the suites"),
             (self.host_boots.len(), whole.host_boots.len(), "runs of them on the host's threads"),
-            (self.seeds.unwrap_or(0) as usize, whole.seeds.unwrap_or(0) as usize, "seeds of the simulation"),
             (self.cases.len(), whole.cases.len(), "end-to-end cases"),
         ];
         let left: Vec<_> = counts
@@ -177,11 +181,11 @@ fn variant_arguments(tests: Option<&str>, usual: &str) -> Option<String> {
 }
 
 /// The models and the simulation: each is one thread that searches, once it is built.
-pub fn proofs(first_seed: u64, seeds: u64) -> Vec<Task<'static>> {
+pub fn proofs(first_seed: u64) -> Vec<Task<'static>> {
     let [models, simulation] = PROOFS;
     vec![
         Task::new(models, 1, || run_models(Checker::Loom, Depth::Bounded)),
-        Task::new(simulation, 1, move || run_simulation(first_seed, seeds, Depth::Bounded)),
+        Task::new(simulation, 1, move || run_simulation(first_seed, SEEDS, Depth::Bounded)),
     ]
 }
 

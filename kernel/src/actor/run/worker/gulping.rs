@@ -80,10 +80,19 @@ impl Worker {
         let segment = batch.segment()?;
         // SAFETY: the segment is the batch's; all envelopes in it were delivered.
         let emptied = unsafe { segment.as_ref() };
-        // A chain, or a segment that grew, is `reclaim`'s business; so is one that a suspended behaviour still
-        // reads. What it says of its use is written when it is sealed.
-        let is_plain = emptied.next.is_null() && self.is_small(segment);
-        (is_plain && emptied.is_read_by_one()).then_some(segment)
+        // A chain is `reclaim`'s business, and so is a segment that has grown too large, or that a suspended behaviour still
+        // reads. Any other is as good as new: what it says of its use is written when it is sealed.
+        if !emptied.next.is_null() || !emptied.is_read_by_one() {
+            return None;
+        }
+        if !self.is_small(segment) {
+            if reclaim::is_poorly_used(emptied, batch.delivered_bytes(segment)) {
+                return None;
+            }
+            // SAFETY: this is the worker's turn; preemption is off.
+            unsafe { self.private() }.reclaim.note_well_used();
+        }
+        Some(segment)
     }
 
     /// Whether a segment of the batch's has not grown.
@@ -211,7 +220,7 @@ impl Worker {
 
     /// The current segment is done: goes on to the next, if there is one. Preemption is off.
     fn next_segment(&self, batch: &Batch, here: &PreemptGuard) -> bool {
-        let Some(segment) = batch.segment() else { return false };
+        let Some(mut segment) = batch.segment() else { return false };
         // SAFETY: the segment is the batch's.
         let next = NonNull::new(unsafe { segment.as_ref() }.next);
         let mailbox = batch.mailbox();
@@ -223,18 +232,13 @@ impl Worker {
         let private = unsafe { self.private() };
         // SAFETY: all envelopes in it were delivered, but for one that a suspended behaviour may hold.
         if unsafe { segment.as_ref() }.release() {
-            let used = batch.position().as_ptr() as usize - Segment::begin(segment).as_ptr() as usize;
-            // SAFETY: the caller was its last reader.
-            let is_plain = self.is_small(segment);
-            if !is_plain || next.is_some() || !mailbox.hand.keep_spare(segment) {
-                reclaim::keep_or_free(
-                    &private.reclaim,
-                    mailbox,
-                    &private.spare,
-                    segment,
-                    used,
-                    self.executor.segment_bytes,
-                );
+            let used = batch.delivered_bytes(segment);
+            let is_small = self.is_small(segment);
+            // SAFETY: this was its last reader.
+            unsafe { segment.as_mut() }.recycle();
+            if !is_small || !mailbox.hand.keep_spare(segment) {
+                let least = self.executor.segment_bytes;
+                reclaim::keep_or_free(&private.reclaim, mailbox, &private.spare, segment, used, least);
             }
         }
         let Some(next) = next else { return false };

@@ -7,8 +7,9 @@ extern crate std;
 
 use alloc::vec::Vec;
 
+use super::description::MOST_MEMORY;
 use super::samples::virt;
-use super::{MOST_MEMORY, TreeError, read};
+use super::{TreeError, read};
 use crate::random::{Random, setting};
 use magpie::arch::MAX_CORES;
 

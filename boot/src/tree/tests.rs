@@ -4,8 +4,9 @@ use dtoolkit::memreserve::MemoryReservation;
 use dtoolkit::model::DeviceTree;
 use magpie::arch::MAX_CORES;
 
+use super::description::MOST_MEMORY;
 use super::samples::{bytes, cells, node, virt};
-use super::{FirmwareCall, InterruptController, MOST_MEMORY, StartMethod, TreeError, read};
+use super::{FirmwareCall, InterruptController, StartMethod, TreeError, read};
 use crate::memory::Range;
 
 /// What is read of `virt` after `change`, seen through `look`.
