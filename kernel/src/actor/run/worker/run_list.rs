@@ -49,9 +49,11 @@ impl Worker {
         if has_others && !private.listed_is_next.replace(!private.listed_is_next.get()) {
             return None;
         }
+        // The interrupt may have given all of it away since the caller looked.
+        let mailbox = self.begin_next(batch, &PreemptGuard::new())?;
         self.set_in_batch(true);
         private.is_listed.set(true);
-        self.begin_next(batch, &PreemptGuard::new())
+        Some(mailbox)
     }
 
     /// As [`Self::begin_listed`], right after another batch of the list, if nothing else waits, the turn may go on, and the mail
