@@ -24,8 +24,8 @@ impl History {
     }
 }
 
-/// Keeps an emptied segment, of which so many bytes were used: in the mailbox's hand if it is larger than what is there, else as
-/// the worker's spare, or frees it or the one that was kept.
+/// Keeps an emptied segment, which is as good as new, and of which so many bytes were used: in the mailbox's hand if it is
+/// larger than what is there, else as the worker's spare, or frees it or the one that was kept.
 #[cold]
 #[inline(never)]
 pub(super) fn keep_or_free(
@@ -36,10 +36,8 @@ pub(super) fn keep_or_free(
     used: usize,
     least_bytes: usize,
 ) {
-    // SAFETY: the caller was its last reader.
+    // SAFETY: nobody else uses it.
     let capacity = unsafe { segment.as_ref().capacity_bytes() };
-    // SAFETY: as above.
-    unsafe { segment.as_mut() }.recycle();
     if used * 2 < capacity && capacity > least_bytes {
         history.poorly_used.set(history.poorly_used.get() + 1);
     } else {
