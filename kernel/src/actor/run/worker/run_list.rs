@@ -49,9 +49,12 @@ impl Worker {
         if has_others && !private.listed_is_next.replace(!private.listed_is_next.get()) {
             return None;
         }
+        let here = PreemptGuard::new();
+        // Until now an interrupt may have let all of it go.
+        let mailbox = self.begin_next(batch, &here)?;
         self.set_in_batch(true);
         private.is_listed.set(true);
-        self.begin_next(batch, &PreemptGuard::new())
+        Some(mailbox)
     }
 
     /// As [`Self::begin_listed`], right after another batch of the list, if nothing else waits, the turn may go on, and the mail
