@@ -23,6 +23,8 @@ mod handshake;
 #[cfg(any(loom, shuttle))]
 mod harness;
 #[cfg(any(loom, shuttle))]
+mod in_hand;
+#[cfg(any(loom, shuttle))]
 mod lists;
 #[cfg(any(loom, shuttle))]
 mod live_count;
@@ -51,6 +53,7 @@ fn main() -> std::process::ExitCode {
             handshake::MODELS,
             mailboxes::MODELS,
             guests::MODELS,
+            in_hand::MODELS,
             lives::MODELS,
             live_count::MODELS,
             turns::MODELS,

@@ -8,6 +8,7 @@ mod crash;
 mod dormant;
 mod everywhere;
 mod guests;
+mod in_hand;
 mod memory;
 mod restart;
 mod suspension;

@@ -111,6 +111,7 @@ impl Hand {
     pub(crate) fn note_added(&self, mailbox: &Mailbox, _here: &PreemptGuard) {
         if self.rests.load(Ordering::Relaxed) {
             self.rests.store(false, Ordering::Relaxed);
+            // It is a first message, and nothing that was seen before has waited since.
             mailbox.note_first();
             // SAFETY: set when it was taken, to the list of the worker that has it in hand.
             unsafe { (*self.run_list.load(Ordering::Relaxed)).push(mailbox) };

@@ -172,12 +172,12 @@ impl Mailbox {
         self.waiting.store(messages, Ordering::Relaxed);
     }
 
-    /// The first message has come. The caller holds the lock, or is on the core that has the mailbox in hand.
+    /// The first message has come. The caller holds the lock, or has it in hand.
     #[inline(always)]
     pub(crate) fn note_first(&self) {
         self.patience.begin();
         if stats::timing() {
-            // Relaxed: a statistic.
+            // Relaxed: written under the lock, or by the one that has it in hand; a statistic.
             self.since.store(clock::now(), Ordering::Relaxed);
         }
     }

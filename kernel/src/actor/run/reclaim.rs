@@ -34,8 +34,8 @@ pub(super) fn is_poorly_used(segment: &Segment, used: usize) -> bool {
     used * 2 < segment.capacity_bytes()
 }
 
-/// Keeps an emptied segment that is as good as new, of which so many bytes were used: in the mailbox's hand if it is larger than what is there, else as
-/// the worker's spare, or frees it or the one that was kept.
+/// Keeps an emptied segment, which is as good as new, and of which so many bytes were used: in the mailbox's hand if it is
+/// larger than what is there, else as the worker's spare, or frees it or the one that was kept.
 #[cold]
 #[inline(never)]
 pub(super) fn keep_or_free(
@@ -46,7 +46,7 @@ pub(super) fn keep_or_free(
     used: usize,
     least_bytes: usize,
 ) {
-    // SAFETY: the caller's alone.
+    // SAFETY: nobody else uses it.
     let emptied = unsafe { segment.as_ref() };
     let (is_poorly_used, capacity) = (is_poorly_used(emptied, used), emptied.capacity_bytes());
     if is_poorly_used && capacity > least_bytes {

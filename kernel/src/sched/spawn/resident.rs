@@ -79,6 +79,8 @@ mod tests {
             false
         }
 
+        fn let_go(&self) {}
+
         fn has_surplus(&self, _now: u64) -> bool {
             false
         }

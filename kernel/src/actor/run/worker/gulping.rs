@@ -2,8 +2,8 @@
 
 use core::ptr::NonNull;
 
-use super::Worker;
 use super::account::{note, note_at};
+use super::{Private, Worker};
 use crate::actor::mail::mailbox::GulpResult;
 use crate::actor::mail::{Mailbox, Segment};
 use crate::actor::run::batch::Batch;
@@ -218,6 +218,32 @@ impl Worker {
         }
     }
 
+    /// Keeps or frees an emptied segment, of which so many bytes were used. Preemption is off.
+    #[inline(always)]
+    fn keep(
+        &self,
+        private: &Private,
+        mailbox: &Mailbox,
+        segment: NonNull<Segment>,
+        used: usize,
+        is_last: bool,
+    ) {
+        let least_bytes = self.executor.segment_bytes;
+        // A mailbox that has none yet is gulped in exchange for the worker's spare. There must be one when memory is used up, so
+        // before a mailbox keeps what it came for, there is another, or this is it.
+        if private.spare.get().is_none() {
+            private.spare.set(Segment::new(least_bytes));
+            if private.spare.get().is_none() {
+                return private.spare.set(Some(segment));
+            }
+        }
+        // SAFETY: nobody else uses it.
+        let is_plain = is_last && unsafe { segment.as_ref() }.capacity_bytes() <= least_bytes;
+        if !is_plain || !mailbox.hand.keep_spare(segment) {
+            reclaim::keep_or_free(&private.reclaim, mailbox, &private.spare, segment, used, least_bytes);
+        }
+    }
+
     /// The current segment is done: goes on to the next, if there is one. Preemption is off.
     fn next_segment(&self, batch: &Batch, here: &PreemptGuard) -> bool {
         let Some(mut segment) = batch.segment() else { return false };
@@ -233,13 +259,10 @@ impl Worker {
         // SAFETY: all envelopes in it were delivered, but for one that a suspended behaviour may hold.
         if unsafe { segment.as_ref() }.release() {
             let used = batch.delivered_bytes(segment);
-            let is_small = self.is_small(segment);
-            // SAFETY: this was its last reader.
+            // Whoever keeps it counts on one reader, and none is left if a suspended behaviour has just gone, too.
+            // SAFETY: the caller was its last reader.
             unsafe { segment.as_mut() }.recycle();
-            if !is_small || !mailbox.hand.keep_spare(segment) {
-                let least = self.executor.segment_bytes;
-                reclaim::keep_or_free(&private.reclaim, mailbox, &private.spare, segment, used, least);
-            }
+            self.keep(private, mailbox, segment, used, next.is_none());
         }
         let Some(next) = next else { return false };
         // SAFETY: as above.

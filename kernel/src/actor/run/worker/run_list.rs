@@ -49,8 +49,9 @@ impl Worker {
         if has_others && !private.listed_is_next.replace(!private.listed_is_next.get()) {
             return None;
         }
-        // The interrupt may have given all of it away since the caller looked.
-        let mailbox = self.begin_next(batch, &PreemptGuard::new())?;
+        let here = PreemptGuard::new();
+        // Until now an interrupt may have let all of it go.
+        let mailbox = self.begin_next(batch, &here)?;
         self.set_in_batch(true);
         private.is_listed.set(true);
         Some(mailbox)
@@ -103,9 +104,19 @@ impl Worker {
     #[cold]
     #[inline(never)]
     pub(super) fn put_resting_down(&self, here: &PreemptGuard) {
+        self.put_resting_down_and(|mailbox| self.executor.notify(mailbox, here));
+    }
+
+    /// As [`Self::put_resting_down`], behind a long behaviour: mail that has come goes to the owners.
+    #[cold]
+    pub(super) fn send_resting_home(&self, _here: &PreemptGuard) {
+        self.put_resting_down_and(|mailbox| self.executor.send_home(mailbox, self));
+    }
+
+    fn put_resting_down_and(&self, tell: impl Fn(&Mailbox)) {
         while let Some(mailbox) = self.resting.pop() {
             if mailbox.hand.end_rest() && mailbox.done() {
-                self.executor.notify(mailbox, here);
+                tell(mailbox);
             }
         }
     }

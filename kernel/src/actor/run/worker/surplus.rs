@@ -86,7 +86,9 @@ impl Worker {
         const MOST_GUESTS: usize = 64;
         let wait = self.mail_wait();
         let guests = self.guests.iter().take(MOST_GUESTS);
-        let waiting = self.mailboxes().chain(guests).filter(|mailbox| {
+        // Of these nobody else takes what comes from elsewhere.
+        let resting = self.resting.iter().take(MOST_GUESTS);
+        let waiting = self.mailboxes().chain(guests).chain(resting).filter(|mailbox| {
             mailbox.may_leave(now, wait);
             mailbox.waiting() > 0
         });
@@ -101,6 +103,7 @@ impl Worker {
     /// interrupted with preemption enabled.
     pub(in crate::actor::run) fn let_go(&self) {
         if self.executor.victim_rule != MailboxVictim::None {
+            self.send_resting_home(&PreemptGuard::new());
             self.give_listed(|mailbox, _, _| !mailbox.is_pinned());
             // Again, because whoever was called may have looked too early.
             sched::wake_thief();

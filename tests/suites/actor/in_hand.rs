@@ -1,0 +1,611 @@
+//! Mail that a worker has in hand: its order, and that each message arrives once, whatever ends the turn that it was sent in.
+
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+
+use magpie::actor::{Actor, Addr, Bound, Config, Context, Executor, Receive, WhenFull};
+use magpie::arch::CoreId;
+use magpie::sched::{self, Setting, Spawn};
+use magpie::stats;
+use magpie::time::Instant;
+use magpie_tests::{Changed, Failure, HeapExhauster, amount, ensure, ensure_eq, kernel_test};
+
+/// What the actors of a test share.
+#[derive(Default)]
+struct Seen {
+    handled: AtomicU64,
+    out_of_order: AtomicU64,
+    refused: AtomicU64,
+    made: AtomicU64,
+    dropped: AtomicU64,
+}
+
+impl Seen {
+    fn handled(&self) -> u64 {
+        self.handled.load(Ordering::Relaxed)
+    }
+
+    fn out_of_order(&self) -> u64 {
+        self.out_of_order.load(Ordering::Relaxed)
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+}
+
+/// Gets numbered messages, and sends some.
+struct Node {
+    seen: Arc<Seen>,
+    others: Vec<Addr<Node>>,
+    /// Which number comes next from each sender.
+    expected: Vec<u64>,
+    /// Which number goes to all others next.
+    next: u64,
+}
+
+impl Actor for Node {}
+
+struct Others(Vec<Addr<Node>>);
+
+impl Receive<Others> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, Others(others): Others, _: &mut Context<Self>) {
+        self.others = others;
+    }
+}
+
+/// A message of a sender's.
+#[derive(Clone, Copy)]
+struct Numbered {
+    sender: usize,
+    number: u64,
+}
+
+impl Node {
+    fn note(&mut self, Numbered { sender, number }: Numbered) {
+        if self.expected.len() <= sender {
+            self.expected.resize(sender + 1, 0);
+        }
+        if self.expected[sender] != number {
+            self.seen.out_of_order.fetch_add(1, Ordering::Relaxed);
+        }
+        self.expected[sender] = number + 1;
+        self.seen.handled.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Receive<Numbered> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, message: Numbered, _: &mut Context<Self>) {
+        self.note(message);
+    }
+}
+
+/// As [`Numbered`], and longer than the buffers of some tests.
+struct Long(Numbered, [u64; 20]);
+
+impl Receive<Long> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, Long(message, filling): Long, _: &mut Context<Self>) {
+        self.note(message);
+        let is_whole = filling.iter().all(|&word| word == message.number);
+        self.seen.out_of_order.fetch_add(u64::from(!is_whole), Ordering::Relaxed);
+    }
+}
+
+/// Send so many to each other, as this sender, and spin for as long in the middle.
+struct Talk {
+    sender: usize,
+    rounds: u64,
+    spins: Duration,
+}
+
+/// Spins for so long, wherever it is by then.
+fn spin(how_long: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < how_long {
+        core::hint::spin_loop();
+    }
+}
+
+impl Receive<Talk> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, Talk { sender, rounds, spins }: Talk, _: &mut Context<Self>) {
+        for round in 0..rounds {
+            if round == rounds / 2 {
+                spin(spins);
+            }
+            for other in &self.others {
+                let refused = other.send(Numbered { sender, number: self.next }).is_err();
+                self.seen.refused.fetch_add(u64::from(refused), Ordering::Relaxed);
+            }
+            self.next += 1;
+        }
+    }
+}
+
+/// Send long and short ones in turns to each other, oneself included.
+struct TalkLong {
+    sender: usize,
+    rounds: u64,
+}
+
+impl Receive<TalkLong> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, TalkLong { sender, rounds }: TalkLong, _: &mut Context<Self>) {
+        for _ in 0..rounds {
+            let message = Numbered { sender, number: self.next };
+            for other in &self.others {
+                let refused = if self.next % 3 == 1 {
+                    other.send(Long(message, [self.next; 20])).is_err()
+                } else {
+                    other.send(message).is_err()
+                };
+                self.seen.refused.fetch_add(u64::from(refused), Ordering::Relaxed);
+            }
+            self.next += 1;
+        }
+    }
+}
+
+/// Send one to each other as the first sender, and then do this.
+struct Spread(Then);
+
+enum Then {
+    /// Spin until so many were handled.
+    SpinUntil(u64),
+    /// Tell that one to.
+    Tell(Addr<Node>, u64),
+    Panic,
+}
+
+/// Spin until so many were handled.
+struct SpinUntil(u64);
+
+impl Receive<SpinUntil> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, SpinUntil(handled): SpinUntil, _: &mut Context<Self>) {
+        // Its own second message comes after this.
+        while self.seen.handled() < handled - 1 {
+            core::hint::spin_loop();
+        }
+    }
+}
+
+impl Receive<Spread> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, Spread(then): Spread, _: &mut Context<Self>) {
+        for other in &self.others {
+            let refused = other.send(Numbered { sender: 0, number: self.next }).is_err();
+            self.seen.refused.fetch_add(u64::from(refused), Ordering::Relaxed);
+        }
+        self.next += 1;
+        match then {
+            Then::SpinUntil(handled) => {
+                while self.seen.handled() < handled {
+                    core::hint::spin_loop();
+                }
+            }
+            Then::Tell(other, handled) => _ = other.send(SpinUntil(handled)),
+            Then::Panic => panic!("on purpose, with mail in hand"),
+        }
+    }
+}
+
+/// Goes on to one other so many times.
+struct Token(u64);
+
+impl Receive<Token> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, Token(left): Token, _: &mut Context<Self>) {
+        self.seen.handled.fetch_add(1, Ordering::Relaxed);
+        if left > 0
+            && let Some(next) = self.others.get(left as usize % self.others.len().max(1))
+        {
+            let refused = next.send(Token(left - 1)).is_err();
+            self.seen.refused.fetch_add(u64::from(refused), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Says when it was made and when it was dropped.
+struct Counted(Arc<Seen>);
+
+impl Counted {
+    fn new(seen: &Arc<Seen>) -> Self {
+        seen.made.fetch_add(1, Ordering::Relaxed);
+        Self(seen.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Receive<Counted> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, _: Counted, _: &mut Context<Self>) {
+        self.seen.handled.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Send counted messages to all others for ever, so many rounds at once, and spin for as long after each.
+#[derive(Clone, Copy)]
+struct Flood(u64, Duration);
+
+impl Receive<Flood> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, Flood(rounds, spins): Flood, context: &mut Context<Self>) {
+        for _ in 0..rounds {
+            for other in &self.others {
+                let refused = other.send(Counted::new(&self.seen)).is_err();
+                self.seen.refused.fetch_add(u64::from(refused), Ordering::Relaxed);
+            }
+            spin(spins);
+        }
+        let _ = context.address().send(Flood(rounds, spins));
+    }
+}
+
+/// Send to oneself until that is refused, at most so often.
+struct Fill(u64);
+
+impl Receive<Fill> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, Fill(most): Fill, context: &mut Context<Self>) {
+        for number in 0..most {
+            if context.address().send(Numbered { sender: 0, number }).is_err() {
+                self.seen.refused.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+fn node(seen: &Arc<Seen>) -> Node {
+    Node { seen: seen.clone(), others: Vec::new(), expected: Vec::new(), next: 0 }
+}
+
+/// A node in every mailbox that may be stolen.
+fn nodes(executor: &Executor, seen: &Arc<Seen>) -> Result<Vec<Addr<Node>>, Failure> {
+    let mut nodes = Vec::new();
+    for _ in 0..executor.handle().mailboxes() {
+        nodes.push(executor.handle().spawn(node(seen))?);
+    }
+    Ok(nodes)
+}
+
+/// Longer than a behaviour runs before it is suspended.
+fn past_two_slices() -> Duration {
+    Duration::from_micros(3 * sched::setting(Setting::SliceMicroseconds))
+}
+
+/// Talkers beside the nodes, and processes, send numbered messages to all nodes. Whether some are suspended in the middle
+/// of it is for `spins` to say.
+async fn many_talk(config: &Config, spins: Duration) -> Result<(), Failure> {
+    const TALKERS: usize = 4;
+    const PROCESSES: usize = 3;
+    const ROUNDS: u64 = 20;
+    let seen = Arc::new(Seen::default());
+    let executor = Executor::start(config)?;
+    let handle = executor.handle();
+    let nodes = nodes(&executor, &seen)?;
+    let mut talkers = Vec::new();
+    for index in 0..TALKERS {
+        let talker = handle.spawn_beside(nodes[index * nodes.len() / TALKERS], node(&seen))?;
+        // A node, and one that talks itself, whose mail is put aside while it is suspended.
+        talker.send(Others(nodes.iter().copied().chain([talker]).collect()))?;
+        talkers.push(talker);
+    }
+    sched::out_of_work().await;
+    let bursts = amount("bursts", 6);
+    let mut processes = Vec::new();
+    for index in 0..PROCESSES {
+        let (nodes, seen) = (nodes.clone(), seen.clone());
+        processes.push(Spawn::new().start(async move {
+            for number in 0..bursts * ROUNDS {
+                for node in &nodes {
+                    let refused = node.send(Numbered { sender: TALKERS + index, number }).is_err();
+                    seen.refused.fetch_add(u64::from(refused), Ordering::Relaxed);
+                }
+                if number % 3 == 0 {
+                    sched::yield_now().await;
+                }
+            }
+        })?);
+    }
+    for _ in 0..bursts {
+        for (sender, talker) in talkers.iter().enumerate() {
+            talker.send(Talk { sender, rounds: ROUNDS, spins })?;
+        }
+        sched::yield_now().await;
+    }
+    for process in processes {
+        ensure!(process.await.is_ok(), "a process crashed");
+    }
+    sched::out_of_work().await;
+    let per_sender = bursts * ROUNDS;
+    let expected = per_sender * (nodes.len() * (TALKERS + PROCESSES) + TALKERS) as u64;
+    ensure_eq!(seen.refused(), 0, "messages that were refused");
+    ensure_eq!(seen.out_of_order(), 0, "messages out of order");
+    ensure_eq!(seen.handled(), expected, "messages handled");
+    executor.stop().await;
+    Ok(())
+}
+
+kernel_test! {
+    /// Several send to the same mailboxes, from behaviours and from processes: the order of each sender's messages is kept.
+    async fn many_senders_keep_their_order() -> Outcome {
+        many_talk(&Config::default(), Duration::ZERO).await?;
+        // Turns that end in the middle of a batch, with mail left over.
+        many_talk(&Config::default().reductions(7), Duration::ZERO).await
+    }
+}
+
+kernel_test! {
+    /// The same from behaviours that are suspended halfway, and go on elsewhere.
+    #[machine("preemption")]
+    async fn suspended_senders_keep_their_order() -> Outcome {
+        many_talk(&Config::default(), past_two_slices()).await?;
+        many_talk(&Config::default().reductions(7), past_two_slices()).await
+    }
+}
+
+kernel_test! {
+    /// With one mailbox for each worker senders and receivers are in each other's batches.
+    #[machine("preemption")]
+    async fn senders_in_few_mailboxes_keep_their_order() -> Outcome {
+        many_talk(&Config::default().mailboxes(magpie::machine::cores()), past_two_slices()).await
+    }
+}
+
+kernel_test! {
+    /// What is longer than a buffer comes between what is short, in order.
+    async fn long_messages_keep_their_order() -> Outcome {
+        const SENDERS: usize = 3;
+        let rounds = amount("rounds", 30);
+        for segment_bytes in [64, 128, 1024] {
+            let seen = Arc::new(Seen::default());
+            let executor = Executor::start(&Config::default().segment_bytes(segment_bytes))?;
+            let nodes = nodes(&executor, &seen)?;
+            for node in &nodes {
+                node.send(Others(nodes.clone()))?;
+            }
+            for _ in 0..5 {
+                for sender in 0..SENDERS {
+                    nodes[sender * nodes.len() / SENDERS].send(TalkLong { sender, rounds })?;
+                }
+                sched::out_of_work().await;
+            }
+            ensure_eq!(seen.refused(), 0, "messages that were refused, with buffers of {segment_bytes}");
+            ensure_eq!(seen.out_of_order(), 0, "messages out of order, with buffers of {segment_bytes}");
+            let expected = 5 * rounds * (SENDERS * nodes.len()) as u64;
+            ensure_eq!(seen.handled(), expected, "messages handled, with buffers of {segment_bytes}");
+            executor.stop().await;
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// A behaviour sends to all others and then waits, without giving way, until they have handled it.
+    #[machine("preemption")]
+    async fn nobody_waits_behind_the_sender() -> Outcome {
+        let seen = Arc::new(Seen::default());
+        let executor = Executor::start(&Config::default())?;
+        let nodes = nodes(&executor, &seen)?;
+        let sender = executor.handle().spawn_beside(nodes[0], node(&seen))?;
+        sender.send(Others(nodes.clone()))?;
+        for round in 1..=amount("rounds", 20) {
+            sender.send(Spread(Then::SpinUntil(round * nodes.len() as u64)))?;
+            sched::out_of_work().await;
+            ensure_eq!(seen.handled(), round * nodes.len() as u64, "messages handled in round {round}");
+        }
+        ensure_eq!(seen.out_of_order(), 0, "messages out of order");
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// What comes from elsewhere for a mailbox that was emptied in the same turn does not wait for a behaviour that spins,
+    /// though that is not suspended.
+    #[cores(2)]
+    #[machine("preemption")]
+    async fn mail_from_elsewhere_does_not_wait_for_the_turn() -> Outcome {
+        let _long_slices = Changed::new(&[(Setting::SliceMicroseconds, 200_000)])?;
+        let seen = Arc::new(Seen::default());
+        let executor = Executor::start(&Config::default())?;
+        let nodes = nodes(&executor, &seen)?;
+        let sender = executor.handle().spawn_on(CoreId::BOOT, node(&seen))?;
+        sender.send(Others(nodes.clone()))?;
+        let spinner = nodes[nodes.len() - 1];
+        let detached = || stats::worker_total(|worker| worker.detached_behaviours.get());
+        let before = detached();
+        let rounds = amount("rounds", 4);
+        for round in 0..rounds {
+            let all = (round + 1) * 2 * nodes.len() as u64;
+            // The worker comes to the spinner last: most others rest in hand then, and get their second message.
+            sender.send(Spread(Then::Tell(spinner, all)))?;
+            let others = nodes.clone();
+            let other = Spawn::new().start(async move {
+                others.iter().all(|node| node.send(Numbered { sender: 1, number: round }).is_ok())
+            })?;
+            ensure_eq!(other.await, Ok(true), "whether all could be sent to");
+            sched::out_of_work().await;
+            ensure_eq!(seen.handled(), all, "messages handled in round {round}");
+            ensure_eq!(seen.out_of_order(), 0, "messages out of order");
+        }
+        // The host may have been slow now and then.
+        let suspended = detached() - before;
+        ensure!(suspended < rounds, "{suspended} behaviours were suspended in {rounds} rounds");
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// A behaviour that panics has sent what it has sent.
+    #[machine("isolation")]
+    async fn what_a_crash_leaves_in_hand_arrives() -> Outcome {
+        let seen = Arc::new(Seen::default());
+        let executor = Executor::start(&Config::default())?;
+        let handle = executor.handle();
+        let nodes = nodes(&executor, &seen)?;
+        let neighbour = handle.spawn_beside(nodes[0], node(&seen))?;
+        let others: Vec<_> = nodes.iter().copied().chain([neighbour]).collect();
+        for round in 1..=amount("rounds", 5) {
+            // Each with nodes of its own, because the numbers of a sender begin anew.
+            let sender = handle.spawn_beside(neighbour, Node { next: round - 1, ..node(&seen) })?;
+            sender.send(Others(others.clone()))?.send(Spread(Then::Panic))?;
+            sched::out_of_work().await;
+            ensure_eq!(seen.handled(), round * others.len() as u64, "messages handled in round {round}");
+            ensure!(!sender.is_alive(), "the sender is alive");
+        }
+        ensure_eq!(seen.out_of_order(), 0, "messages out of order");
+        ensure_eq!(seen.refused(), 0, "messages that were refused");
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+/// Executors stop while behaviours send, which spin for so long now and then.
+async fn stop_while_sending(spins: Duration) -> Result<(), Failure> {
+    for round in 0..amount("restarts", 30) {
+        let seen = Arc::new(Seen::default());
+        let executor = Executor::start(&Config::default().reductions(50))?;
+        let nodes = nodes(&executor, &seen)?;
+        for node in &nodes {
+            node.send(Others(nodes.clone()))?;
+        }
+        for node in nodes.iter().step_by(5) {
+            node.send(Flood(1 + round % 3, spins))?;
+        }
+        for _ in 0..round % 5 {
+            sched::yield_now().await;
+        }
+        let dropped = executor.stop().await;
+        let (made, gone) = (seen.made.load(Ordering::Relaxed), seen.dropped.load(Ordering::Relaxed));
+        ensure_eq!(gone, made, "messages dropped in round {round}");
+        let counted = made - seen.refused() - seen.handled();
+        // Others that were not delivered: what began the nodes and what makes them send.
+        let uncounted = (nodes.len() + nodes.len().div_ceil(5)) as u64;
+        ensure!(
+            (counted..=counted + uncounted).contains(&dropped),
+            "{dropped} not delivered in round {round}, of which {counted} were counted"
+        );
+        ensure_eq!(Arc::strong_count(&seen), 1, "owners at the end of round {round}");
+    }
+    Ok(())
+}
+
+kernel_test! {
+    /// Each message of an executor that stops is handled or dropped, once.
+    async fn an_executor_stops_with_mail_in_hand() -> Outcome {
+        stop_while_sending(Duration::ZERO).await
+    }
+}
+
+kernel_test! {
+    /// The same while behaviours are suspended in the middle of sending.
+    #[machine("preemption")]
+    async fn an_executor_stops_while_suspended_behaviours_send() -> Outcome {
+        stop_while_sending(past_two_slices()).await
+    }
+}
+
+/// With the heap used up tokens go round over all mailboxes. Some were never used before, if not `warm`.
+async fn rounds_without_memory(warm: bool) -> Result<(), Failure> {
+    const HOPS: u64 = 5_000;
+    const TOKENS: usize = 3;
+    let seen = Arc::new(Seen::default());
+    let executor = Executor::start(&Config::default())?;
+    let nodes = if warm {
+        nodes(&executor, &seen)?
+    } else {
+        // They know from the beginning whom to send to: each to one of its own, or its mailbox would have to grow.
+        let ends = nodes(&executor, &seen)?;
+        let mut nodes = Vec::new();
+        for (index, _) in ends.iter().enumerate() {
+            let others = vec![ends[(index + 3) % ends.len()]];
+            nodes.push(executor.handle().spawn(Node { others, ..node(&seen) })?);
+        }
+        nodes
+    };
+    if warm {
+        for node in &nodes {
+            node.send(Others(nodes.clone()))?;
+        }
+    }
+    sched::out_of_work().await;
+    let exhauster = HeapExhauster::everything(16)?;
+    let (hops, senders) = if warm { (HOPS, TOKENS) } else { (1, nodes.len()) };
+    let sent = nodes.iter().take(senders).filter(|node| node.send(Token(hops)).is_ok()).count() as u64;
+    let began = Instant::now();
+    // Nothing here may need memory.
+    while seen.handled() < sent * (hops + 1) && began.elapsed() < Duration::from_secs(20) {
+        sched::yield_now().await;
+    }
+    let handled = seen.handled();
+    drop(exhauster);
+    ensure_eq!(seen.refused(), 0, "tokens that were refused");
+    ensure_eq!(sent, senders as u64, "tokens that were sent");
+    ensure_eq!(handled, sent * (hops + 1), "hops without memory");
+    executor.stop().await;
+    Ok(())
+}
+
+kernel_test! {
+    /// Mailboxes that have been used have all that they need.
+    #[machine("the kernel's heap")]
+    async fn rings_go_round_with_memory_used_up() -> Outcome {
+        rounds_without_memory(true).await
+    }
+}
+
+kernel_test! {
+    /// So have those that have not.
+    #[machine("the kernel's heap")]
+    async fn new_mailboxes_are_handled_with_memory_used_up() -> Outcome {
+        rounds_without_memory(false).await
+    }
+}
+
+kernel_test! {
+    /// What a behaviour sends to itself counts for its mailbox's bound.
+    async fn a_bound_holds_for_what_is_sent_to_oneself() -> Outcome {
+        const BOUND: u32 = 8;
+        let _whole_turns = Changed::no_preemption()?;
+        let seen = Arc::new(Seen::default());
+        let config = Config::default().bound(Bound::new(BOUND, WhenFull::Refuse));
+        let executor = Executor::start(&config)?;
+        let actor = executor.handle().spawn(node(&seen))?;
+        let rounds = amount("rounds", 10);
+        for round in 1..=rounds {
+            actor.send(Fill(100))?;
+            sched::out_of_work().await;
+            ensure_eq!(seen.handled(), round * u64::from(BOUND), "messages handled in round {round}");
+        }
+        ensure_eq!(seen.refused(), rounds * (100 - u64::from(BOUND)), "messages that were refused");
+        let most = executor.handle().high_water().messages;
+        ensure!(most <= BOUND, "{most} messages waited");
+        executor.stop().await;
+        Ok(())
+    }
+}
