@@ -26,6 +26,17 @@ pub const MODELS: &[Model] = &[
         mutants: &[ordering("notify-queues-by-store")],
     },
     Model {
+        name: "turns::a_yield_keeps_wake_ups",
+        preemptions: None,
+        body: a_yield_keeps_wake_ups,
+        mutants: &[
+            ordering("begin-relaxed"),
+            step("begin-blind"),
+            step("end-unasked"),
+            step("notify-queues-running"),
+        ],
+    },
+    Model {
         name: "turns::a_full_queue_is_flagged",
         preemptions: None,
         body: a_full_queue_is_flagged,
@@ -88,6 +99,34 @@ fn no_wake_up_is_lost() {
     let queued = process.queued.load(Ordering::Acquire);
     assert!(queued <= 1, "it is in the queue twice");
     assert!(seen == 1 || queued == 1, "the wake-up was lost");
+}
+
+/// It is given something around a turn that yields, and the next, which another core runs: one of the two turns sees that,
+/// or the process is in a queue again, once.
+fn a_yield_keeps_wake_ups() {
+    let process = Arc::new(Process::new());
+    process.turns.mark_queued();
+    let yields = task(|process: &Process| {
+        process.turns.begin();
+        let seen = process.given[0].load(Ordering::Relaxed);
+        // The word stays as it is. The queue hands the process over.
+        process.queued.fetch_add(1, Ordering::AcqRel);
+        seen
+    });
+    let runs = task(|process: &Process| {
+        match process.queued.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => process.turn() | 4,
+            Err(_) => 0,
+        }
+    });
+    let gives = task(|process: &Process| {
+        process.give(0);
+        0
+    });
+    let [seen, seen_later, _] = run(&process, [yields, runs, gives]);
+    let queued = process.queued.load(Ordering::Acquire);
+    assert!(queued <= 1, "it is in the queue twice");
+    assert!(queued == 1 || seen == 1 || seen_later & 1 == 1, "the wake-up was lost");
 }
 
 /// Two wake it while it waits: it is enqueued once, and the turn sees what both gave, or comes again.

@@ -2,8 +2,9 @@
 //!
 //! Whether it waits, is queued or runs is one word, [`RunState`], with the life cycle in its head.
 //!
-//! A process that is suspended on a lent stack stays running there: a wake-up only notifies it, because it is in a
-//! queue already. Whoever takes it from the queue sees the stack and resumes it instead of stepping it.
+//! A process that is suspended on a lent stack stays running there, as one does that is queued after a turn: a wake-up only
+//! notifies it, because it is in a queue already. Whoever takes it from the queue sees the stack and resumes it instead of
+//! stepping it.
 //!
 //! A header is kept alive by references: one for the scheduler until the process has ended, one for each
 //! waker and handle.
@@ -231,7 +232,7 @@ impl Header {
 
     /// Whether the state is one that a process in a queue can have.
     pub(crate) fn is_dispatchable(&self) -> bool {
-        self.run_state.is_dispatchable(self.is_suspended())
+        self.run_state.is_dispatchable()
     }
 }
 

@@ -159,8 +159,7 @@ unsafe fn finish_turn(step: Step) {
         }
         Step::Yield => {
             header.note_yielded();
-            header.run_state().requeue();
-            // SAFETY: its turn is over, and it was marked as queued by the line above.
+            // SAFETY: its turn is over, and it stays marked as running while it is queued.
             enqueue::requeue(&core, unsafe { Runnable::new(process) });
         }
         Step::Done => {

@@ -24,7 +24,6 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
     let [suspended, resident] = core.handover.take();
     if let Some(resident) = resident {
         // One whose piece was detached takes its next turn from the queue like everyone.
-        resident.run_state().requeue();
         core.prefer_bound();
         enqueue::requeue(&core, resident);
     }
