@@ -32,12 +32,16 @@ pub struct StackBlock {
     preempt: PreemptWord,
     index: u32,
     reductions: AtomicI64,
+    /// Reductions that the turn began with.
+    granted: AtomicI64,
     process: AtomicPtr<()>,
     next_free: AtomicPtr<StackBlock>,
     crashes: AtomicU32,
     in_reserve: AtomicU32,
     /// How often code on this stack has crashed; read from any core.
     lives: AtomicU32,
+    /// The process whose turn runs here has more to do, which nobody else needs to be told: see `yield_now`.
+    yields: AtomicU32,
     saved: Saved,
 }
 
@@ -72,11 +76,13 @@ impl StackBlock {
             preempt: PreemptWord::new(1),
             index,
             reductions: AtomicI64::new(0),
+            granted: AtomicI64::new(0),
             process: AtomicPtr::new(ptr::null_mut()),
             next_free: AtomicPtr::new(ptr::null_mut()),
             crashes: AtomicU32::new(0),
             in_reserve: AtomicU32::new(0),
             lives: AtomicU32::new(0),
+            yields: AtomicU32::new(0),
             saved: Saved(UnsafeCell::new(Frame::EMPTY)),
         }
     }
@@ -235,6 +241,40 @@ impl StackBlock {
     #[inline(always)]
     pub(crate) fn set_reductions(&self, reductions: i64) {
         self.reductions.store(reductions, Ordering::Relaxed);
+    }
+
+    /// A turn begins with so many reductions.
+    #[inline(always)]
+    pub(crate) fn grant(&self, reductions: i64) {
+        self.granted.store(reductions, Ordering::Relaxed);
+        self.set_reductions(reductions);
+    }
+
+    /// What was charged since [`Self::grant`], if anything was; from then on as many are left as then.
+    #[inline(always)]
+    pub(crate) fn take_charged(&self) -> Option<u64> {
+        let (granted, left) = (self.granted.load(Ordering::Relaxed), self.reductions());
+        if granted == left {
+            return None;
+        }
+        self.set_reductions(granted);
+        Some(granted.saturating_sub(left).max(0) as u64)
+    }
+
+    /// The process whose turn runs on this stack has more to do.
+    #[inline(always)]
+    pub(crate) fn note_yield(&self) {
+        self.yields.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether it said so, which is then forgotten.
+    #[inline(always)]
+    pub(crate) fn take_yield(&self) -> bool {
+        let yields = self.yields.load(Ordering::Relaxed) != 0;
+        if yields {
+            self.yields.store(0, Ordering::Relaxed);
+        }
+        yields
     }
 }
 

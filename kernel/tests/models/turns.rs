@@ -40,7 +40,13 @@ pub const MODELS: &[Model] = &[
         name: "turns::a_full_queue_is_flagged",
         preemptions: None,
         body: a_full_queue_is_flagged,
-        mutants: &[ordering("flag-relaxed"), ordering("unflag-relaxed"), step("unflag-unasked")],
+        mutants: &[ordering("flag-relaxed"), ordering("clear-relaxed"), step("unflag-unasked")],
+    },
+    Model {
+        name: "turns::what_arrives_is_looked_at",
+        preemptions: None,
+        body: what_arrives_is_looked_at,
+        mutants: &[ordering("flag-relaxed"), ordering("clear-relaxed")],
     },
     Model {
         name: "turns::an_owners_own_is_flagged",
@@ -167,6 +173,28 @@ fn a_full_queue_is_flagged() {
     });
     run(&queue, [puts, finds_nothing]);
     assert_eq!(queue.0.bits(), 1, "nobody will look at what is in the queue");
+}
+
+/// A sender puts something where its owner looks only if the bit is set, and clears it before: the owner has seen that, or
+/// will look again.
+fn what_arrives_is_looked_at() {
+    let inbox = Arc::new((ReadyMask::new(), AtomicU64::new(0)));
+    inbox.0.flag(1);
+    let puts = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+        // Relaxed: the mask alone hands it over.
+        items.store(1, Ordering::Relaxed);
+        ready.flag(1);
+        0
+    });
+    let looks = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+        if ready.bits() & 1 == 0 {
+            return 0;
+        }
+        ready.clear(1);
+        items.load(Ordering::Relaxed)
+    });
+    let [_, seen] = run(&inbox, [puts, looks]);
+    assert!(seen == 1 || inbox.0.bits() & 1 == 1, "nobody will look at what has arrived");
 }
 
 /// The owner empties its queue and then puts something there itself, while a sender does.

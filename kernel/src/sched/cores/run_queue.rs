@@ -30,6 +30,14 @@ use crate::sched::process::{Header, Priority, Runnable};
 /// Slots of one deque; more than this goes to the overflow list.
 pub(crate) const DEQUE_SLOTS: usize = 1024;
 
+/// The bit of [`RunQueue::ready`] for everything but the queues, see `run/attention.rs`.
+const ATTENTION: u32 = 1 << 8;
+
+/// The bit for what other cores and interrupts have put into the inboxes of a priority.
+const fn arrived(priority: Priority) -> u32 {
+    priority.bit() << 4
+}
+
 pub(crate) struct PriorityQueue {
     deque: Deque<Header, DEQUE_SLOTS>,
     overflow: Overflow<Header>,
@@ -88,12 +96,19 @@ impl PriorityQueue {
         }
     }
 
+    /// Puts what other cores and interrupts have enqueued behind what is here.
+    ///
     /// # Safety
     /// As for [`Self::push_own`].
-    unsafe fn drain_inbox(&self) {
+    #[inline(never)]
+    unsafe fn drain_inboxes(&self) {
         for process in self.take_inbox() {
             // SAFETY: by contract; what comes from a queue is in hand.
             unsafe { self.push_own(Runnable::new(process)) };
+        }
+        for process in self.bound_inbox.take_all() {
+            // SAFETY: just taken out of its list; processes may be handed to any core.
+            unsafe { self.bound.push(process) };
         }
     }
 
@@ -109,7 +124,7 @@ impl PriorityQueue {
     #[inline(always)]
     unsafe fn take_own(&self, bound_first: bool) -> Option<Runnable> {
         // What is usual is short, because every turn pays for it.
-        if self.inbox.is_empty() & self.bound_inbox.is_empty() & (!bound_first | self.bound.is_empty())
+        if (!bound_first | self.bound.is_empty())
             // SAFETY: the caller is the owner's core.
             && let Some(process) = unsafe { self.deque.pop_oldest() }
         {
@@ -124,16 +139,6 @@ impl PriorityQueue {
     /// As for [`Self::push_own`].
     #[inline(never)]
     unsafe fn take_anywhere(&self, bound_first: bool) -> Option<Runnable> {
-        if !self.inbox.is_empty() {
-            // SAFETY: the caller is the owner's core.
-            unsafe { self.drain_inbox() };
-        }
-        if !self.bound_inbox.is_empty() {
-            for process in self.bound_inbox.take_all() {
-                // SAFETY: just taken out of its list; processes may be handed to any core.
-                unsafe { self.bound.push(process) };
-            }
-        }
         let bound = || self.bound.pop();
         // SAFETY: the caller is the owner's core.
         let unbound = || unsafe { self.deque.pop_oldest().or_else(|| self.refill()) };
@@ -328,11 +333,12 @@ impl RunQueue {
     }
 
     fn flag(&self, priority: Priority) {
-        self.ready.flag(priority.bit());
+        self.ready.flag(priority.bit() | arrived(priority));
     }
 
     fn unflag(&self, priority: Priority) {
-        self.ready.unflag(priority.bit(), || self.of(priority).is_empty());
+        // Both bits, also if something is there after all, because it may have arrived.
+        self.ready.unflag(priority.bit() | arrived(priority), || self.of(priority).is_empty());
     }
 
     /// Takes the next process to run.
@@ -355,12 +361,76 @@ impl RunQueue {
             }
             self.next_turns.set(0);
             self.bound_first.set(!self.bound_first.get());
-            // SAFETY: the caller is the owner's core.
+            if mask & arrived(priority) != 0 {
+                // First the bit, then the look: see `ReadyMask`.
+                self.ready.clear(arrived(priority));
+                // SAFETY: the caller is the owner's core.
+                unsafe { self.of(priority).drain_inboxes() };
+            }
+            // SAFETY: as above.
             if let Some(process) = unsafe { self.of(priority).take_own(self.bound_first.get()) } {
                 return Some(process);
             }
             self.unflag(priority);
         }
+    }
+
+    /// Whether nothing wants a look but the deque of `Normal`.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    #[inline(always)]
+    pub(super) unsafe fn is_ordinary(&self) -> bool {
+        let normal = self.of(Priority::Normal);
+        self.ready.bits() == Priority::Normal.bit()
+            && !self.run_next_is_taken()
+            && normal.bound.len() | normal.overflow.len() == 0
+    }
+
+    /// Puts a `Normal` process that is not pinned at the back, while [`Self::is_ordinary`]. Gives it back if there is no
+    /// room.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    #[inline(always)]
+    pub(super) unsafe fn push_ordinary(&self, process: Runnable) -> Result<(), Runnable> {
+        let process = process.into_pointer();
+        // SAFETY: by contract.
+        match unsafe { self.of(Priority::Normal).deque.push_bottom(process) } {
+            Ok(()) => Ok(()),
+            // SAFETY: it was in hand, and went nowhere.
+            Err(_) => Err(unsafe { Runnable::new(process) }),
+        }
+    }
+
+    /// As [`Self::take`], after [`Self::push_ordinary`] has put something there, unless thieves took all.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    #[inline(always)]
+    pub(super) unsafe fn take_ordinary(&self) -> Option<Runnable> {
+        // As in `take` and `next_priority`, where neither the run-next slot nor `Low` has anything. Whose turn it is, the
+        // pinned ones' or the others', does not matter, because none is pinned.
+        self.next_turns.set(0);
+        self.normal_turns.set(0);
+        // SAFETY: by contract; what comes from a queue is in hand.
+        unsafe { self.of(Priority::Normal).deque.pop_oldest().map(|process| Runnable::new(process)) }
+    }
+
+    /// The core's loop is to look at everything. The caller has made visible what is to be seen.
+    pub(crate) fn ask_attention(&self) {
+        self.ready.flag(ATTENTION);
+    }
+
+    /// Whether it is.
+    #[inline(always)]
+    pub(crate) fn wants_attention(&self) -> bool {
+        self.ready.bits() & ATTENTION != 0
+    }
+
+    /// The loop has looked and found nothing that wants another look; it looks once more.
+    pub(crate) fn note_attended(&self, nothing_left: impl FnOnce() -> bool) {
+        self.ready.unflag(ATTENTION, nothing_left);
     }
 
     /// Empties the run-next slot.
@@ -381,6 +451,9 @@ impl RunQueue {
         let normal = mask & Priority::Normal.bit() != 0 || self.run_next_is_taken();
         // Not the bit alone: while it is stale, no turns must be counted in favour of `Low`.
         let low = mask & Priority::Low.bit() != 0 && !self.of(Priority::Low).is_empty();
+        if !low && mask & Priority::Low.bit() != 0 {
+            self.unflag(Priority::Low);
+        }
         if !low {
             // The turns are counted while both wait, and not saved up.
             self.normal_turns.set(0);

@@ -60,6 +60,27 @@ impl<'a> ThisCore<'a> {
         unsafe { self.core.queue.take() }
     }
 
+    /// See [`RunQueue::is_ordinary`](super::run_queue::RunQueue::is_ordinary).
+    #[inline(always)]
+    pub(crate) fn is_ordinary(&self) -> bool {
+        // SAFETY: as in `push`.
+        unsafe { self.core.queue.is_ordinary() }
+    }
+
+    /// See [`RunQueue::push_ordinary`](super::run_queue::RunQueue::push_ordinary).
+    #[inline(always)]
+    pub(crate) fn push_ordinary(&self, process: Runnable) -> Result<(), Runnable> {
+        // SAFETY: as in `push`.
+        unsafe { self.core.queue.push_ordinary(process) }
+    }
+
+    /// See [`RunQueue::take_ordinary`](super::run_queue::RunQueue::take_ordinary).
+    #[inline(always)]
+    pub(crate) fn take_ordinary(&self) -> Option<Runnable> {
+        // SAFETY: as in `push`.
+        unsafe { self.core.queue.take_ordinary() }
+    }
+
     /// See [`RunQueue::prefer_bound`](super::run_queue::RunQueue::prefer_bound).
     pub(crate) fn prefer_bound(&self) {
         // SAFETY: as in `push`.

@@ -55,9 +55,16 @@ fn keep(core: &ThisCore<'_>, process: Runnable) {
 
 /// Calls a thief if more waits on a core than that one will reach soon.
 #[inline(always)]
-fn call_thief_for(core: &Core) {
+pub(crate) fn call_thief_for(core: &Core) {
     // An estimate first: a core that becomes idle a moment later looks for itself.
-    if wake::some_core_is_idle() && backlog::is_backlog(core) {
+    if wake::some_core_is_idle() {
+        call_idle_core_for(core);
+    }
+}
+
+#[inline(never)]
+fn call_idle_core_for(core: &Core) {
+    if backlog::is_backlog(core) {
         wake::wake_thief();
     }
 }

@@ -72,6 +72,8 @@ pub struct Header {
     stack: AtomicPtr<StackBlock>,
     /// The cores it may run on.
     affinity: AtomicU64,
+    /// One if it is `Normal` and may run anywhere, else zero: what a turn's end asks first.
+    is_ordinary: AtomicU32,
     /// When it was last enqueued, in clock ticks.
     enqueued_at: AtomicU64,
     /// When it last changed cores, in clock ticks.
@@ -81,10 +83,14 @@ pub struct Header {
     priority: Priority,
     /// The core it ran on last, or was placed on.
     home: AtomicU8,
-    /// It has ended a turn by itself before.
+    /// It has ended a turn by itself before, and waited then.
     has_yielded: AtomicBool,
     /// The timers that would wake it.
     timers: OwnedTimers,
+}
+
+fn is_ordinary(priority: Priority, affinity: u64) -> u32 {
+    u32::from(priority == Priority::Normal && affinity == u64::MAX)
 }
 
 // SAFETY: `link` is the same field as long as the header lives, used by nothing but the lists.
@@ -104,6 +110,7 @@ impl Header {
             link: AtomicPtr::new(core::ptr::null_mut()),
             stack: AtomicPtr::new(core::ptr::null_mut()),
             affinity: AtomicU64::new(affinity),
+            is_ordinary: AtomicU32::new(is_ordinary(priority, affinity)),
             enqueued_at: AtomicU64::new(0),
             moved_at: AtomicU64::new(0),
             migrations: AtomicU32::new(0),
@@ -114,12 +121,13 @@ impl Header {
         }
     }
 
-    /// Whether it has ended a turn by itself before. Relaxed, here and below: a hint of how it will behave.
+    /// Whether the process, which the caller has taken from a queue, has ended a turn by itself before, or is suspended in
+    /// one. Relaxed, here and below: a hint of how it will behave.
     pub(crate) fn has_yielded(&self) -> bool {
-        self.has_yielded.load(Ordering::Relaxed)
+        self.run_state.has_begun() || self.has_yielded.load(Ordering::Relaxed)
     }
 
-    /// It has ended a turn by itself.
+    /// It has ended a turn by itself, and waits.
     pub(crate) fn note_yielded(&self) {
         self.has_yielded.store(true, Ordering::Relaxed);
     }
@@ -150,6 +158,14 @@ impl Header {
     pub(crate) fn set_affinity(&self, mask: u64) {
         // Relaxed: as above; a process that is queued elsewhere moves when it is next enqueued.
         self.affinity.store(mask, Ordering::Relaxed);
+        self.is_ordinary.store(is_ordinary(self.priority, mask), Ordering::Relaxed);
+    }
+
+    /// Whether it is `Normal` and may run on every core.
+    #[inline(always)]
+    pub(crate) fn is_ordinary(&self) -> bool {
+        // Relaxed: as for the mask.
+        self.is_ordinary.load(Ordering::Relaxed) != 0
     }
 
     /// Whether it may run on one core only.

@@ -30,14 +30,14 @@ fn is_allowed() -> bool {
 pub(crate) fn begin_if_wanted() {
     // Relaxed: nothing is ordered by it.
     if is_allowed() && orphans::is_wanted() && clock::now() >= NOT_BEFORE.load(Ordering::Relaxed) {
-        calls::CALLS.raise(calls::COLLECT);
+        calls::raise(calls::COLLECT);
     }
 }
 
 /// Something has crashed. What it left is noted.
 pub(crate) fn after_crash() {
     if is_allowed() && orphans::is_due() {
-        calls::CALLS.raise(calls::COLLECT);
+        calls::raise(calls::COLLECT);
     }
 }
 
