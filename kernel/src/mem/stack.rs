@@ -6,7 +6,7 @@
 //! lock: only code with preemption disabled holds it, and such code is never preempted, so the core that
 //! waits for it waits for another core.
 
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::ptr;
 
 use crate::arch::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
@@ -41,9 +41,15 @@ pub struct StackBlock {
     /// How often code on this stack has crashed; read from any core.
     lives: AtomicU32,
     /// The process whose turn runs here has more to do, which nobody else needs to be told: see `yield_now`.
-    yields: AtomicU32,
+    yields: Yields,
     saved: Saved,
 }
+
+/// A note from a turn to its end. No atomic, so that the compiler can do without it where one follows the other.
+struct Yields(Cell<bool>);
+
+// SAFETY: touched by the code of the turn on the stack, and by what ends that turn, on the same stack.
+unsafe impl Sync for Yields {}
 
 /// The registers of the code on a stack while it is interrupted or suspended.
 #[repr(C, align(64))]
@@ -82,7 +88,7 @@ impl StackBlock {
             crashes: AtomicU32::new(0),
             in_reserve: AtomicU32::new(0),
             lives: AtomicU32::new(0),
-            yields: AtomicU32::new(0),
+            yields: Yields(Cell::new(false)),
             saved: Saved(UnsafeCell::new(Frame::EMPTY)),
         }
     }
@@ -264,17 +270,13 @@ impl StackBlock {
     /// The process whose turn runs on this stack has more to do.
     #[inline(always)]
     pub(crate) fn note_yield(&self) {
-        self.yields.store(1, Ordering::Relaxed);
+        self.yields.0.set(true);
     }
 
     /// Whether it said so, which is then forgotten.
     #[inline(always)]
     pub(crate) fn take_yield(&self) -> bool {
-        let yields = self.yields.load(Ordering::Relaxed) != 0;
-        if yields {
-            self.yields.store(0, Ordering::Relaxed);
-        }
-        yields
+        self.yields.0.replace(false)
     }
 }
 

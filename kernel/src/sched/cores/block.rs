@@ -27,7 +27,6 @@ pub(crate) struct Core {
     /// First, where `arch::percpu::core_number` reads it.
     number: u64,
     id: CoreId,
-    pub queue: RunQueue,
     /// Its announcement that it waits.
     pub idle: IdleFlag,
     pub statistics: &'static CoreStatistics,
@@ -85,6 +84,8 @@ pub(crate) struct Core {
     robbed_at: AtomicU64,
     /// When another core woke it, in clock ticks; 0 when nobody has since it went on.
     woken_at: AtomicU64,
+    /// Last, because it is large.
+    pub queue: RunQueue,
 }
 
 // SAFETY: the `Cell`s are only used by the core itself (see the head of this file), everything else is

@@ -25,6 +25,13 @@ impl ReadyMask {
         self.0.load(Ordering::Acquire)
     }
 
+    /// Whether these bits are set and no others, for an owner who then looks at nothing that others have put anywhere.
+    #[inline(always)]
+    pub fn are_only(&self, bits: u32) -> bool {
+        // Relaxed: nothing is acquired, and the owner's next look sees what this one misses.
+        self.0.load(Ordering::Relaxed) == bits
+    }
+
     /// Something was put into the queue of this bit.
     #[inline(always)]
     pub fn flag(&self, bit: u32) {

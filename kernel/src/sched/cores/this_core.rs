@@ -67,18 +67,11 @@ impl<'a> ThisCore<'a> {
         unsafe { self.core.queue.is_ordinary() }
     }
 
-    /// See [`RunQueue::push_ordinary`](super::run_queue::RunQueue::push_ordinary).
+    /// See [`RunQueue::rotate`](super::run_queue::RunQueue::rotate).
     #[inline(always)]
-    pub(crate) fn push_ordinary(&self, process: Runnable) -> Result<(), Runnable> {
+    pub(crate) fn rotate(&self, process: Runnable, has_no_room: impl FnOnce(Runnable)) -> Option<Runnable> {
         // SAFETY: as in `push`.
-        unsafe { self.core.queue.push_ordinary(process) }
-    }
-
-    /// See [`RunQueue::take_ordinary`](super::run_queue::RunQueue::take_ordinary).
-    #[inline(always)]
-    pub(crate) fn take_ordinary(&self) -> Option<Runnable> {
-        // SAFETY: as in `push`.
-        unsafe { self.core.queue.take_ordinary() }
+        unsafe { self.core.queue.rotate(process, has_no_room) }
     }
 
     /// See [`RunQueue::prefer_bound`](super::run_queue::RunQueue::prefer_bound).

@@ -114,6 +114,7 @@ pub(crate) fn requeue(core: &ThisCore<'_>, process: Runnable) {
 /// Delivers a process to another core's inbox, and wakes it or, if it is busy, a thief.
 pub(crate) fn deliver(process: Runnable, target: &Core) {
     let pinned = process.is_pinned();
+    process.set_home(target.id());
     target.queue.push_remote(process);
     // Pairs with the barrier in `wake::announce`.
     barrier::full();

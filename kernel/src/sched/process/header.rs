@@ -74,7 +74,7 @@ pub struct Header {
     affinity: AtomicU64,
     /// One if it is `Normal` and may run anywhere, else zero: what a turn's end asks first.
     is_ordinary: AtomicU32,
-    /// When it was last enqueued, in clock ticks.
+    /// When it was enqueued, in clock ticks; 0 while it is in no queue.
     enqueued_at: AtomicU64,
     /// When it last changed cores, in clock ticks.
     moved_at: AtomicU64,
@@ -206,6 +206,15 @@ impl Header {
         self.enqueued_at.load(Ordering::Relaxed)
     }
 
+    /// When it was enqueued; from now on it is in no queue.
+    #[inline(always)]
+    pub(crate) fn take_enqueued_at(&self) -> u64 {
+        // Relaxed, both: whoever takes a process from a queue alone writes this.
+        let at = self.enqueued_at.load(Ordering::Relaxed);
+        self.enqueued_at.store(0, Ordering::Relaxed);
+        at
+    }
+
     pub(crate) fn set_enqueued_at(&self, now: u64) {
         // Relaxed: as above.
         self.enqueued_at.store(now, Ordering::Relaxed);
@@ -217,18 +226,15 @@ impl Header {
         let stack = self.stack.load(Ordering::Relaxed);
         if !stack.is_null() {
             self.stack.store(core::ptr::null_mut(), Ordering::Relaxed);
+            self.run_state.set_suspended(false);
         }
         stack
-    }
-
-    pub(crate) fn is_suspended(&self) -> bool {
-        // Relaxed: as for `take_stack`.
-        !self.stack.load(Ordering::Relaxed).is_null()
     }
 
     pub(crate) fn suspend_on(&self, stack: *mut StackBlock) {
         // Relaxed: the enqueue that follows publishes it.
         self.stack.store(stack, Ordering::Relaxed);
+        self.run_state.set_suspended(true);
     }
 
     /// Whether it waits, is queued or runs.
@@ -248,7 +254,10 @@ impl Header {
 
     /// Whether the state is one that a process in a queue can have.
     pub(crate) fn is_dispatchable(&self) -> bool {
-        self.run_state.is_dispatchable()
+        // The word is the same for a process that runs and for one that is queued after a turn; the time is not. A host's
+        // clock begins at zero.
+        let is_queued = self.enqueued_at() != 0 || cfg!(not(target_os = "none"));
+        self.run_state.is_dispatchable() && is_queued
     }
 }
 

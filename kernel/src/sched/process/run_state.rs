@@ -35,6 +35,9 @@ const DONE: u32 = 8;
 /// Ended in a panic or fault, so that nothing it owned was dropped.
 const CRASHED: u32 = 16;
 
+/// It is suspended on a lent stack; also running.
+const SUSPENDED: u32 = 32;
+
 /// A process's word.
 pub struct RunState(AtomicU32);
 
@@ -69,7 +72,19 @@ impl RunState {
         }
     }
 
-    /// Whether the process, which somebody has taken from a queue, has had a turn and was not woken since.
+    /// It is suspended in its turn, or goes on with it. Whoever has the process in hand does this; a read-modify-write,
+    /// because a waker may notify it meanwhile.
+    pub fn set_suspended(&self, suspended: bool) {
+        // Relaxed: the queue publishes what goes with it.
+        if suspended {
+            self.0.fetch_or(SUSPENDED, Ordering::Relaxed);
+        } else {
+            self.0.fetch_and(!SUSPENDED, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the process, which somebody has taken from a queue, has had a turn, is not suspended, and was not woken
+    /// since.
     #[inline(always)]
     pub fn goes_on(&self) -> bool {
         // Relaxed: without a notification there is nothing to acquire but what the queue has handed over.

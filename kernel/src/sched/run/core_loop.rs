@@ -77,7 +77,6 @@ fn turn(core: ThisCore<'_>, process: Runnable) {
                 core.number()
             );
         };
-        core.in_turn.end();
         if let Some(charged) = block.take_charged() {
             core.statistics.reductions.add(charged);
         }
@@ -85,31 +84,26 @@ fn turn(core: ThisCore<'_>, process: Runnable) {
         // SAFETY: the scheduler's reference has kept the process alive during its turn.
         if step == Step::Yield && core.is_ordinary() && unsafe { ended.as_ref() }.is_ordinary() {
             // SAFETY: its turn is over, and it stays marked as running while it is queued.
-            match go_on(&core, unsafe { Runnable::new(ended) }) {
+            match go_on(core, unsafe { Runnable::new(ended) }) {
                 Some(next) => process = next,
                 None => return,
             }
         } else {
             // SAFETY: this is the core's loop, right after the turn.
-            return unsafe { finish_turn(&core, ended, step) };
+            return unsafe { finish_turn(ended, step) };
         }
     }
 }
 
 /// What comes before the turn of a process that was taken from a queue.
 fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> NonNull<Header> {
+    check(core, &process);
     let header: &Header = &process;
-    debug_assert!(
-        header.is_dispatchable(),
-        "corrupted queue: core {} took {header:p} from its queue {:?}, and it is not runnable",
-        core.number(),
-        header.priority()
-    );
     let now = match core.turn_ended_at.replace(0) {
         0 => clock::now(),
         ended => ended,
     };
-    core.statistics.scheduling_latency.record(now.saturating_sub(header.enqueued_at()));
+    core.statistics.scheduling_latency.record(now.saturating_sub(header.take_enqueued_at()));
     header.set_home(core.id());
     if core.taken_from.get().is_some() {
         core.turn_began_at.set(now);
@@ -127,37 +121,63 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> NonNull<Header> {
     process.into_pointer()
 }
 
+#[inline(always)]
+fn check(core: &Core, header: &Header) {
+    debug_assert!(
+        header.is_dispatchable(),
+        "corrupted queue: core {} took {header:p} from its queue {:?}, and it is not runnable",
+        core.number(),
+        header.priority()
+    );
+}
+
 /// The short way: queues a process whose turn is over, and begins the turn of the one that is next. `None` if there is none
 /// any more.
 ///
-/// What [`begin_turn`] does besides was done for a turn before this one and still holds: the slice's end is armed, by the
-/// interrupt that ends one; nothing was stolen or looked for; and the reductions are as many as were granted. A setting
-/// that changes is read at the end of a slice.
+/// What [`begin_turn`] does besides was done for a turn before this one and still holds:
+/// - the slice's end is armed, by the interrupt that ends one;
+/// - the core counts as in a turn, in which no slice has ended, or the bit for attention would be set. One that ends just
+///   now counts as the first of the coming turn;
+/// - nothing was stolen or looked for, and the reductions are as many as were granted. A setting that changes is read at
+///   the end of a slice;
+/// - the core is the home of what has had a turn and waits in its deque: see `enqueue::deliver` and `move_process`.
 #[inline(always)]
-fn go_on(core: &ThisCore<'_>, ended: Runnable) -> Option<NonNull<Header>> {
+fn go_on(core: ThisCore<'_>, ended: Runnable) -> Option<NonNull<Header>> {
     let now = clock::now();
     ended.set_enqueued_at(now);
-    if let Err(ended) = core.push_ordinary(ended) {
-        enqueue::requeue(core, ended);
+    // SAFETY: this is the core's loop, right after the turn.
+    let has_no_room = |ended: Runnable| unsafe { finish_turn(ended.into_pointer(), Step::Yield) };
+    let Some(next) = core.rotate(ended, has_no_room) else {
+        core.in_turn.end();
         return None;
+    };
+    if !next.run_state().goes_on() {
+        return Some(begin_another(next, now));
     }
-    enqueue::call_thief_for(core);
-    let next = core.take_ordinary()?;
-    if !next.run_state().goes_on() || next.is_suspended() {
-        core.turn_ended_at.set(now);
-        return Some(begin_turn(core, next));
-    }
-    core.statistics.scheduling_latency.record(now.saturating_sub(next.enqueued_at()));
-    next.set_home(core.id());
-    core.in_turn.begin();
+    check(&core, &next);
+    core.statistics.scheduling_latency.record(now.saturating_sub(next.take_enqueued_at()));
+    enqueue::call_thief_for(core.core());
     Some(next.into_pointer())
+}
+
+/// For a process that the short way has taken from the queue, and that does not simply go on.
+#[inline(never)]
+fn begin_another(process: Runnable, now: u64) -> NonNull<Header> {
+    // SAFETY: this is the core's loop, between two turns.
+    let core = unsafe { ThisCore::of_loop() };
+    core.turn_ended_at.set(now);
+    begin_turn(&core, process)
 }
 
 /// The turn that ran on this stack has ended, wherever it began.
 ///
 /// # Safety
 /// Called by a core loop, right after the turn of `process`, with preemption disabled.
-unsafe fn finish_turn(core: &ThisCore<'_>, process: NonNull<Header>, step: Step) {
+#[inline(never)]
+unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
+    // SAFETY: by contract.
+    let core = &unsafe { ThisCore::of_loop() };
+    core.in_turn.end();
     if core.taken_from.get().is_some() {
         steal::judge_theft(core);
     }
