@@ -9,7 +9,7 @@
 use core::cell::{Cell, UnsafeCell};
 use core::ptr;
 
-use crate::arch::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
+use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::arch::percpu;
 use crate::arch::stack_layout::{BLOCK_BYTES, slot_bytes};
 #[cfg(target_os = "none")]
@@ -31,9 +31,10 @@ pub struct StackBlock {
     // First: `sync::PreemptGuard` finds it there.
     preempt: PreemptWord,
     index: u32,
-    reductions: AtomicI64,
+    /// Reductions charged in the turn that runs here.
+    charged: AtomicU64,
     /// Reductions that the turn began with.
-    granted: AtomicI64,
+    granted: AtomicU64,
     process: AtomicPtr<()>,
     next_free: AtomicPtr<StackBlock>,
     crashes: AtomicU32,
@@ -81,8 +82,8 @@ impl StackBlock {
         Self {
             preempt: PreemptWord::new(1),
             index,
-            reductions: AtomicI64::new(0),
-            granted: AtomicI64::new(0),
+            charged: AtomicU64::new(0),
+            granted: AtomicU64::new(0),
             process: AtomicPtr::new(ptr::null_mut()),
             next_free: AtomicPtr::new(ptr::null_mut()),
             crashes: AtomicU32::new(0),
@@ -237,34 +238,34 @@ impl StackBlock {
         self.lives.store(self.lives().wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Reductions left in the turn that runs on this stack; below zero when more were charged.
+    /// Charges the turn that runs on this stack. What is charged beyond what was granted is counted, too.
     #[inline(always)]
-    pub(crate) fn reductions(&self) -> i64 {
-        self.reductions.load(Ordering::Relaxed)
+    pub(crate) fn charge(&self, reductions: u64) {
+        self.charged.store(self.charged.load(Ordering::Relaxed).wrapping_add(reductions), Ordering::Relaxed);
     }
 
-    /// Sets the reductions left.
+    /// Whether the turn has used up what it was granted.
     #[inline(always)]
-    pub(crate) fn set_reductions(&self, reductions: i64) {
-        self.reductions.store(reductions, Ordering::Relaxed);
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.charged.load(Ordering::Relaxed) >= self.granted.load(Ordering::Relaxed)
     }
 
-    /// A turn begins with so many reductions.
+    /// A turn begins with so many reductions, and so does each that follows it, unless others are granted.
     #[inline(always)]
-    pub(crate) fn grant(&self, reductions: i64) {
+    pub(crate) fn grant(&self, reductions: u64) {
         self.granted.store(reductions, Ordering::Relaxed);
-        self.set_reductions(reductions);
+        self.charged.store(0, Ordering::Relaxed);
     }
 
-    /// What was charged since [`Self::grant`], if anything was; from then on as many are left as then.
+    /// What was charged in the turn that has ended, if anything was.
     #[inline(always)]
     pub(crate) fn take_charged(&self) -> Option<u64> {
-        let (granted, left) = (self.granted.load(Ordering::Relaxed), self.reductions());
-        if granted == left {
+        let charged = self.charged.load(Ordering::Relaxed);
+        if charged == 0 {
             return None;
         }
-        self.set_reductions(granted);
-        Some(granted.saturating_sub(left).max(0) as u64)
+        self.charged.store(0, Ordering::Relaxed);
+        Some(charged)
     }
 
     /// The process whose turn runs on this stack has more to do.

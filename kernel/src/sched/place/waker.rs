@@ -30,9 +30,8 @@ pub(crate) unsafe fn borrowed(header: NonNull<Header>) -> Waker {
 /// that a collection of futures makes for each of them, is woken.
 #[inline]
 pub(crate) fn wake_again(waker: &Waker) {
-    let block = StackBlock::current();
-    if is_own(waker) && core::ptr::eq(waker.data(), block.process()) {
-        block.note_yield();
+    if is_own(waker) && core::ptr::eq(waker.data(), StackBlock::current().process()) {
+        StackBlock::current().note_yield();
     } else {
         waker.wake_by_ref();
     }

@@ -116,8 +116,7 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> NonNull<Header> {
         unsafe { resume::resume(core.core(), stack) }
     }
     header.run_state().begin();
-    // In range because the setting's range is.
-    StackBlock::current().grant(settings::get(Setting::Reductions) as i64);
+    StackBlock::current().grant(settings::get(Setting::Reductions));
     process.into_pointer()
 }
 
