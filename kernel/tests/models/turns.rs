@@ -27,7 +27,7 @@ pub const MODELS: &[Model] = &[
     },
     Model {
         name: "turns::a_yield_keeps_wake_ups",
-        preemptions: None,
+        preemptions: Some(3),
         body: a_yield_keeps_wake_ups,
         mutants: &[
             ordering("begin-relaxed"),
