@@ -31,7 +31,7 @@ pub const MODELS: &[Model] = &[
         body: a_yield_keeps_wake_ups,
         mutants: &[
             ordering("begin-relaxed"),
-            step("begin-blind"),
+            ordering("begin-blind"),
             step("end-unasked"),
             step("notify-queues-running"),
         ],
