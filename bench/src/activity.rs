@@ -44,7 +44,7 @@ impl Activity {
     /// The counters as they are. The other cores count on meanwhile.
     pub fn now() -> Self {
         Self {
-            turns: stats::total(|core| core.context_switches.get()),
+            turns: stats::total(|core| core.context_switches()),
             wakes: stats::total(|core| core.wake_latency.count()),
             mailbox_steals: stats::worker_total(|worker| worker.mailboxes_stolen.get()),
             process_steals: stats::total(|core| core.processes_stolen.get()),

@@ -6,10 +6,10 @@
 //! lock: only code with preemption disabled holds it, and such code is never preempted, so the core that
 //! waits for it waits for another core.
 
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::ptr;
 
-use crate::arch::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
+use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::arch::percpu;
 use crate::arch::stack_layout::{BLOCK_BYTES, slot_bytes};
 #[cfg(target_os = "none")]
@@ -31,15 +31,26 @@ pub struct StackBlock {
     // First: `sync::PreemptGuard` finds it there.
     preempt: PreemptWord,
     index: u32,
-    reductions: AtomicI64,
+    /// Reductions charged in the turn that runs here.
+    charged: AtomicU64,
+    /// Reductions that the turn began with.
+    granted: AtomicU64,
     process: AtomicPtr<()>,
     next_free: AtomicPtr<StackBlock>,
     crashes: AtomicU32,
     in_reserve: AtomicU32,
     /// How often code on this stack has crashed; read from any core.
     lives: AtomicU32,
+    /// The process whose turn runs here has more to do, which nobody else needs to be told: see `yield_now`.
+    yields: Yields,
     saved: Saved,
 }
+
+/// A note from a turn to its end. No atomic, so that the compiler can do without it where one follows the other.
+struct Yields(Cell<bool>);
+
+// SAFETY: touched by the code of the turn on the stack, and by what ends that turn, on the same stack.
+unsafe impl Sync for Yields {}
 
 /// The registers of the code on a stack while it is interrupted or suspended.
 #[repr(C, align(64))]
@@ -71,12 +82,14 @@ impl StackBlock {
         Self {
             preempt: PreemptWord::new(1),
             index,
-            reductions: AtomicI64::new(0),
+            charged: AtomicU64::new(0),
+            granted: AtomicU64::new(0),
             process: AtomicPtr::new(ptr::null_mut()),
             next_free: AtomicPtr::new(ptr::null_mut()),
             crashes: AtomicU32::new(0),
             in_reserve: AtomicU32::new(0),
             lives: AtomicU32::new(0),
+            yields: Yields(Cell::new(false)),
             saved: Saved(UnsafeCell::new(Frame::EMPTY)),
         }
     }
@@ -225,16 +238,46 @@ impl StackBlock {
         self.lives.store(self.lives().wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Reductions left in the turn that runs on this stack; below zero when more were charged.
+    /// Charges the turn that runs on this stack. What is charged beyond what was granted is counted, too.
     #[inline(always)]
-    pub(crate) fn reductions(&self) -> i64 {
-        self.reductions.load(Ordering::Relaxed)
+    pub(crate) fn charge(&self, reductions: u64) {
+        self.charged.store(self.charged.load(Ordering::Relaxed).wrapping_add(reductions), Ordering::Relaxed);
     }
 
-    /// Sets the reductions left.
+    /// Whether the turn has used up what it was granted.
     #[inline(always)]
-    pub(crate) fn set_reductions(&self, reductions: i64) {
-        self.reductions.store(reductions, Ordering::Relaxed);
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.charged.load(Ordering::Relaxed) >= self.granted.load(Ordering::Relaxed)
+    }
+
+    /// A turn begins with so many reductions, and so does each that follows it, unless others are granted.
+    #[inline(always)]
+    pub(crate) fn grant(&self, reductions: u64) {
+        self.granted.store(reductions, Ordering::Relaxed);
+        self.charged.store(0, Ordering::Relaxed);
+    }
+
+    /// What was charged in the turn that has ended, if anything was.
+    #[inline(always)]
+    pub(crate) fn take_charged(&self) -> Option<u64> {
+        let charged = self.charged.load(Ordering::Relaxed);
+        if charged == 0 {
+            return None;
+        }
+        self.charged.store(0, Ordering::Relaxed);
+        Some(charged)
+    }
+
+    /// The process whose turn runs on this stack has more to do.
+    #[inline(always)]
+    pub(crate) fn note_yield(&self) {
+        self.yields.0.set(true);
+    }
+
+    /// Whether it said so, which is then forgotten.
+    #[inline(always)]
+    pub(crate) fn take_yield(&self) -> bool {
+        self.yields.0.replace(false)
     }
 }
 

@@ -23,6 +23,8 @@ struct Index(AtomicU64);
 /// - `bottom` is written by the owner alone, `top` is only ever increased, by a compare-and-swap;
 /// - `0 <= bottom - top <= N`, modulo 2^64;
 /// - the slots of `top..bottom` hold the items, oldest first, none of them null.
+// In this order, so that the three are near one another: their addresses are made from one.
+#[repr(C)]
 pub struct Deque<T, const N: usize> {
     top: Index,
     bottom: Index,
@@ -112,7 +114,7 @@ impl<T, const N: usize> Deque<T, N> {
     /// [`Full`]; then the item stays the caller's.
     ///
     /// # Safety
-    /// The caller is the owner: no other call of `push_bottom`, `pop_bottom` or `pop_oldest` of this deque
+    /// The caller is the owner: no other call of `push_bottom`, `pop_bottom`, `pop_oldest` or `rotate` of this deque
     /// overlaps this one, and the one before happened before it. The item may be handed to any core.
     #[inline(always)]
     pub unsafe fn push_bottom(&self, item: NonNull<T>) -> Result<(), Full> {
@@ -138,6 +140,20 @@ impl<T, const N: usize> Deque<T, N> {
     pub unsafe fn pop_oldest(&self) -> Option<NonNull<T>> {
         // SAFETY: as above.
         unsafe { deque_ops::pop_oldest(&self.top.0, &self.bottom.0, &self.slots) }
+    }
+
+    /// Puts an item at the bottom and takes the oldest, for the owner: the next of those that take turns. If it is lost to a
+    /// thief, the item was put there all the same.
+    ///
+    /// # Errors
+    /// [`Full`]; then the item stays the caller's, and nothing was taken.
+    ///
+    /// # Safety
+    /// The caller is the owner, and the item is as for [`push_bottom`](Self::push_bottom).
+    #[inline(always)]
+    pub unsafe fn rotate(&self, item: NonNull<T>) -> Result<Steal<T>, Full> {
+        // SAFETY: as above.
+        unsafe { deque_ops::rotate(&self.top.0, &self.bottom.0, &self.slots, item) }
     }
 
     /// Takes the oldest item, in one attempt. Anybody may call it.

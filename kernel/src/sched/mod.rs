@@ -61,6 +61,7 @@ pub use cores::population::live_processes;
 pub use cores::{CoreLoad, Load, LoadMonitor};
 pub(crate) use place::wake::{some_core_is_idle, wake_thief};
 pub(crate) use place::waker::{process_of, timers_of};
+pub use place::{YieldNow, yield_now};
 pub use policy::dispatch::Dispatch;
 pub use policy::migration::Rule;
 pub(crate) use policy::settings::ticks as setting_ticks;
@@ -72,7 +73,7 @@ pub use policy::tuning;
 pub use policy::victim::VictimRule;
 pub use process::reductions::{charge, is_exhausted};
 pub(crate) use process::{AtWork, Detached, Resident, Step};
-pub use process::{Header, Priority, ProcessRef, YieldNow, yield_now};
+pub use process::{Header, Priority, ProcessRef};
 pub use run::stop::request as stop;
 pub use run::{ExternalSource, OfflineError, OutOfWork, is_online, offline, online, out_of_work};
 #[cfg(not(target_os = "none"))]

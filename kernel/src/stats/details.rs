@@ -36,7 +36,7 @@ impl fmt::Display for Details {
             mail(|worker| worker.guests_sent_home.get()),
             of(|core| core.dozes.get()),
             of(|core| core.sleeps.get()),
-            of(|core| core.context_switches.get()),
+            of(|core| core.context_switches()),
             of(|core| core.preemptions_without_stack.get()),
             mail(|worker| worker.detached_behaviours.get()),
             of(|core| core.detachments_refused.get()),

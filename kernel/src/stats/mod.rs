@@ -13,8 +13,8 @@
 //!
 //! // One core, and all.
 //! let (core, worker) = (stats::core(CoreId::BOOT), stats::worker(CoreId::BOOT));
-//! let turns = core.context_switches.get();
-//! assert!(stats::total(|core| core.context_switches.get()) >= turns);
+//! let turns = core.context_switches();
+//! assert!(stats::total(|core| core.context_switches()) >= turns);
 //! assert!(stats::worker_total(|worker| worker.messages_handled.get()) == 0);
 //!
 //! // How long processes wait in a queue, in clock ticks, and what the time goes to.

@@ -10,9 +10,7 @@ const RULES: usize = 9;
 /// What a core's scheduler counted.
 #[repr(align(128))]
 pub struct CoreStatistics {
-    /// Turns given to processes.
-    pub context_switches: Counter,
-    /// Clock ticks that processes waited in a queue.
+    /// Clock ticks that processes waited in a queue, each before one of its turns.
     pub scheduling_latency: Summary,
     /// Reductions charged.
     pub reductions: Counter,
@@ -60,9 +58,13 @@ pub struct CoreStatistics {
 }
 
 impl CoreStatistics {
+    /// Turns given to processes. As each waited before it, this is the number of waits, and not counted again.
+    pub fn context_switches(&self) -> u64 {
+        self.scheduling_latency.count()
+    }
+
     const fn new() -> Self {
         Self {
-            context_switches: Counter::new(),
             scheduling_latency: Summary::new(),
             reductions: Counter::new(),
             time: TimeSheet::new(),

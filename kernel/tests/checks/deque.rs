@@ -15,6 +15,7 @@ pub static ALL: &[Check] = &[
     Check { name: "deque::newest_first", min_cores: 1, body: newest_first },
     Check { name: "deque::ends_meet", min_cores: 1, body: ends_meet },
     Check { name: "deque::full_is_refused", min_cores: 1, body: full_is_refused },
+    Check { name: "deque::items_take_turns", min_cores: 1, body: items_take_turns },
     Check { name: "deque::half_is_rounded_up_and_capped", min_cores: 1, body: half },
     Check { name: "deque::one_thief_sees_order", min_cores: 2, body: one_thief_sees_order },
     Check { name: "deque::last_item_has_one_taker", min_cores: 2, body: last_item_has_one_taker },
@@ -41,6 +42,11 @@ fn pop_newest<T, const N: usize>(deque: &Deque<T, N>) -> Option<NonNull<T>> {
 fn pop_oldest<T, const N: usize>(deque: &Deque<T, N>) -> Option<NonNull<T>> {
     // SAFETY: as for `push`.
     unsafe { deque.pop_oldest() }
+}
+
+fn rotate<T, const N: usize>(deque: &Deque<T, N>, item: NonNull<T>) -> Result<Steal<T>, Full> {
+    // SAFETY: as for `push`.
+    unsafe { deque.rotate(item) }
 }
 
 /// The oldest item, as a thief takes it, while no other thief is at work: a loss can only be an exclusive store that
@@ -133,6 +139,34 @@ fn full_is_refused(_: &Cores) {
             assert_eq!(pop_oldest(&deque).map(|item| items.take(item)), Some(number));
         }
         assert_eq!(items.taken(), 5);
+    }
+}
+
+fn items_take_turns(_: &Cores) {
+    for start in STARTS {
+        for waiting in 0..=4 {
+            let (items, deque) = (Items::new(13), Deque::<Item, 4>::starting_at(start));
+            for number in 0..waiting {
+                assert_eq!(push(&deque, items.prepare(number)), Ok(()));
+            }
+            let pushed = if waiting == 4 {
+                assert_eq!(rotate(&deque, items.prepare(4)), Err(Full), "it takes no item of a full deque");
+                items.take(items.prepare(4));
+                4
+            } else {
+                for number in waiting..13 {
+                    let next = rotate(&deque, items.prepare(number));
+                    let next = next.map(|next| next.taken().map(|item| items.take(item)));
+                    assert_eq!(next, Ok(Some(number - waiting)), "the oldest, and itself if it is alone");
+                    verify(&deque);
+                }
+                13
+            };
+            for number in pushed - waiting..pushed {
+                assert_eq!(pop_oldest(&deque).map(|item| items.take(item)), Some(number));
+            }
+            assert!(deque.is_empty());
+        }
     }
 }
 
@@ -280,7 +314,13 @@ fn stress_with<const N: usize>(cores: &Cores) {
             let _done = Done(&done);
             let mut pushed = 0;
             while pushed < items.len() {
-                match random.below(4) {
+                match random.below(5) {
+                    4 => {
+                        if let Ok(taken) = rotate(&deque, items.prepare(pushed)) {
+                            pushed += 1;
+                            taken.taken().map(|item| items.take(item));
+                        }
+                    }
                     0 => _ = pop_newest(&deque).map(|item| items.take(item)),
                     1 => _ = pop_oldest(&deque).map(|item| items.take(item)),
                     _ => {

@@ -34,6 +34,22 @@ pub const MODELS: &[Model] = &[
         mutants: &[ordering("steal-bottom-relaxed"), step("pop-last-unasked")],
     },
     Model {
+        name: "deque::owner_rotates",
+        preemptions: None,
+        body: owner_rotates,
+        mutants: &[
+            ordering("rotate-bottom-relaxed"),
+            ordering("steal-bottom-relaxed"),
+            step("rotate-unasked"),
+        ],
+    },
+    Model {
+        name: "deque::rotated_slot_reused",
+        preemptions: None,
+        body: rotated_slot_reused,
+        mutants: &[step("rotate-ignores-full"), step("steal-reads-late")],
+    },
+    Model {
         name: "deque::slot_reused",
         preemptions: None,
         body: slot_reused,
@@ -92,6 +108,14 @@ impl<const N: usize> Setup<N> {
     fn pop_oldest(&self) -> Option<u64> {
         // SAFETY: as for `push`.
         unsafe { self.deque.pop_oldest() }.map(|item| self.take(item))
+    }
+
+    /// Pushes item `number` and takes the oldest, as the owner, if there is room.
+    fn rotate(&self, number: usize) -> Option<Option<u64>> {
+        self.items[number].number.set(number as u64);
+        // SAFETY: as for `push`.
+        let taken = unsafe { self.deque.rotate(NonNull::from(&self.items[number])) };
+        taken.ok().map(|item| item.taken().map(|item| self.take(item)))
     }
 
     fn steal(&self) -> Option<u64> {
@@ -178,6 +202,29 @@ fn owner_oldest() {
     });
     let [pushed, _] = run(&setup, [owner, thief]);
     setup.finish(pushed);
+}
+
+/// The owner puts an item behind another and takes the oldest in one, while a thief takes both: each is taken once, and the
+/// owner goes without one only if the thief has taken one.
+fn owner_rotates() {
+    let setup = Setup::<2>::new(2);
+    setup.push(0);
+    let owner = task(|setup: &Setup<2>| u64::from(setup.rotate(1).expect("there is room").is_some()));
+    let thief = task(|setup: &Setup<2>| (0..2).map(|_| u64::from(setup.steal().is_some())).sum());
+    let [owned, stolen] = run(&setup, [owner, thief]);
+    assert!(owned == 1 || stolen > 0, "the owner lost an item that nobody took");
+    setup.finish(2);
+}
+
+/// A ring of one slot, in which the owner writes an item anew as soon as the thief has it.
+fn rotated_slot_reused() {
+    let setup = Setup::<1>::new(2);
+    setup.push(0);
+    let owner = task(|setup: &Setup<1>| u64::from(setup.rotate(1).is_some()));
+    let thief = task(|setup: &Setup<1>| setup.steal().map_or(0, |_| 1));
+    let [rotated, stolen] = run(&setup, [owner, thief]);
+    assert!(rotated <= stolen, "there was room, and nobody had taken the item");
+    setup.finish(1 + rotated as usize);
 }
 
 /// A ring of one slot: the owner writes it anew as soon as the thief has it.

@@ -26,10 +26,27 @@ pub const MODELS: &[Model] = &[
         mutants: &[ordering("notify-queues-by-store")],
     },
     Model {
+        name: "turns::a_yield_keeps_wake_ups",
+        preemptions: Some(3),
+        body: a_yield_keeps_wake_ups,
+        mutants: &[
+            ordering("begin-relaxed"),
+            ordering("begin-blind"),
+            step("end-unasked"),
+            step("notify-queues-running"),
+        ],
+    },
+    Model {
         name: "turns::a_full_queue_is_flagged",
         preemptions: None,
         body: a_full_queue_is_flagged,
-        mutants: &[ordering("flag-relaxed"), ordering("unflag-relaxed"), step("unflag-unasked")],
+        mutants: &[ordering("flag-relaxed"), ordering("clear-relaxed"), step("unflag-unasked")],
+    },
+    Model {
+        name: "turns::what_arrives_is_looked_at",
+        preemptions: None,
+        body: what_arrives_is_looked_at,
+        mutants: &[ordering("flag-relaxed"), ordering("clear-relaxed")],
     },
     Model {
         name: "turns::an_owners_own_is_flagged",
@@ -90,6 +107,34 @@ fn no_wake_up_is_lost() {
     assert!(seen == 1 || queued == 1, "the wake-up was lost");
 }
 
+/// It is given something around a turn that yields, and the next, which another core runs: one of the two turns sees that,
+/// or the process is in a queue again, once.
+fn a_yield_keeps_wake_ups() {
+    let process = Arc::new(Process::new());
+    process.turns.mark_queued();
+    let yields = task(|process: &Process| {
+        process.turns.begin();
+        let seen = process.given[0].load(Ordering::Relaxed);
+        // The word stays as it is. The queue hands the process over.
+        process.queued.fetch_add(1, Ordering::AcqRel);
+        seen
+    });
+    let runs = task(|process: &Process| {
+        match process.queued.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => process.turn() | 4,
+            Err(_) => 0,
+        }
+    });
+    let gives = task(|process: &Process| {
+        process.give(0);
+        0
+    });
+    let [seen, seen_later, _] = run(&process, [yields, runs, gives]);
+    let queued = process.queued.load(Ordering::Acquire);
+    assert!(queued <= 1, "it is in the queue twice");
+    assert!(queued == 1 || seen == 1 || seen_later & 1 == 1, "the wake-up was lost");
+}
+
 /// Two wake it while it waits: it is enqueued once, and the turn sees what both gave, or comes again.
 fn two_wakers() {
     let process = Arc::new(Process::new());
@@ -128,6 +173,28 @@ fn a_full_queue_is_flagged() {
     });
     run(&queue, [puts, finds_nothing]);
     assert_eq!(queue.0.bits(), 1, "nobody will look at what is in the queue");
+}
+
+/// A sender puts something where its owner looks only if the bit is set, and clears it before: the owner has seen that, or
+/// will look again.
+fn what_arrives_is_looked_at() {
+    let inbox = Arc::new((ReadyMask::new(), AtomicU64::new(0)));
+    inbox.0.flag(1);
+    let puts = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+        // Relaxed: the mask alone hands it over.
+        items.store(1, Ordering::Relaxed);
+        ready.flag(1);
+        0
+    });
+    let looks = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+        if ready.bits() & 1 == 0 {
+            return 0;
+        }
+        ready.clear(1);
+        items.load(Ordering::Relaxed)
+    });
+    let [_, seen] = run(&inbox, [puts, looks]);
+    assert!(seen == 1 || inbox.0.bits() & 1 == 1, "nobody will look at what has arrived");
 }
 
 /// The owner empties its queue and then puts something there itself, while a sender does.

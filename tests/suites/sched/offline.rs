@@ -118,7 +118,7 @@ kernel_test! {
         }
         // What was in a turn there has had time to end it, for nothing here outlasts its slice twice.
         time::sleep(Duration::from_millis(20)).await;
-        let switches = || others().map(|id| stats::core(id).context_switches.get()).sum::<u64>();
+        let switches = || others().map(|id| stats::core(id).context_switches()).sum::<u64>();
         let before = switches();
         let mut handles = Vec::new();
         for _ in 0..500 {

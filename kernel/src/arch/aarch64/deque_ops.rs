@@ -1,4 +1,4 @@
-//! The four operations of the work-stealing deque, as LDXR/STXR assembly.
+//! The operations of the work-stealing deque, as LDXR/STXR assembly.
 //!
 //! The algorithm, the meaning of the indices and the three pairs that must be ordered are those of
 //! `arch/portable/deque_ops.rs`; here each operation is one block, so that the instructions that run are
@@ -256,4 +256,77 @@ pub unsafe fn pop_oldest<T, const N: usize>(
         );
     }
     NonNull::new(item)
+}
+
+/// Puts an item at the bottom and takes the oldest, which may be that very item: [`push_bottom`] and one attempt of
+/// [`pop_oldest`], with one look at each index. [`Steal::Lost`] if a thief was faster: then it has put the item there and
+/// taken none.
+///
+/// # Errors
+/// [`Full`]; then the item stays the caller's, and nothing was taken.
+///
+/// # Safety
+/// As for [`push_bottom`]. Items are aligned to more than a byte.
+#[inline(always)]
+pub unsafe fn rotate<T, const N: usize>(
+    top: &AtomicU64,
+    bottom: &AtomicU64,
+    slots: &[AtomicPtr<T>; N],
+    item: NonNull<T>,
+) -> Result<Steal<T>, Full> {
+    const { assert!(align_of::<T>() > 1, "the address 1 stands for a full deque") };
+    let oldest: *mut T;
+    // SAFETY: as for `push_bottom`.
+    unsafe {
+        exclusive_asm!(fails(force);
+            // Only this core writes bottom.
+            "ldr {b}, [{bottom}]",
+            // Acquire: pairs with STLXR in pop_top (3).
+            "ldar {t}, [{top}]",
+            "sub {x}, {b}, {t}",
+            "cmp {x}, {n}",
+            "b.ge 7f",
+            "and {x}, {b}, {mask}",
+            "str {item}, [{slots}, {x}, lsl #3]",
+            "add {b}, {b}, #1",
+            // Release: pairs with LDAR of bottom in pop_top (1).
+            "stlr {b}, [{bottom}]",
+            // Now there is an item at top, unless a thief has taken it: then top has moved. From here on as in pop_oldest.
+            "and {x}, {t}, {mask}",
+            "ldr {oldest}, [{slots}, {x}, lsl #3]",
+            "3:",
+            "ldxr {x}, [{top}]",
+            "cmp {x}, {t}",
+            "b.ne 8f",
+            "add {x}, {x}, #1",
+            may_fail!("force"),
+            "stxr {w:w}, {x}, [{top}]",
+            "cbz {w:w}, 9f",
+            "b 3b",
+            "7:",
+            "mov {oldest}, #1",
+            "b 9f",
+            // A thief was faster.
+            "8:",
+            "mov {oldest}, xzr",
+            "9:",
+            top = in(reg) top.as_ptr(),
+            bottom = in(reg) bottom.as_ptr(),
+            slots = in(reg) slots.as_ptr(),
+            item = in(reg) item.as_ptr(),
+            n = in(reg) N,
+            mask = in(reg) N - 1,
+            b = out(reg) _,
+            t = out(reg) _,
+            x = out(reg) _,
+            w = out(reg) _,
+            oldest = out(reg) oldest,
+            options(nostack),
+        );
+    }
+    if oldest.addr() > 1 {
+        // SAFETY: the line above.
+        return Ok(Steal::Taken(unsafe { NonNull::new_unchecked(oldest) }));
+    }
+    if oldest.is_null() { Ok(Steal::Lost) } else { Err(Full) }
 }

@@ -1,4 +1,4 @@
-//! The four operations of the work-stealing deque, over the language's atomics.
+//! The operations of the work-stealing deque, over the language's atomics.
 //!
 //! The algorithm is Chase and Lev's (SPAA 2005) with a ring of fixed size, in the C11 form of Lê, Pop,
 //! Cohen and Zappa Nardelli (PPoPP 2013), orderings derived anew below. `top` and `bottom` count items
@@ -162,4 +162,38 @@ pub unsafe fn pop_oldest<T, const N: usize>(
             return NonNull::new(item);
         }
     }
+}
+
+/// Puts an item at the bottom and takes the oldest, which may be that very item: [`push_bottom`] and one attempt of
+/// [`pop_oldest`], with one look at each index. [`Steal::Lost`] if a thief was faster: then it has put the item there and
+/// taken none.
+///
+/// # Errors
+/// [`Full`]; then the item stays the caller's, and nothing was taken.
+///
+/// # Safety
+/// As for [`push_bottom`].
+#[inline(always)]
+pub unsafe fn rotate<T, const N: usize>(
+    top: &AtomicU64,
+    bottom: &AtomicU64,
+    slots: &[AtomicPtr<T>; N],
+    item: NonNull<T>,
+) -> Result<Steal<T>, Full> {
+    // Relaxed: only this thread writes `bottom`.
+    let b = bottom.load(Ordering::Relaxed);
+    // Acquire: as in `push_bottom`. For the exchange any value would do, which checks it.
+    let t = top.load(Ordering::Acquire);
+    if count(t, b) >= N as i64 {
+        return Err(Full);
+    }
+    // Relaxed: published by the next store.
+    slot(slots, b).store(item.as_ptr(), Ordering::Relaxed);
+    // Release: as in `push_bottom` (1).
+    bottom.store(b.wrapping_add(1), Ordering::Release);
+    // Relaxed, both: as in `pop_oldest`. At `t` there is an item now, unless a thief has taken it: then `top` has moved.
+    let oldest = slot(slots, t).load(Ordering::Relaxed);
+    let won = decided_u64(top, t, t.wrapping_add(1), Ordering::Relaxed);
+    // A slot below `bottom` is never null.
+    Ok(if won { NonNull::new(oldest).map_or(Steal::Lost, Steal::Taken) } else { Steal::Lost })
 }

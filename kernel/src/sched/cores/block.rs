@@ -6,6 +6,7 @@
 use core::cell::Cell;
 
 use super::idle_flag::IdleFlag;
+use super::in_turn::InTurn;
 use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::arch::{CoreId, MAX_CORES, clock, percpu};
 use crate::in_place::write_fields;
@@ -26,14 +27,11 @@ pub(crate) struct Core {
     /// First, where `arch::percpu::core_number` reads it.
     number: u64,
     id: CoreId,
-    pub queue: RunQueue,
     /// Its announcement that it waits.
     pub idle: IdleFlag,
     pub statistics: &'static CoreStatistics,
-    /// Slice ends that the current turn has seen; the timer interrupt counts, dispatch resets.
-    pub slices: AtomicU32,
-    /// Whether a process runs now, as opposed to the loop itself.
-    pub busy: AtomicU32,
+    /// Whether a process runs now, as opposed to the loop itself, and how many slice ends its turn has seen.
+    pub in_turn: InTurn,
     /// The timer interrupt asks the core loop to look at its timers.
     pub timer_due: AtomicU32,
     /// Another core has woken this one so that it comes and steals.
@@ -88,6 +86,8 @@ pub(crate) struct Core {
     robbed_at: AtomicU64,
     /// When another core woke it, in clock ticks; 0 when nobody has since it went on.
     woken_at: AtomicU64,
+    /// Last, because it is large.
+    pub queue: RunQueue,
 }
 
 // SAFETY: the `Cell`s are only used by the core itself (see the head of this file), everything else is
@@ -138,6 +138,10 @@ pub(crate) fn set_online(core: CoreId, online: bool) {
         ONLINE.fetch_or(core.mask(), Ordering::AcqRel);
     } else {
         ONLINE.fetch_and(!core.mask(), Ordering::AcqRel);
+        // It hands on what it has.
+        if let Some(core) = get(core.index()) {
+            core.ask_attention();
+        }
     }
 }
 
@@ -179,8 +183,7 @@ impl Core {
                 id: id,
                 idle: IdleFlag::new(),
                 statistics: stats::core(id),
-                slices: AtomicU32::new(0),
-                busy: AtomicU32::new(0),
+                in_turn: InTurn::new(),
                 timer_due: AtomicU32::new(0),
                 called_to_steal: AtomicU32::new(0),
                 crowd: sharing::Crowd::new(),
@@ -243,10 +246,15 @@ impl Core {
         self.number
     }
 
+    /// Its loop is to look at everything before the next turn. The caller has made visible what is to be seen.
+    pub(crate) fn ask_attention(&self) {
+        self.queue.ask_attention();
+    }
+
     /// Its load: what waits, and one for what runs.
     pub(crate) fn load(&self) -> u64 {
         // Relaxed: an estimate.
-        self.queue.stealable() as u64 + u64::from(self.busy.load(Ordering::Relaxed))
+        self.queue.stealable() as u64 + u64::from(self.in_turn.is_in())
     }
 
     /// When a thief last tried it, in clock ticks.

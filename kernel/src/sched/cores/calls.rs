@@ -1,6 +1,7 @@
-//! Requests to all core loops: one word, which every loop reads once in a round. Who answers, and how, is in
+//! Requests to all core loops: one word, which every loop reads when it is asked for attention. Who answers, and how, is in
 //! `run/stop.rs`, `run/halt.rs` and `run/collect.rs`.
 
+use super::block::Core;
 use super::standstill::Standstill;
 
 /// The loops end.
@@ -14,6 +15,17 @@ pub(crate) const COLLECT: u32 = 1 << 2;
 
 /// The calls.
 pub(crate) static CALLS: Standstill = Standstill::new();
+
+/// Calls for something, at every core's next round. A sleeping core is woken by the caller.
+pub(crate) fn raise(call: u32) {
+    CALLS.raise(call);
+    tell_all();
+}
+
+/// After a call was raised: every core is to look at it.
+pub(crate) fn tell_all() {
+    super::all().for_each(Core::ask_attention);
+}
 
 /// What is called for.
 #[inline(always)]

@@ -9,7 +9,6 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::arch::CoreId;
-use crate::arch::atomic::Ordering;
 use crate::mem::OutOfMemory;
 use crate::sched::cores::{self, Core};
 use crate::sched::process::Priority;
@@ -79,7 +78,7 @@ impl Seen {
         let counted = core.statistics;
         Self {
             ticks: Activity::ALL.map(|activity| counted.time.ticks(activity)),
-            turns: counted.context_switches.get(),
+            turns: counted.context_switches(),
             waits: counted.scheduling_latency.count(),
             waited_ticks: counted.scheduling_latency.sum(),
             migrations: counted.processes_stolen.get() + counted.processes_balanced.get(),
@@ -148,8 +147,7 @@ fn describe(core: &Core, before: &Seen, after: &Seen, during: Duration) -> CoreL
         core: core.id(),
         is_online: cores::online() & core.id().mask() != 0,
         waiting: core.queue.waiting_by_priority(),
-        // Relaxed: an estimate.
-        is_busy: core.busy.load(Ordering::Relaxed) != 0,
+        is_busy: core.in_turn.is_in(),
         utilisation: spent.map(|ticks| (ticks * 1000 / all) as u32),
         turns: since(after.turns, before.turns),
         mean_latency: of_ticks(waited.checked_div(waits).unwrap_or(0)),

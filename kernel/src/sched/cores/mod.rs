@@ -6,6 +6,7 @@ mod block;
 pub(crate) mod calls;
 pub(crate) mod here;
 pub(crate) mod idle_flag;
+mod in_turn;
 mod load;
 pub(crate) mod population;
 pub(crate) mod ready_mask;

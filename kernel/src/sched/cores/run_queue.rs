@@ -22,6 +22,7 @@ use core::ptr::NonNull;
 
 use super::ready_mask::ReadyMask;
 use crate::arch::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::arch::{Full, Steal};
 use crate::in_place::write_fields;
 use crate::queue::{Chain, Deque, Inbox, Overflow, Stolen};
 use crate::sched::policy::settings::{self, Setting};
@@ -37,8 +38,20 @@ const REFILL: usize = 32;
 
 const _: () = assert!(REFILL <= DEQUE_SLOTS);
 
+/// The bit of [`RunQueue::ready`] for everything but the queues, see `run/attention.rs`.
+const ATTENTION: u32 = 1 << 8;
+
+/// The bit that says that something may be in an overflow list.
+const OVERFLOWED: u32 = 1 << 9;
+
+/// The bit for what other cores and interrupts have put into the inboxes of a priority.
+const fn arrived(priority: Priority) -> u32 {
+    priority.bit() << 4
+}
+
+// In this order, so that all but the slots is near the beginning.
+#[repr(C)]
 pub(crate) struct PriorityQueue {
-    deque: Deque<Header, DEQUE_SLOTS>,
     overflow: Overflow<Header>,
     inbox: Inbox<Header>,
     /// How many are in the inbox, roughly: counted before they are visible.
@@ -46,6 +59,7 @@ pub(crate) struct PriorityQueue {
     bound: Overflow<Header>,
     /// What other cores and interrupts enqueued that is pinned to this core.
     bound_inbox: Inbox<Header>,
+    deque: Deque<Header, DEQUE_SLOTS>,
 }
 
 impl PriorityQueue {
@@ -77,14 +91,16 @@ impl PriorityQueue {
         self.stealable() == 0 && self.inbox.is_empty() && self.bound.len() == 0 && self.bound_inbox.is_empty()
     }
 
+    /// Puts a process at the back. Returns whether it went to the overflow list.
+    ///
     /// # Safety
     /// The caller is the owner's core, with preemption disabled and not in an interrupt.
     #[inline(always)]
-    unsafe fn push_own(&self, process: Runnable) {
+    unsafe fn push_own(&self, process: Runnable) -> bool {
         if process.is_pinned() {
             // SAFETY: what is in hand is in no list; processes may be handed to any core.
             unsafe { self.bound.push(process.into_pointer()) };
-            return;
+            return false;
         }
         let process = process.into_pointer();
         // What overflowed earlier is older than this one: stay behind it.
@@ -92,16 +108,28 @@ impl PriorityQueue {
         if !self.overflow.is_empty() || unsafe { self.deque.push_bottom(process) }.is_err() {
             // SAFETY: as above.
             unsafe { self.overflow.push(process) };
+            return true;
         }
+        false
     }
 
+    /// Puts what other cores and interrupts have enqueued behind what is here. Returns whether any of it went to the
+    /// overflow list.
+    ///
     /// # Safety
     /// As for [`Self::push_own`].
-    unsafe fn drain_inbox(&self) {
+    #[inline(never)]
+    unsafe fn drain_inboxes(&self) -> bool {
+        let mut overflowed = false;
         for process in self.take_inbox() {
             // SAFETY: by contract; what comes from a queue is in hand.
-            unsafe { self.push_own(Runnable::new(process)) };
+            overflowed |= unsafe { self.push_own(Runnable::new(process)) };
         }
+        for process in self.bound_inbox.take_all() {
+            // SAFETY: just taken out of its list; processes may be handed to any core.
+            unsafe { self.bound.push(process) };
+        }
+        overflowed
     }
 
     fn take_inbox(&self) -> Chain<Header> {
@@ -116,7 +144,7 @@ impl PriorityQueue {
     #[inline(always)]
     unsafe fn take_own(&self, bound_first: bool) -> Option<Runnable> {
         // What is usual is short, because every turn pays for it.
-        if self.inbox.is_empty() & self.bound_inbox.is_empty() & (!bound_first | self.bound.is_empty())
+        if (!bound_first | self.bound.is_empty())
             // SAFETY: the caller is the owner's core.
             && let Some(process) = unsafe { self.deque.pop_oldest() }
         {
@@ -131,16 +159,6 @@ impl PriorityQueue {
     /// As for [`Self::push_own`].
     #[inline(never)]
     unsafe fn take_anywhere(&self, bound_first: bool) -> Option<Runnable> {
-        if !self.inbox.is_empty() {
-            // SAFETY: the caller is the owner's core.
-            unsafe { self.drain_inbox() };
-        }
-        if !self.bound_inbox.is_empty() {
-            for process in self.bound_inbox.take_all() {
-                // SAFETY: just taken out of its list; processes may be handed to any core.
-                unsafe { self.bound.push(process) };
-            }
-        }
         let bound = || self.bound.pop();
         // SAFETY: the caller is the owner's core.
         let unbound = || unsafe { self.deque.pop_oldest().or_else(|| self.refill()) };
@@ -190,16 +208,40 @@ impl PriorityQueue {
     }
 }
 
+/// Turns one after another that have passed over others, in one word: those from the run-next slot, and those of `Normal`
+/// while `Low` waited.
+struct Streaks(Cell<u64>);
+
+/// A streak from the run-next slot is not counted beyond this, which is more than the setting may be.
+const MOST_STREAK: u64 = 1 << 20;
+
+impl Streaks {
+    fn next(&self) -> u64 {
+        self.0.get() & u64::from(u32::MAX)
+    }
+
+    fn normal(&self) -> u64 {
+        self.0.get() >> 32
+    }
+
+    fn set(&self, next: u64, normal: u64) {
+        // Neither comes near 2^32: they are bounded by `MOST_STREAK` and by a setting.
+        self.0.set(next | normal << 32);
+    }
+}
+
 /// One core's queues.
+// In this order, so that the turns of `Normal` processes find what they need near the beginning.
+#[repr(C)]
 pub(crate) struct RunQueue {
-    queues: [PriorityQueue; Priority::COUNT],
     /// A bit for each priority that may have something.
     ready: ReadyMask,
     next: AtomicPtr<Header>,
     // The rest is the owner's alone.
-    next_turns: Cell<u64>,
-    normal_turns: Cell<u64>,
+    streaks: Streaks,
     bound_first: Cell<bool>,
+    /// In an order of their own, see `of`.
+    queues: [PriorityQueue; Priority::COUNT],
 }
 
 impl RunQueue {
@@ -219,8 +261,7 @@ impl RunQueue {
             write_fields!(place => Self {
                 ready: ReadyMask::new(),
                 next: AtomicPtr::new(core::ptr::null_mut()),
-                next_turns: Cell::new(0),
-                normal_turns: Cell::new(0),
+                streaks: Streaks(Cell::new(0)),
                 bound_first: Cell::new(false),
             } in place {
                 queues: queues,
@@ -228,8 +269,10 @@ impl RunQueue {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn of(&self, priority: Priority) -> &PriorityQueue {
-        &self.queues[priority.index()]
+        // `Normal` is the first.
+        &self.queues[priority.index() ^ Priority::Normal.index()]
     }
 
     /// How many wait that a thief could take without touching the run-next slot.
@@ -290,7 +333,9 @@ impl RunQueue {
     pub(super) unsafe fn push_own(&self, process: Runnable) {
         let priority = process.priority();
         // SAFETY: the caller is the owner's core.
-        unsafe { self.of(priority).push_own(process) };
+        if unsafe { self.of(priority).push_own(process) } {
+            self.ready.flag_own(OVERFLOWED);
+        }
         self.ready.flag_own(priority.bit());
     }
 
@@ -335,11 +380,12 @@ impl RunQueue {
     }
 
     fn flag(&self, priority: Priority) {
-        self.ready.flag(priority.bit());
+        self.ready.flag(priority.bit() | arrived(priority));
     }
 
     fn unflag(&self, priority: Priority) {
-        self.ready.unflag(priority.bit(), || self.of(priority).is_empty());
+        // Both bits, also if something is there after all, because it may have arrived.
+        self.ready.unflag(priority.bit() | arrived(priority), || self.of(priority).is_empty());
     }
 
     /// Takes the next process to run.
@@ -353,21 +399,89 @@ impl RunQueue {
             let priority = self.next_priority(mask)?;
             if priority == Priority::Normal
                 && self.run_next_is_taken()
-                && (mask & priority.bit() == 0
-                    || self.next_turns.get() < settings::get(Setting::RunNextTurns))
+                && (mask & priority.bit() == 0 || self.streaks.next() < settings::get(Setting::RunNextTurns))
                 && let Some(process) = self.take_next()
             {
-                self.next_turns.set(self.next_turns.get() + 1);
+                // Beyond the setting when nothing else waits.
+                self.streaks
+                    .set(self.streaks.next().saturating_add(1).min(MOST_STREAK), self.streaks.normal());
                 return Some(process);
             }
-            self.next_turns.set(0);
+            self.streaks.set(0, self.streaks.normal());
             self.bound_first.set(!self.bound_first.get());
-            // SAFETY: the caller is the owner's core.
+            if mask & arrived(priority) != 0 {
+                // First the bit, then the look: see `ReadyMask`.
+                self.ready.clear(arrived(priority));
+                // SAFETY: the caller is the owner's core.
+                if unsafe { self.of(priority).drain_inboxes() } {
+                    self.ready.flag_own(OVERFLOWED);
+                }
+            }
+            if mask & OVERFLOWED != 0 && self.queues.iter().all(|queue| queue.overflow.is_empty()) {
+                // The owner alone puts anything there.
+                self.ready.clear(OVERFLOWED);
+            }
+            // SAFETY: as above.
             if let Some(process) = unsafe { self.of(priority).take_own(self.bound_first.get()) } {
                 return Some(process);
             }
             self.unflag(priority);
         }
+    }
+
+    /// Whether nothing wants a look but the deque of `Normal`.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    #[inline(always)]
+    pub(super) unsafe fn is_ordinary(&self) -> bool {
+        self.ready.are_only(Priority::Normal.bit())
+            && !self.run_next_is_taken()
+            && self.of(Priority::Normal).bound.is_empty()
+    }
+
+    /// Puts a `Normal` process that is not pinned at the back, and takes the next to run, while [`Self::is_ordinary`]. Hands
+    /// it to `has_no_room` if there is no room, and then takes none; nor if a thief was faster.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    #[inline(always)]
+    pub(super) unsafe fn rotate(
+        &self,
+        process: Runnable,
+        has_no_room: impl FnOnce(Runnable),
+    ) -> Option<Runnable> {
+        // As in `take` and `next_priority`, where neither the run-next slot nor `Low` has anything. Whose turn it is, the
+        // pinned ones' or the others', does not matter, because none is pinned.
+        self.streaks.set(0, 0);
+        let process = process.into_pointer();
+        // SAFETY: by contract.
+        match unsafe { self.of(Priority::Normal).deque.rotate(process) } {
+            // SAFETY: what comes from a queue is in hand.
+            Ok(Steal::Taken(next)) => Some(unsafe { Runnable::new(next) }),
+            Ok(Steal::Lost | Steal::Empty) => None,
+            Err(Full) => {
+                // SAFETY: it was in hand, and went nowhere.
+                has_no_room(unsafe { Runnable::new(process) });
+                None
+            }
+        }
+    }
+
+    /// The core's loop is to look at everything. The caller has made visible what is to be seen.
+    pub(crate) fn ask_attention(&self) {
+        self.ready.flag(ATTENTION);
+    }
+
+    /// Whether it is.
+    #[inline(always)]
+    pub(crate) fn wants_attention(&self) -> bool {
+        self.ready.bits() & ATTENTION != 0
+    }
+
+    /// The loop has looked and found nothing that wants another look; it looks once more.
+    pub(crate) fn note_attended(&self, nothing_left: impl FnOnce() -> bool) {
+        self.ready.unflag(ATTENTION, nothing_left);
     }
 
     /// Empties the run-next slot.
@@ -388,16 +502,24 @@ impl RunQueue {
         let normal = mask & Priority::Normal.bit() != 0 || self.run_next_is_taken();
         // Not the bit alone: while it is stale, no turns must be counted in favour of `Low`.
         let low = mask & Priority::Low.bit() != 0 && !self.of(Priority::Low).is_empty();
+        if !low && mask & Priority::Low.bit() != 0 {
+            self.unflag(Priority::Low);
+        }
         if !low {
             // The turns are counted while both wait, and not saved up.
-            self.normal_turns.set(0);
+            self.count_normal_turns(0);
             return normal.then_some(Priority::Normal);
         }
-        if normal && self.normal_turns.get() < settings::get(Setting::NormalPerLow) {
-            self.normal_turns.set(self.normal_turns.get() + 1);
+        let passed_over = self.streaks.normal();
+        if normal && passed_over < settings::get(Setting::NormalPerLow) {
+            self.count_normal_turns(passed_over + 1);
             return Some(Priority::Normal);
         }
-        self.normal_turns.set(0);
+        self.count_normal_turns(0);
         Some(Priority::Low)
+    }
+
+    fn count_normal_turns(&self, normal: u64) {
+        self.streaks.set(self.streaks.next(), normal);
     }
 }

@@ -60,6 +60,20 @@ impl<'a> ThisCore<'a> {
         unsafe { self.core.queue.take() }
     }
 
+    /// See [`RunQueue::is_ordinary`](super::run_queue::RunQueue::is_ordinary).
+    #[inline(always)]
+    pub(crate) fn is_ordinary(&self) -> bool {
+        // SAFETY: as in `push`.
+        unsafe { self.core.queue.is_ordinary() }
+    }
+
+    /// See [`RunQueue::rotate`](super::run_queue::RunQueue::rotate).
+    #[inline(always)]
+    pub(crate) fn rotate(&self, process: Runnable, has_no_room: impl FnOnce(Runnable)) -> Option<Runnable> {
+        // SAFETY: as in `push`.
+        unsafe { self.core.queue.rotate(process, has_no_room) }
+    }
+
     /// See [`RunQueue::prefer_bound`](super::run_queue::RunQueue::prefer_bound).
     pub(crate) fn prefer_bound(&self) {
         // SAFETY: as in `push`.

@@ -1,6 +1,5 @@
 //! What waits on a core, as the rules of [`sharing`](crate::sched::policy::sharing) see it.
 
-use crate::arch::atomic::Ordering;
 use crate::sched::cores::Core;
 use crate::sched::policy::settings::{self, Setting};
 
@@ -8,8 +7,7 @@ use crate::sched::policy::settings::{self, Setting};
 /// once.
 fn crowding(core: &Core) -> u64 {
     let waiting = core.queue.stealable() as u64;
-    // Relaxed: an estimate.
-    if waiting == 1 && core.busy.load(Ordering::Relaxed) == 0 { 0 } else { waiting }
+    if waiting == 1 && !core.in_turn.is_in() { 0 } else { waiting }
 }
 
 /// Whether enough waits on a core to call a thief at once: one process, if the last that were taken were worth it.

@@ -55,9 +55,16 @@ fn keep(core: &ThisCore<'_>, process: Runnable) {
 
 /// Calls a thief if more waits on a core than that one will reach soon.
 #[inline(always)]
-fn call_thief_for(core: &Core) {
+pub(crate) fn call_thief_for(core: &Core) {
     // An estimate first: a core that becomes idle a moment later looks for itself.
-    if wake::some_core_is_idle() && backlog::is_backlog(core) {
+    if wake::some_core_is_idle() {
+        call_idle_core_for(core);
+    }
+}
+
+#[inline(never)]
+fn call_idle_core_for(core: &Core) {
+    if backlog::is_backlog(core) {
         wake::wake_thief();
     }
 }
@@ -107,6 +114,7 @@ pub(crate) fn requeue(core: &ThisCore<'_>, process: Runnable) {
 /// Delivers a process to another core's inbox, and wakes it or, if it is busy, a thief.
 pub(crate) fn deliver(process: Runnable, target: &Core) {
     let pinned = process.is_pinned();
+    process.set_home(target.id());
     target.queue.push_remote(process);
     // Pairs with the barrier in `wake::announce`.
     barrier::full();

@@ -27,10 +27,21 @@ pub(crate) fn is_for(header: &Header) -> bool {
 pub(crate) fn push(process: Runnable) {
     let priority = process.priority();
     // Relaxed: a reader that must not miss it looks after the barrier in `wake_thief`, or after its own.
-    WAITING.fetch_add(1, Ordering::Relaxed);
+    let is_first = WAITING.fetch_add(1, Ordering::Relaxed) == 0;
+    if is_first {
+        // Every core is to look here from now on, until nothing is left.
+        cores::all().for_each(Core::ask_attention);
+    }
     // SAFETY: what is in hand is in no list; processes may be handed to any core.
     unsafe { QUEUES[priority.index()].push(process.into_pointer()) };
     wake::wake_thief();
+}
+
+/// Whether something waits here, or the scheme is the one whose processes wait here.
+pub(crate) fn is_in_use() -> bool {
+    // Relaxed: read after the caller's clearing of its attention bit, which acquires what was counted before the bit was
+    // set.
+    WAITING.load(Ordering::Relaxed) != 0 || dispatch::current() == Dispatch::Global
 }
 
 /// Whether this core would find something here.

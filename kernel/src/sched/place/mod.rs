@@ -2,10 +2,12 @@
 
 mod backlog;
 pub(crate) mod enqueue;
-mod global;
+pub(crate) mod global;
 pub(crate) mod pick;
 pub(crate) mod thieves;
 pub(crate) mod wake;
 pub(crate) mod waker;
+mod yield_now;
 
 pub(crate) use backlog::{is_backlog, may_be_robbed};
+pub use yield_now::{YieldNow, yield_now};

@@ -3,12 +3,14 @@
 use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
+use crate::mem::stack::StackBlock;
 use crate::sched::process::{Header, ProcessRef};
 use crate::time::OwnedTimers;
 
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_reference);
 
 /// Whether a waker is one of these.
+#[inline]
 pub(crate) fn is_own(waker: &Waker) -> bool {
     core::ptr::eq(waker.vtable(), &VTABLE)
 }
@@ -17,9 +19,22 @@ pub(crate) fn is_own(waker: &Waker) -> bool {
 ///
 /// # Safety
 /// The process outlives the waker, and the waker itself is never dropped (its clones may be).
+#[inline]
 pub(crate) unsafe fn borrowed(header: NonNull<Header>) -> Waker {
     // SAFETY: the functions of `VTABLE` implement the contract of `RawWaker` by counting references.
     unsafe { Waker::from_raw(RawWaker::new(header.as_ptr().cast_const().cast(), &VTABLE)) }
+}
+
+/// As `wake_by_ref`, for a future that gives up its turn and has more to do. If the waker is that of the process whose turn
+/// this is, nobody but the end of the turn needs to know, and a note on the stack tells it. A waker of another's, such as one
+/// that a collection of futures makes for each of them, is woken.
+#[inline]
+pub(crate) fn wake_again(waker: &Waker) {
+    if is_own(waker) && core::ptr::eq(waker.data(), StackBlock::current().process()) {
+        StackBlock::current().note_yield();
+    } else {
+        waker.wake_by_ref();
+    }
 }
 
 /// The process that `waker` wakes, with a reference of its own; `None` if the waker is not the scheduler's.

@@ -2,8 +2,9 @@
 //!
 //! Whether it waits, is queued or runs is one word, [`RunState`], with the life cycle in its head.
 //!
-//! A process that is suspended on a lent stack stays running there: a wake-up only notifies it, because it is in a
-//! queue already. Whoever takes it from the queue sees the stack and resumes it instead of stepping it.
+//! A process that is suspended on a lent stack stays running there, as one does that is queued after a turn: a wake-up only
+//! notifies it, because it is in a queue already. Whoever takes it from the queue sees the stack and resumes it instead of
+//! stepping it.
 //!
 //! A header is kept alive by references: one for the scheduler until the process has ended, one for each
 //! waker and handle.
@@ -71,7 +72,9 @@ pub struct Header {
     stack: AtomicPtr<StackBlock>,
     /// The cores it may run on.
     affinity: AtomicU64,
-    /// When it was last enqueued, in clock ticks.
+    /// One if it is `Normal` and may run anywhere, else zero: what a turn's end asks first.
+    is_ordinary: AtomicU32,
+    /// When it was enqueued, in clock ticks; 0 while it is in no queue.
     enqueued_at: AtomicU64,
     /// When it last changed cores, in clock ticks.
     moved_at: AtomicU64,
@@ -80,10 +83,14 @@ pub struct Header {
     priority: Priority,
     /// The core it ran on last, or was placed on.
     home: AtomicU8,
-    /// It has ended a turn by itself before.
+    /// It has ended a turn by itself before, and waited then.
     has_yielded: AtomicBool,
     /// The timers that would wake it.
     timers: OwnedTimers,
+}
+
+fn is_ordinary(priority: Priority, affinity: u64) -> u32 {
+    u32::from(priority == Priority::Normal && affinity == u64::MAX)
 }
 
 // SAFETY: `link` is the same field as long as the header lives, used by nothing but the lists.
@@ -103,6 +110,7 @@ impl Header {
             link: AtomicPtr::new(core::ptr::null_mut()),
             stack: AtomicPtr::new(core::ptr::null_mut()),
             affinity: AtomicU64::new(affinity),
+            is_ordinary: AtomicU32::new(is_ordinary(priority, affinity)),
             enqueued_at: AtomicU64::new(0),
             moved_at: AtomicU64::new(0),
             migrations: AtomicU32::new(0),
@@ -113,12 +121,13 @@ impl Header {
         }
     }
 
-    /// Whether it has ended a turn by itself before. Relaxed, here and below: a hint of how it will behave.
+    /// Whether the process, which the caller has taken from a queue, has ended a turn by itself before, or is suspended in
+    /// one. Relaxed, here and below: a hint of how it will behave.
     pub(crate) fn has_yielded(&self) -> bool {
-        self.has_yielded.load(Ordering::Relaxed)
+        self.run_state.has_begun() || self.has_yielded.load(Ordering::Relaxed)
     }
 
-    /// It has ended a turn by itself.
+    /// It has ended a turn by itself, and waits.
     pub(crate) fn note_yielded(&self) {
         self.has_yielded.store(true, Ordering::Relaxed);
     }
@@ -149,6 +158,14 @@ impl Header {
     pub(crate) fn set_affinity(&self, mask: u64) {
         // Relaxed: as above; a process that is queued elsewhere moves when it is next enqueued.
         self.affinity.store(mask, Ordering::Relaxed);
+        self.is_ordinary.store(is_ordinary(self.priority, mask), Ordering::Relaxed);
+    }
+
+    /// Whether it is `Normal` and may run on every core.
+    #[inline(always)]
+    pub(crate) fn is_ordinary(&self) -> bool {
+        // Relaxed: as for the mask.
+        self.is_ordinary.load(Ordering::Relaxed) != 0
     }
 
     /// Whether it may run on one core only.
@@ -189,6 +206,15 @@ impl Header {
         self.enqueued_at.load(Ordering::Relaxed)
     }
 
+    /// When it was enqueued; from now on it is in no queue.
+    #[inline(always)]
+    pub(crate) fn take_enqueued_at(&self) -> u64 {
+        // Relaxed, both: whoever takes a process from a queue alone writes this.
+        let at = self.enqueued_at.load(Ordering::Relaxed);
+        self.enqueued_at.store(0, Ordering::Relaxed);
+        at
+    }
+
     pub(crate) fn set_enqueued_at(&self, now: u64) {
         // Relaxed: as above.
         self.enqueued_at.store(now, Ordering::Relaxed);
@@ -200,18 +226,15 @@ impl Header {
         let stack = self.stack.load(Ordering::Relaxed);
         if !stack.is_null() {
             self.stack.store(core::ptr::null_mut(), Ordering::Relaxed);
+            self.run_state.set_suspended(false);
         }
         stack
-    }
-
-    pub(crate) fn is_suspended(&self) -> bool {
-        // Relaxed: as for `take_stack`.
-        !self.stack.load(Ordering::Relaxed).is_null()
     }
 
     pub(crate) fn suspend_on(&self, stack: *mut StackBlock) {
         // Relaxed: the enqueue that follows publishes it.
         self.stack.store(stack, Ordering::Relaxed);
+        self.run_state.set_suspended(true);
     }
 
     /// Whether it waits, is queued or runs.
@@ -231,7 +254,10 @@ impl Header {
 
     /// Whether the state is one that a process in a queue can have.
     pub(crate) fn is_dispatchable(&self) -> bool {
-        self.run_state.is_dispatchable(self.is_suspended())
+        // The word is the same for a process that runs and for one that is queued after a turn; the time is not. A host's
+        // clock begins at zero.
+        let is_queued = self.enqueued_at() != 0 || cfg!(not(target_os = "none"));
+        self.run_state.is_dispatchable() && is_queued
     }
 }
 

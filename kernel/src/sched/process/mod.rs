@@ -9,7 +9,6 @@ mod resident;
 pub(crate) mod run_state;
 mod runnable;
 mod step;
-mod yield_now;
 
 pub(crate) use header::VTable;
 pub use header::{Header, ProcessRef};
@@ -17,4 +16,3 @@ pub use priority::Priority;
 pub(crate) use resident::{AtWork, Detached, Resident};
 pub(crate) use runnable::Runnable;
 pub use step::Step;
-pub use yield_now::{YieldNow, yield_now};

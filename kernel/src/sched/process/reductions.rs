@@ -3,19 +3,18 @@
 //! The count lies in the stack block, which travels with the code, so charging needs no core and no
 //! atomic. A turn that has used its reductions is asked to yield: every future of the kernel that a
 //! process awaits (receive, sleep, join) asks [`is_exhausted`] first. What is charged beyond a turn's reductions is counted
-//! too, so the count may fall below zero.
+//! too.
 
 use crate::mem::stack::StackBlock;
 
 /// Charges the running process so many reductions. To send or to receive one message is one.
 #[inline(always)]
 pub fn charge(reductions: u64) {
-    let block = StackBlock::current();
-    block.set_reductions(block.reductions().wrapping_sub(reductions as i64));
+    StackBlock::current().charge(reductions);
 }
 
 /// Whether the running process has used up the reductions of its turn, and should let others run.
 #[inline(always)]
 pub fn is_exhausted() -> bool {
-    StackBlock::current().reductions() <= 0
+    StackBlock::current().is_exhausted()
 }

@@ -4,22 +4,29 @@
 //! ```text
 //!              notify               begin
 //!   idle ───────────────▶ queued ───────────▶ running ── finish ──▶ (ended)
-//!    ▲                      ▲                  │   ▲ │
-//!    │  end_pending, not    │ requeue, or      │   │ │ notify: noted, so that
-//!    │  notified            │ notified         │   │ │ end_pending queues it again
-//!    └──────────────────────┼──────────────────┤   └─┘
-//!                           └──────────────────┘
+//!    ▲                                         │   ▲ │
+//!    │  end_pending, not notified              │   │ │ notify: noted
+//!    └─────────────────────────────────────────┘   └─┘
 //! ```
 //!
 //! A waker writes what it has for the process, then notifies. The notification either finds the process idle, and the
 //! waker enqueues it; or it is left in the word, where the end of the turn finds it, or the beginning of the next one
 //! clears it: that turn sees what the waker wrote.
+//!
+//! **A process whose turn ends with more to do stays running while it is queued**, so a yield costs no atomic step. Whoever
+//! looks at the word acts the same for a process that is queued and for one that runs:
+//!
+//! - a waker enqueues neither, and its notification stays until a turn begins. `begin` needs an exchange only if it reads
+//!   a notification. One that it does not see yet is found by `end_pending`, whose exchange fails, or by the next `begin`;
+//! - whoever joins asks only whether it has ended, and that is written by a turn or by a turn's crash. Of one that is
+//!   queued no code runs, so it cannot crash there;
+//! - what a turn wrote reaches the next one through the queue, whose push releases and whose take acquires.
 
 use crate::arch::atomic::{AtomicU32, Ordering};
 
-/// In a run queue, or on the way into one.
+/// In a run queue, or on the way into one, since it was started or woken.
 const QUEUED: u32 = 1;
-/// A core runs it, or it is suspended on a lent stack.
+/// A core runs it, or it has more to do: it is queued after a turn, or suspended on a lent stack.
 const RUNNING: u32 = 2;
 /// Woken since it was last picked.
 const NOTIFIED: u32 = 4;
@@ -27,6 +34,9 @@ const NOTIFIED: u32 = 4;
 const DONE: u32 = 8;
 /// Ended in a panic or fault, so that nothing it owned was dropped.
 const CRASHED: u32 = 16;
+
+/// It is suspended on a lent stack; also running.
+const SUSPENDED: u32 = 32;
 
 /// A process's word.
 pub struct RunState(AtomicU32);
@@ -54,29 +64,45 @@ impl RunState {
     }
 
     /// A turn begins: forgets notifications, and sees what the wakers wrote.
+    #[inline(always)]
     pub fn begin(&self) {
-        // AcqRel: pairs with `notify`.
-        self.0.swap(RUNNING, Ordering::AcqRel);
-    }
-
-    /// A turn ended with nothing to do. Whether the process was notified meanwhile and must be queued again.
-    pub fn end_pending(&self) -> bool {
-        // Release: pairs with the acquire in `notify`, so that the core that runs the next turn sees
-        // this one's writes. Acquire on failure: pairs with the notifier's release.
-        match self.0.compare_exchange(RUNNING, 0, Ordering::Release, Ordering::Acquire) {
-            Ok(_) => false,
-            Err(_) => {
-                self.requeue();
-                true
-            }
+        if !self.goes_on() {
+            // AcqRel: pairs with `notify`.
+            self.0.swap(RUNNING, Ordering::AcqRel);
         }
     }
 
-    /// A turn ended with more to do.
-    pub fn requeue(&self) {
-        // AcqRel: the acquire pairs with a notifier's release, whose notification the coming turn answers;
-        // the release hands this turn's writes, and what was acquired, to `begin`.
-        self.0.swap(QUEUED, Ordering::AcqRel);
+    /// It is suspended in its turn, or goes on with it. Whoever has the process in hand does this; a read-modify-write,
+    /// because a waker may notify it meanwhile.
+    pub fn set_suspended(&self, suspended: bool) {
+        // Relaxed: the queue publishes what goes with it.
+        if suspended {
+            self.0.fetch_or(SUSPENDED, Ordering::Relaxed);
+        } else {
+            self.0.fetch_and(!SUSPENDED, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the process, which somebody has taken from a queue, has had a turn, is not suspended, and was not woken
+    /// since.
+    #[inline(always)]
+    pub fn goes_on(&self) -> bool {
+        // Relaxed: without a notification there is nothing to acquire but what the queue has handed over.
+        self.0.load(Ordering::Relaxed) == RUNNING
+    }
+
+    /// Whether a turn has begun that did not end in waiting.
+    pub fn has_begun(&self) -> bool {
+        // Relaxed: asked by whoever has taken the process from a queue, which has synchronised.
+        self.0.load(Ordering::Relaxed) & RUNNING != 0
+    }
+
+    /// A turn ended with nothing to do. Whether the process was notified meanwhile and must be queued again; the
+    /// notification stays for the next turn.
+    pub fn end_pending(&self) -> bool {
+        // Release: pairs with the acquire in `notify`, so that the core that runs the next turn sees
+        // this one's writes. Relaxed on failure: the next `begin` acquires.
+        self.0.compare_exchange(RUNNING, 0, Ordering::Release, Ordering::Relaxed).is_err()
     }
 
     /// The process has ended.
@@ -103,11 +129,11 @@ impl RunState {
         self.0.load(Ordering::Acquire) & DONE != 0
     }
 
-    /// Whether a process in a queue can have this word; `suspended`: it waits on a lent stack.
-    pub fn is_dispatchable(&self, suspended: bool) -> bool {
+    /// Whether a process in a queue can have this word.
+    pub fn is_dispatchable(&self) -> bool {
         // Relaxed: the queue has synchronised.
         let state = self.0.load(Ordering::Relaxed);
-        state & DONE == 0 && (state & QUEUED != 0 || (state & RUNNING != 0 && suspended))
+        state & DONE == 0 && state & (QUEUED | RUNNING) != 0
     }
 
     /// A new process goes into a queue.

@@ -17,7 +17,7 @@ unsafe impl Send for Runnable {}
 
 impl Runnable {
     /// # Safety
-    /// The process is alive by the scheduler's own reference, which the caller has, marked as queued or suspended, and in
+    /// The process is alive by the scheduler's own reference, which the caller has, marked as queued or running, and in
     /// no list; and nobody else has this right.
     #[inline(always)]
     pub(crate) unsafe fn new(process: NonNull<Header>) -> Self {

@@ -2,6 +2,7 @@
 
 /// What a turn of a process tells the core loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
 pub enum Step {
     /// Nothing to do until it is woken.
     Pending,

@@ -33,7 +33,7 @@ fn is_allowed() -> bool {
 pub(crate) fn begin_if_wanted() {
     // Relaxed: nothing is ordered by it.
     if is_allowed() && orphans::is_wanted() && clock::now() >= NOT_BEFORE.load(Ordering::Relaxed) {
-        calls::CALLS.raise(calls::COLLECT);
+        calls::raise(calls::COLLECT);
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn begin_if_wanted() {
 pub(crate) fn after_crash() {
     // Relaxed: nothing is ordered by it.
     if is_allowed() && orphans::is_due() && clock::now() >= AGAIN_FROM.load(Ordering::Relaxed) {
-        calls::CALLS.raise(calls::COLLECT);
+        calls::raise(calls::COLLECT);
     }
 }
 

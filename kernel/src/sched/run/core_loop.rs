@@ -4,22 +4,21 @@
 //! stack may be lent to it (see `run/preempt.rs`), so the code after the turn may be on another core, and the
 //! process that ended its turn may be a detached piece of the one that began it. Hence after the turn
 //! everything is read afresh: the core from its register, the process from the stack block.
+//!
+//! From a turn that only yields to the next there is a short way ([`go_on`]). It is open while one word of the core's
+//! says that nothing but the deque of `Normal` processes wants a look (`cores/ready_mask.rs`, `run/attention.rs`), and does
+//! what the long way would do then.
 
 use core::ptr::NonNull;
 
-use crate::arch::atomic::Ordering;
-use crate::arch::{clock, timer};
-use crate::mem::heap::HEAP;
+use crate::arch::clock;
 use crate::mem::stack::StackBlock;
-use crate::sched::cores::{self, Core, ThisCore, calls, population};
+use crate::sched::cores::{Core, ThisCore, population};
 use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, ProcessRef, Runnable, Step};
-#[cfg(target_os = "none")]
-use crate::sched::run::collect;
-use crate::sched::run::{balance, idle, offline, reserve, resume, slice, steal};
+use crate::sched::run::{attention, idle, reserve, resume, slice, steal};
 use crate::stats::Activity;
-use crate::time;
 
 /// Runs processes until the scheduler is stopped.
 ///
@@ -31,18 +30,10 @@ pub(crate) unsafe fn run() {
     loop {
         // SAFETY: by contract; made afresh in every round, because a turn may end on another core.
         let core = unsafe { ThisCore::of_loop() };
-        let called_for = calls::all();
-        if called_for & calls::STOP != 0 {
+        attention::notice_timer(&core);
+        // SAFETY: this is the core's own loop, between two turns.
+        if core.queue.wants_attention() && unsafe { !attention::attend(&core) } {
             return;
-        }
-        #[cfg(target_os = "none")]
-        if called_for != 0 {
-            // SAFETY: this is the core's own loop, between two turns.
-            unsafe { collect::answer(&core, called_for) };
-        }
-        housekeeping(&core);
-        if cores::online() & core.id().mask() == 0 {
-            offline::evacuate(&core);
         }
         match pick::next(&core) {
             Some(process) if reserve::is_kept_waiting(&core, &process) => {
@@ -66,87 +57,129 @@ pub(crate) unsafe fn run() {
     }
 }
 
-/// What is due between turns.
-fn housekeeping(core: &ThisCore<'_>) {
-    // Relaxed: set by this core's own interrupt.
-    if core.timer_due.load(Ordering::Relaxed) != 0 || timer::poll() {
-        core.timer_due.store(0, Ordering::Relaxed);
-        core.turn_ended_at.set(0);
-        let more = time::expire(core.id(), clock::now(), settings::get(Setting::TimersPerPass) as usize);
-        let keeps_more = HEAP.answer_shortage();
-        #[cfg(target_os = "none")]
-        collect::begin_if_wanted();
-        if more || keeps_more {
-            core.timer_due.store(1, Ordering::Relaxed);
+/// Gives a process its turn, and then others as long as each is due for one at once; or resumes it on the stack it was
+/// suspended on. Gives up the core, too: after a turn it may be another.
+fn turn(core: ThisCore<'_>, process: Runnable) {
+    let mut process = begin_turn(&core, process);
+    loop {
+        let block = StackBlock::current();
+        // Relaxed: the block is touched by code on this stack and by interrupts on it.
+        block.set_process(process.as_ptr().cast());
+        block.preempt().reset(0);
+        // SAFETY: the process is running, and this core alone runs it.
+        let step = unsafe { (process.as_ref().vtable().step)(process) };
+        block.preempt().reset(1);
+        // SAFETY: preemption is disabled again, by the line above; the turn may have moved to another core.
+        let core = unsafe { ThisCore::of_loop() };
+        let Some(ended) = NonNull::new(block.take_process().cast::<Header>()) else {
+            panic!(
+                "the stack block of core {} names no process after a turn: it was overwritten",
+                core.number()
+            );
+        };
+        if let Some(charged) = block.take_charged() {
+            core.statistics.reductions.add(charged);
         }
-        slice::arm_timer(core);
-        balance::run_if_due(core);
+        attention::notice_timer(&core);
+        // SAFETY: the scheduler's reference has kept the process alive during its turn.
+        if step == Step::Yield && core.is_ordinary() && unsafe { ended.as_ref() }.is_ordinary() {
+            // SAFETY: its turn is over, and it stays marked as running while it is queued.
+            match go_on(core, unsafe { Runnable::new(ended) }) {
+                Some(next) => process = next,
+                None => return,
+            }
+        } else {
+            // SAFETY: this is the core's loop, right after the turn.
+            return unsafe { finish_turn(ended, step) };
+        }
     }
 }
 
-/// Gives a process its turn, or resumes it on the stack it was suspended on. Gives up the core, too: after the turn it may be
-/// another.
-fn turn(core: ThisCore<'_>, process: Runnable) {
-    let core = core.core();
+/// What comes before the turn of a process that was taken from a queue.
+fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> NonNull<Header> {
+    check(core, &process);
     let header: &Header = &process;
+    let now = match core.turn_ended_at.replace(0) {
+        0 => clock::now(),
+        ended => ended,
+    };
+    core.statistics.scheduling_latency.record(now.saturating_sub(header.take_enqueued_at()));
+    header.set_home(core.id());
+    if core.taken_from.get().is_some() {
+        core.turn_began_at.set(now);
+    }
+    core.in_turn.begin();
+    core.looks.set(0);
+    slice::ensure_slice_timer(core);
+    if let Some(stack) = NonNull::new(header.take_stack()) {
+        // SAFETY: this is the core's own loop; the process was taken from a queue, suspended on that stack. Does not return.
+        unsafe { resume::resume(core.core(), stack) }
+    }
+    header.run_state().begin();
+    StackBlock::current().grant(settings::get(Setting::Reductions));
+    process.into_pointer()
+}
+
+#[inline(always)]
+fn check(core: &Core, header: &Header) {
     debug_assert!(
         header.is_dispatchable(),
         "corrupted queue: core {} took {header:p} from its queue {:?}, and it is not runnable",
         core.number(),
         header.priority()
     );
-    core.statistics.context_switches.bump();
-    let now = match core.turn_ended_at.replace(0) {
-        0 => clock::now(),
-        ended => ended,
+}
+
+/// The short way: queues a process whose turn is over, and begins the turn of the one that is next. `None` if there is none
+/// any more.
+///
+/// What [`begin_turn`] does besides was done for a turn before this one and still holds:
+/// - the slice's end is armed, by the interrupt that ends one;
+/// - the core counts as in a turn, in which no slice has ended, or the bit for attention would be set. One that ends just
+///   now counts as the first of the coming turn;
+/// - nothing was stolen or looked for, and the reductions are as many as were granted. A setting that changes is read at
+///   the end of a slice;
+/// - the core is the home of what has had a turn and waits in its deque: see `enqueue::deliver` and `move_process`.
+#[inline(always)]
+fn go_on(core: ThisCore<'_>, ended: Runnable) -> Option<NonNull<Header>> {
+    let now = clock::now();
+    ended.set_enqueued_at(now);
+    // SAFETY: this is the core's loop, right after the turn.
+    let has_no_room = |ended: Runnable| unsafe { finish_turn(ended.into_pointer(), Step::Yield) };
+    let Some(next) = core.rotate(ended, has_no_room) else {
+        core.in_turn.end();
+        return None;
     };
-    core.statistics.scheduling_latency.record(now.saturating_sub(header.enqueued_at()));
-    header.set_home(core.id());
-    if core.taken_from.get().is_some() {
-        core.turn_began_at.set(now);
+    if !next.run_state().goes_on() {
+        return Some(begin_another(next, now));
     }
-    // Relaxed: read by this core's own interrupt, and by others as an estimate.
-    core.slices.store(0, Ordering::Relaxed);
-    core.busy.store(1, Ordering::Relaxed);
-    core.looks.set(0);
-    slice::ensure_slice_timer(core);
-    if let Some(stack) = NonNull::new(header.take_stack()) {
-        // SAFETY: this is the core's own loop; the process was taken from a queue, suspended on that stack. Does not return.
-        unsafe { resume::resume(core, stack) }
-    }
-    header.run_state().begin();
-    let process = process.into_pointer();
-    let block = StackBlock::current();
-    // Relaxed: the block is touched by code on this stack and by interrupts on it.
-    block.set_process(process.as_ptr().cast());
-    // In range because the setting's range is.
-    block.set_reductions(settings::get(Setting::Reductions) as i64);
-    block.preempt().reset(0);
-    // SAFETY: the process is running, and this core alone runs it.
-    let step = unsafe { (process.as_ref().vtable().step)(process) };
-    block.preempt().reset(1);
-    // SAFETY: preemption is disabled again, by the line above.
-    unsafe { finish_turn(step) };
+    check(&core, &next);
+    core.statistics.scheduling_latency.record(now.saturating_sub(next.take_enqueued_at()));
+    enqueue::call_thief_for(core.core());
+    Some(next.into_pointer())
+}
+
+/// For a process that the short way has taken from the queue, and that does not simply go on.
+#[inline(never)]
+fn begin_another(process: Runnable, now: u64) -> NonNull<Header> {
+    // SAFETY: this is the core's loop, between two turns.
+    let core = unsafe { ThisCore::of_loop() };
+    core.turn_ended_at.set(now);
+    begin_turn(&core, process)
 }
 
 /// The turn that ran on this stack has ended, wherever it began.
 ///
 /// # Safety
-/// Called by a core loop, right after the turn, with preemption disabled.
-unsafe fn finish_turn(step: Step) {
-    // SAFETY: by contract; the turn may have moved to another core.
-    let core = unsafe { ThisCore::of_loop() };
-    let block = StackBlock::current();
-    let Some(process) = NonNull::new(block.take_process().cast::<Header>()) else {
-        panic!("the stack block of core {} names no process after a turn: it was overwritten", core.number());
-    };
-    // Relaxed: as in `turn`.
-    core.busy.store(0, Ordering::Relaxed);
+/// Called by a core loop, right after the turn of `process`, with preemption disabled.
+#[inline(never)]
+unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
+    // SAFETY: by contract.
+    let core = &unsafe { ThisCore::of_loop() };
+    core.in_turn.end();
     if core.taken_from.get().is_some() {
-        steal::judge_theft(&core);
+        steal::judge_theft(core);
     }
-    let charged = (settings::get(Setting::Reductions) as i64).saturating_sub(block.reductions());
-    core.statistics.reductions.add(charged.max(0) as u64);
     // SAFETY: the scheduler's reference has kept the process alive during its turn.
     let header = unsafe { process.as_ref() };
     match step {
@@ -154,14 +187,12 @@ unsafe fn finish_turn(step: Step) {
             header.note_yielded();
             if header.run_state().end_pending() {
                 // SAFETY: `end_pending` says that it is to be queued, by its last turn and nobody else.
-                enqueue::requeue(&core, unsafe { Runnable::new(process) });
+                enqueue::requeue(core, unsafe { Runnable::new(process) });
             }
         }
         Step::Yield => {
-            header.note_yielded();
-            header.run_state().requeue();
-            // SAFETY: its turn is over, and it was marked as queued by the line above.
-            enqueue::requeue(&core, unsafe { Runnable::new(process) });
+            // SAFETY: its turn is over, and it stays marked as running while it is queued.
+            enqueue::requeue(core, unsafe { Runnable::new(process) });
         }
         Step::Done => {
             header.run_state().finish();

@@ -1,6 +1,5 @@
 //! A core's loop on a fresh stack: after a preemption, or on the stack of what has crashed.
 
-use crate::arch::atomic::Ordering;
 use crate::arch::{irq, switch};
 use crate::mem::stack::{StackBlock, StackRef};
 use crate::sched::cores::{Core, ThisCore};
@@ -24,7 +23,6 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
     let [suspended, resident] = core.handover.take();
     if let Some(resident) = resident {
         // One whose piece was detached takes its next turn from the queue like everyone.
-        resident.run_state().requeue();
         core.prefer_bound();
         enqueue::requeue(&core, resident);
     }
@@ -49,7 +47,8 @@ pub(crate) unsafe fn abandon_turn() -> ! {
     block.preempt().reset(1);
     // SAFETY: preemption is disabled by the line above.
     let core = unsafe { Core::this() };
-    core.busy.store(0, Ordering::Relaxed);
+    core.in_turn.end();
+    block.take_yield();
     core.has_crashed.set(true);
     let top = StackRef::top_of(block);
     // SAFETY: the code below the top of this stack has ended; nothing on it is used again.

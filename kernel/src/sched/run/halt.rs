@@ -89,6 +89,7 @@ pub(crate) unsafe fn with_all_standing<R>(core: &Core, action: impl FnOnce(&Stan
     if !calls::CALLS.lead(calls::HALT) {
         return None;
     }
+    calls::tell_all();
     let mut result = None;
     if call_together(core) {
         irq::disable();

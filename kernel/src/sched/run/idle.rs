@@ -134,9 +134,10 @@ fn sleep(core: &Core) {
         return;
     }
     wake::announce(core, Depth::Sleep);
-    comparator::arm(next_look(core).into_iter().chain(time::next_deadline(core.id())));
+    // First these, because an interrupt in between would arm the timer for them.
     core.slice_end.set(0);
     core.next_look.set(0);
+    comparator::arm(next_look(core).into_iter().chain(time::next_deadline(core.id())));
     core.statistics.sleeps.bump();
     let wait = || {
         while core.idle.depth().is_some() && !finds_work(core) {

@@ -1,5 +1,6 @@
 //! What each core runs: its loop, slices and preemption, idleness and theft, balancing, and how all of it starts and ends.
 
+mod attention;
 mod balance;
 #[cfg(target_os = "none")]
 mod collect;

@@ -26,7 +26,6 @@
 
 use core::ptr::{self, NonNull};
 
-use crate::arch::atomic::Ordering;
 use crate::arch::clock;
 use crate::arch::switch::{self, Frame};
 use crate::mem::stack::{self, StackBlock};
@@ -86,8 +85,7 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         unsafe { residents::let_go(process) };
         block.preempt().reset(0);
     }
-    // Relaxed: this core's own.
-    if core.slices.load(Ordering::Relaxed) < SLICE_ENDS || !is_worth_it(core, process) {
+    if core.in_turn.slices() < SLICE_ENDS || !is_worth_it(core, process) {
         block.preempt().clear_request();
         return;
     }
@@ -120,8 +118,8 @@ unsafe fn lend_stack(
 ) {
     // From here on this is ordinary kernel code that happens to have interrupts masked.
     block.preempt().reset(1);
-    // Relaxed: this core's own. If the attempt fails, the next is two slices away.
-    core.slices.store(0, Ordering::Relaxed);
+    // If the attempt fails, the next is two slices away.
+    core.in_turn.begin();
     let from_pool = stack::take();
     let is_reserve = from_pool.is_none();
     let Some(stack) = from_pool.or_else(|| reserve::take(core)) else {
@@ -145,10 +143,13 @@ unsafe fn lend_stack(
     suspended.suspend_on(core::ptr::from_ref(block).cast_mut());
     core.handover.set([Some(suspended), resident]);
     core.on_reserve.set(is_reserve);
+    if is_reserve {
+        core.ask_attention();
+    }
     if core.taken_from.get().is_some() {
         steal::judge_theft(core);
     }
-    core.busy.store(0, Ordering::Relaxed);
+    core.in_turn.end();
     core.statistics.preemptions.bump();
     stack.block().preempt().reset(1);
     // SAFETY: the fresh stack is this core's alone, its preemption count is 1 as the loop needs it, and

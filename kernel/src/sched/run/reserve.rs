@@ -48,8 +48,7 @@ pub(crate) fn prepare(core: &Core) {
 /// Whether a process that the core's loop has taken must wait, because the loop runs on the core's last stack. After as
 /// many refusals as processes wait in its queue, the loop looks for something to steal.
 pub(crate) fn is_kept_waiting(core: &Core, process: &Header) -> bool {
-    let may_begin = process.is_suspended() || process.has_yielded() || process.priority() <= Priority::High;
-    if may_begin || !core.on_reserve.get() {
+    if !core.on_reserve.get() || process.has_yielded() || process.priority() <= Priority::High {
         return false;
     }
     if let Some(free) = stack::take() {

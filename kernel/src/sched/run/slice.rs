@@ -3,13 +3,13 @@
 
 use core::ptr::NonNull;
 
-use crate::arch::atomic::Ordering;
 use crate::arch::clock;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::Core;
 use crate::sched::place::{self, wake};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::Header;
+use crate::sched::run::attention;
 use crate::sched::spawn::residents;
 use crate::stats::Activity;
 use crate::time::{self, comparator};
@@ -33,17 +33,15 @@ pub(crate) fn on_timer() {
 }
 
 fn timer_fired(core: &'static Core) {
-    // Relaxed throughout: this core's own loop and interrupt.
-    core.timer_due.store(1, Ordering::Relaxed);
+    attention::note_timer(core);
     let now = clock::now();
     let end = core.slice_end.get();
     let slice_ended = end != 0 && now >= end;
     if slice_ended {
         core.slice_end.set(0);
-        if core.busy.load(Ordering::Relaxed) != 0 {
-            core.slices.store(core.slices.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
-            ensure_slice_timer(core);
-        }
+        core.in_turn.note_slice_end();
+        // Between two turns, too: a turn that follows another by the short way relies on it.
+        ensure_slice_timer(core);
     }
     let look = core.next_look.get();
     if slice_ended || (look != 0 && now >= look) {

@@ -4,7 +4,6 @@
 //! a thief that found work sees more of it and wakes the next. A thief takes from the highest non-empty
 //! priority of its victim, oldest first, half of the queue up to a cap.
 
-use crate::arch::atomic::Ordering;
 use crate::arch::clock;
 use crate::sched::cores::{self, Core, ThisCore};
 use crate::sched::place::thieves::Thief;
@@ -41,8 +40,7 @@ fn candidates(thief: &Core) -> impl Iterator<Item = &'static Core> {
 
 /// What waits in the run-next slot of a core that has been in one turn for a slice may be stolen, too.
 fn run_next_is_stale(other: &Core) -> bool {
-    // Relaxed: an estimate.
-    other.queue.run_next_is_taken() && other.slices.load(Ordering::Relaxed) > 0
+    other.queue.run_next_is_taken() && other.in_turn.slices() > 0
 }
 
 /// Searches the other cores for work; what it takes goes into this core's own queue.
@@ -71,6 +69,7 @@ pub(crate) fn search(core: &ThisCore<'_>) -> bool {
         return false;
     }
     core.taken_from.set(last_victim);
+    core.ask_attention();
     core.statistics.steals.bump();
     core.statistics.processes_stolen.add(taken as u64);
     // Work found by a thief while more is visible wakes the next.

@@ -28,7 +28,7 @@ pub fn request() {
     // Once the flag is set, this core takes nothing from its queues any more. If the caller were suspended between two
     // wake-ups, the remaining cores would stay asleep.
     let _here = PreemptGuard::new();
-    calls::CALLS.raise(calls::STOP);
+    calls::raise(calls::STOP);
     // Pairs with the barrier in `idle::announce`: a core that announces later sees the request.
     barrier::full();
     for core in cores::all() {

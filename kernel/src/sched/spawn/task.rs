@@ -42,6 +42,7 @@ use core::task::{Context, Poll, Waker};
 
 use crate::arch::CoreId;
 use crate::mem::orphans;
+use crate::mem::stack::StackBlock;
 use crate::sched::place::waker;
 use crate::sched::process::{Header, Priority, ProcessRef, Step, VTable};
 use crate::stats;
@@ -117,11 +118,14 @@ where
         // the task was boxed, and dropped in place below.
         let body = unsafe { Pin::new_unchecked(&mut **task.body.get()) };
         match body.poll(&mut context) {
+            Poll::Pending if StackBlock::current().take_yield() => Step::Yield,
             Poll::Pending => Step::Pending,
             Poll::Ready(output) => {
                 // SAFETY: the future has returned and no turn follows, so this is its only drop.
                 unsafe { ManuallyDrop::drop(&mut *task.body.get()) };
                 task.joinable.end(Ok(output));
+                // It may have been about to yield, and found more to do.
+                StackBlock::current().take_yield();
                 Step::Done
             }
         }

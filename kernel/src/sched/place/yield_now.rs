@@ -4,6 +4,8 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use crate::sched::place::waker;
+
 /// Lets every process that waits at this priority run before the caller goes on.
 ///
 /// ```
@@ -14,6 +16,7 @@ use core::task::{Context, Poll};
 /// }
 /// # }).unwrap();
 /// ```
+#[inline]
 pub fn yield_now() -> YieldNow {
     YieldNow { yielded: false }
 }
@@ -26,13 +29,13 @@ pub struct YieldNow {
 impl Future for YieldNow {
     type Output = ();
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         if self.yielded {
             return Poll::Ready(());
         }
         self.yielded = true;
-        // The process is running, so this only notifies it: `Pending` then puts it at the back.
-        context.waker().wake_by_ref();
+        waker::wake_again(context.waker());
         Poll::Pending
     }
 }

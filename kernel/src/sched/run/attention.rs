@@ -1,0 +1,101 @@
+//! What a core's loop looks at besides its queues, and that one bit says that there may be some.
+//!
+//! Whoever wants something looked at makes it visible and then sets the bit ([`Core::ask_attention`]). The loop looks at
+//! everything, and clears the bit only if nothing is left that wants another look; see `cores/ready_mask.rs` for why
+//! nothing is missed. While the bit is set, every round comes here, and no process goes from one turn to the next by the
+//! short way (`core_loop::go_on`), which relies on all this:
+//!
+//! | what | who sets the bit |
+//! |---|---|
+//! | a timer, or the end of a slice, is due | the timer's interrupt; on threads, which have none, [`notice_timer`] |
+//! | a call to all cores | [`calls::raise`](crate::sched::cores::calls::raise), and who calls for standing still |
+//! | the core was taken out of service | `offline` |
+//! | its loop runs on its last stack | `preempt`, for as long as that is so |
+//! | its next turn tells whether a theft was worth it | `steal`, until it has told |
+//! | processes wait in the global queue, or are to | `global::push`; see below |
+//!
+//! That the dispatch scheme was changed sets no bit: a core notices at the end of its slice.
+
+use crate::arch::atomic::Ordering;
+use crate::arch::{clock, timer};
+use crate::mem::heap::HEAP;
+use crate::sched::cores::{self, Core, ThisCore, calls};
+use crate::sched::place::global;
+use crate::sched::policy::settings::{self, Setting};
+#[cfg(target_os = "none")]
+use crate::sched::run::collect;
+use crate::sched::run::{balance, offline, slice};
+use crate::time;
+
+/// Asks a host's timer, which does not interrupt.
+#[inline(always)]
+pub(crate) fn notice_timer(core: &Core) {
+    if timer::poll() {
+        note_timer(core);
+    }
+}
+
+/// The timer has fired.
+pub(crate) fn note_timer(core: &Core) {
+    // Relaxed: read by this core's own loop.
+    core.timer_due.store(1, Ordering::Relaxed);
+    core.ask_attention();
+}
+
+/// Looks at everything. Whether the loop goes on.
+///
+/// # Safety
+/// The caller is the core's own loop, between two turns.
+#[inline(never)]
+pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
+    let called_for = calls::all();
+    if called_for & calls::STOP != 0 {
+        return false;
+    }
+    #[cfg(target_os = "none")]
+    if called_for != 0 {
+        // SAFETY: by contract.
+        unsafe { collect::answer(core, called_for) };
+    }
+    // Relaxed: set by this core's own interrupt.
+    if core.timer_due.load(Ordering::Relaxed) != 0 {
+        housekeeping(core);
+    }
+    if is_offline(core) {
+        offline::evacuate(core);
+    }
+    if !wants_more(core) {
+        core.queue.note_attended(|| !wants_more(core));
+    }
+    true
+}
+
+fn is_offline(core: &Core) -> bool {
+    cores::online() & core.id().mask() == 0
+}
+
+/// Whether the next round must come here, too.
+fn wants_more(core: &Core) -> bool {
+    calls::all() != 0
+        || core.timer_due.load(Ordering::Relaxed) != 0
+        || is_offline(core)
+        || core.on_reserve.get()
+        || core.taken_from.get().is_some()
+        || global::is_in_use()
+}
+
+/// What is due between turns when the timer has fired.
+fn housekeeping(core: &ThisCore<'_>) {
+    // Relaxed: as in `attend`.
+    core.timer_due.store(0, Ordering::Relaxed);
+    core.turn_ended_at.set(0);
+    let more = time::expire(core.id(), clock::now(), settings::get(Setting::TimersPerPass) as usize);
+    let keeps_more = HEAP.answer_shortage();
+    #[cfg(target_os = "none")]
+    collect::begin_if_wanted();
+    if more || keeps_more {
+        core.timer_due.store(1, Ordering::Relaxed);
+    }
+    slice::arm_timer(core);
+    balance::run_if_due(core);
+}
