@@ -30,6 +30,8 @@ use world::Walk;
 const MOST_NOTED: usize = 8192;
 /// With more of them it is time to collect.
 const ENOUGH: usize = 3072;
+/// After a collection that was given up it is time again with so many more.
+const MORE: usize = 2048;
 /// How many of them a collection leaves to the next ones.
 const MOST_KEPT: usize = 1024;
 /// How many there may be with those that a collection found behind what it freed.
@@ -53,6 +55,8 @@ static NOTED: SpinLock<Noted> = SpinLock::new(Noted::new());
 
 /// Words for which there was no room.
 static LOST: AtomicU64 = AtomicU64::new(0);
+/// With more noted words than this it is time to collect.
+static DUE_ABOVE: AtomicUsize = AtomicUsize::new(ENOUGH);
 /// With fewer free bytes than this it is time to collect.
 static COLLECT_BELOW_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX);
 
@@ -102,6 +106,16 @@ impl Noted {
         self.remembered.fill(0);
     }
 
+    /// There must be room for more, though nothing was looked at.
+    fn forget_oldest(&mut self) {
+        let first = self.count.saturating_sub(MOST_KEPT);
+        lose(first);
+        self.words.copy_within(first..self.count, 0);
+        self.looks.copy_within(first..self.count, 0);
+        self.count -= first;
+        self.remembered.fill(0);
+    }
+
     /// After a mark phase: keeps what leads to blocks that may become free later.
     fn keep_what_stays(&mut self, collector: &mut Collector, world: &impl World, marks: &Marks<'_>) {
         self.keep_live(|word| collect::is_first_of_live(world, marks, word));
@@ -115,8 +129,10 @@ impl Noted {
     }
 }
 
-const _: () =
-    assert!(MOST_LEFT < ENOUGH && ENOUGH < MOST_NOTED / 2, "after a collection there must be room for more");
+const _: () = assert!(
+    MOST_LEFT < ENOUGH && ENOUGH + MORE < MOST_NOTED,
+    "after a collection there must be room for more"
+);
 
 /// There was no room for so many words.
 fn lose(words: usize) {
@@ -163,7 +179,7 @@ pub fn is_due() -> bool {
         let (used, free) = HEAP.usage();
         free < COLLECT_BELOW_BYTES.load(Ordering::Relaxed).min((used + free) / 4)
     };
-    count > ENOUGH || (count > 0 && is_short())
+    count > DUE_ABOVE.load(Ordering::Relaxed) || (count > 0 && is_short())
 }
 
 /// An allocation failed. If crashes have left something, a collection is wanted. Each word is looked at in a bounded
@@ -215,17 +231,6 @@ unsafe impl Sync for Place {}
 static PLACE: Place = Place(UnsafeCell::new(Collector::new()));
 static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
-/// How a collection has ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
-    /// It has freed much.
-    WorthIt,
-    /// It has freed little.
-    Poor,
-    /// It was not complete in time, so it has freed nothing.
-    GivenUp,
-}
-
 /// A collection in progress; one at a time.
 pub struct Collection {
     is_finished: bool,
@@ -276,8 +281,8 @@ impl Collection {
         self.freed = bytes as usize;
     }
 
-    /// Ends, after all cores stood still for so many clock ticks.
-    pub fn end(self, ticks: u64) -> Ending {
+    /// Ends, after all cores stood still for so many clock ticks. Returns whether it was worth it.
+    pub fn end(self, ticks: u64) -> bool {
         let mut collections = COLLECTIONS.lock();
         collections.longest_ticks = collections.longest_ticks.max(ticks);
         drop(collections);
@@ -288,14 +293,22 @@ impl Collection {
         // A collection that finds little is not repeated for every crash. Relaxed: a hint.
         COLLECT_BELOW_BYTES.store(free / 2, Ordering::Relaxed);
         WANTED.store(false, Ordering::Relaxed);
-        if self.freed > (used + free) / 16 { Ending::WorthIt } else { Ending::Poor }
+        DUE_ABOVE.store(ENOUGH, Ordering::Relaxed);
+        self.freed > (used + free) / 16
     }
 
-    /// Ends without having seen everything. What was noted stays for now, and another collection is wanted.
-    pub fn give_up(self) -> Ending {
+    /// Ends without having seen everything. What was noted stays for now, and another collection is wanted; for crashes only
+    /// when they have left more, or each would wait for one. This one counts as not worth it.
+    pub fn give_up(self) -> bool {
         WANTED.store(true, Ordering::Relaxed);
         COLLECTIONS.lock().given_up += 1;
-        Ending::GivenUp
+        let mut noted = NOTED.lock();
+        if noted.count > MOST_NOTED - MORE {
+            noted.forget_oldest();
+        }
+        // Relaxed: a hint.
+        DUE_ABOVE.store(noted.count.max(ENOUGH - MORE) + MORE, Ordering::Relaxed);
+        false
     }
 }
 

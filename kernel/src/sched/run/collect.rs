@@ -11,7 +11,6 @@ use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::stack_layout::FRAME_IN_BLOCK;
 use crate::arch::switch::Frame;
 use crate::arch::{clock, image};
-use crate::mem::orphans::Ending;
 use crate::mem::{orphans, stack};
 use crate::sched::cores::{self, Core, calls};
 use crate::sched::policy::settings::{self, Setting};
@@ -22,8 +21,6 @@ use crate::sched::run::halt;
 const REST: u64 = 8;
 /// The time from which such a collection may begin, in clock ticks.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
-/// After one that was given up, the time from which any may begin: what crashes leave meanwhile is noted, as far as there is room.
-static AGAIN_FROM: AtomicU64 = AtomicU64::new(0);
 
 fn is_allowed() -> bool {
     settings::get(Setting::CollectMicroseconds) != 0
@@ -39,8 +36,7 @@ pub(crate) fn begin_if_wanted() {
 
 /// Something has crashed. What it left is noted.
 pub(crate) fn after_crash() {
-    // Relaxed: nothing is ordered by it.
-    if is_allowed() && orphans::is_due() && clock::now() >= AGAIN_FROM.load(Ordering::Relaxed) {
+    if is_allowed() && orphans::is_due() {
         calls::raise(calls::COLLECT);
     }
 }
@@ -85,15 +81,14 @@ unsafe fn collect(core: &Core) {
     };
     let began = clock::now();
     // SAFETY: the caller is the core's loop, between two turns.
-    let ending = match unsafe { halt::with_all_standing(core, mark) } {
+    let was_worth_it = match unsafe { halt::with_all_standing(core, mark) } {
         Some(ticks) => collection.end(ticks),
         None => collection.give_up(),
     };
     let now = clock::now();
-    let rested = now + REST * (now - began);
+    let not_before = if was_worth_it { now } else { now + REST * (now - began) };
     // Relaxed: as in `begin_if_wanted`.
-    NOT_BEFORE.store(if ending == Ending::WorthIt { now } else { rested }, Ordering::Relaxed);
-    AGAIN_FROM.store(if ending == Ending::GivenUp { rested } else { now }, Ordering::Relaxed);
+    NOT_BEFORE.store(not_before, Ordering::Relaxed);
 }
 
 /// Shows all memory outside of the heap where pointers into it may be.
