@@ -21,6 +21,8 @@ struct Seen {
     refused: AtomicU64,
     made: AtomicU64,
     dropped: AtomicU64,
+    /// How often somebody has begun to spin.
+    spinning: AtomicU64,
 }
 
 impl Seen {
@@ -175,6 +177,7 @@ impl Receive<SpinUntil> for Node {
     type Reply = ();
 
     fn receive(&mut self, SpinUntil(handled): SpinUntil, _: &mut Context<Self>) {
+        self.seen.spinning.fetch_add(1, Ordering::Relaxed);
         // Its own second message comes after this.
         while self.seen.handled() < handled - 1 {
             core::hint::spin_loop();
@@ -436,17 +439,22 @@ kernel_test! {
         let sender = executor.handle().spawn_on(CoreId::BOOT, node(&seen))?;
         sender.send(Others(nodes.clone()))?;
         let spinner = nodes[nodes.len() - 1];
+        let far = CoreId::new(magpie::machine::cores() - 1).unwrap_or(CoreId::BOOT);
         let detached = || stats::worker_total(|worker| worker.detached_behaviours.get());
         let before = detached();
         let rounds = amount("rounds", 4);
         for round in 0..rounds {
             let all = (round + 1) * 2 * nodes.len() as u64;
-            // The worker comes to the spinner last: most others rest in hand then, and get their second message.
-            sender.send(Spread(Then::Tell(spinner, all)))?;
-            let others = nodes.clone();
-            let other = Spawn::new().start(async move {
+            // The worker comes to the spinner last: the others rest in hand then, and get their second message.
+            let (others, spins) = (nodes.clone(), seen.clone());
+            let other = Spawn::new().pinned(far).start(async move {
+                while spins.spinning.load(Ordering::Relaxed) <= round {
+                    sched::yield_now().await;
+                }
                 others.iter().all(|node| node.send(Numbered { sender: 1, number: round }).is_ok())
             })?;
+            let begin = async move { sender.send(Spread(Then::Tell(spinner, all))).is_ok() };
+            ensure_eq!(Spawn::new().pinned(CoreId::BOOT).start(begin)?.await, Ok(true), "whether it was sent");
             ensure_eq!(other.await, Ok(true), "whether all could be sent to");
             sched::out_of_work().await;
             ensure_eq!(seen.handled(), all, "messages handled in round {round}");
