@@ -1,6 +1,6 @@
 //! Segments: the buffers that envelopes lie in, chained when one is not enough.
 
-use alloc::alloc::{Layout, alloc, dealloc};
+use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::mem::size_of;
 use core::ptr::{self, NonNull};
 
@@ -28,8 +28,10 @@ impl Segment {
 
     /// An empty segment, unless there is no memory for it.
     pub(crate) fn new(capacity_bytes: usize) -> Option<NonNull<Self>> {
+        // Zeroed, because most of it is written to late or never: what others have left there would seem to be pointers to a
+        // collection.
         // SAFETY: the size is not zero.
-        let segment = NonNull::new(unsafe { alloc(Self::layout(capacity_bytes)?) })?.cast::<Self>();
+        let segment = NonNull::new(unsafe { alloc_zeroed(Self::layout(capacity_bytes)?) })?.cast::<Self>();
         let head =
             Self { next: ptr::null_mut(), capacity_bytes, used_bytes: 0, readers: ReferenceCount::new(1) };
         // SAFETY: fresh memory with room for the head.

@@ -52,6 +52,13 @@ pub(crate) fn start(
         let pinned = usize::from(place.offset) + 1 == executor.table.range_of(place.worker.into()).slots;
         // SAFETY: mailboxes are never freed, and nobody swaps before the first message.
         let mailbox = unsafe { &*executor.table.at(slot) };
+        // One for when it is taken in hand the first time; made later if there is no memory now.
+        if let Some(spare) = Segment::new(executor.segment_bytes)
+            && !mailbox.hand.keep_spare(spare)
+        {
+            // SAFETY: just made, and empty.
+            unsafe { Segment::free(spare) };
+        }
         // SAFETY: every executor's mailboxes are opened here, for its state, which ends after all that work for it.
         unsafe { mailbox.open(Arc::as_ptr(&executor).cast(), place, pinned, bound) };
     }

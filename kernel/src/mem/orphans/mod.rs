@@ -37,7 +37,7 @@ const MOST_KEPT: usize = 1024;
 /// How many there may be with those that a collection found behind what it freed.
 const MOST_LEFT: usize = MOST_KEPT + collect::MOST_WAITING;
 /// In how many collections a word is looked at.
-const MOST_LOOKS: u8 = 16;
+const MOST_LOOKS: u8 = 64;
 /// A crash notes the same word once, as far as this remembers.
 const REMEMBERED: usize = 64;
 
