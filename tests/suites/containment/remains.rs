@@ -119,7 +119,7 @@ kernel_test! {
         let crashes = Spawn::new().pinned(CoreId::BOOT).start(async move {
             leaves_nothing!("actors", 64, |number| one_actor::<64, 8>(&handle, number).await);
             leaves_nothing!("large actors", 5000, |number| one_actor::<5000, 8>(&handle, number).await);
-            leaves_nothing!("actors with much in hand", 64, |number| one_actor::<64, 600>(&handle, number).await);
+            leaves_nothing!("actors with much in hand", 64, |number| one_actor::<64, 1100>(&handle, number).await);
             ensure_eq!(handle.live_actors(), 0, "actors that are said to live");
             Ok::<_, Failure>(())
         });

@@ -27,17 +27,17 @@ use world::Walk;
 
 /// How many words are kept until they are looked at. When looking takes too long, again and again, it must be long until
 /// there is no room.
-const MOST_NOTED: usize = 8192;
+const MOST_NOTED: usize = 10240;
 /// With more of them it is time to collect.
-const ENOUGH: usize = 3072;
+const ENOUGH: usize = 6144;
 /// After a collection that was given up it is time again with so many more.
 const MORE: usize = 2048;
 /// How many of them a collection leaves to the next ones.
-const MOST_KEPT: usize = 1024;
+const MOST_KEPT: usize = 3072;
 /// How many there may be with those that a collection found behind what it freed.
 const MOST_LEFT: usize = MOST_KEPT + collect::MOST_WAITING;
 /// In how many collections a word is looked at.
-const MOST_LOOKS: u8 = 64;
+const MOST_LOOKS: u8 = 32;
 /// A crash notes the same word once, as far as this remembers.
 const REMEMBERED: usize = 64;
 
