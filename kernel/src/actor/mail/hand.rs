@@ -16,8 +16,8 @@
 //!   elsewhere it is being processed all the same: the worker looks for their mail when it puts the mailbox down.
 //! - What is in hand and not delivered goes back in front of the queue.
 //!
-//! Every access is relaxed: one core's, or ordered by the mailbox's lock. From another core only the gate is read, and what
-//! is found there is never the reader's own core.
+//! Every access is relaxed: one core's, or ordered by the mailbox's lock or its processing flag. Other cores read the gate alone,
+//! and never find their own core there; the segment that is kept for the next time, whoever has the lock may take.
 
 use core::ptr::{self, NonNull};
 
@@ -51,7 +51,7 @@ pub(crate) struct Hand {
     /// It is in the worker's list of what may be at rest.
     is_noted: AtomicBool,
     pub(super) next_resting: AtomicPtr<Mailbox>,
-    /// The mailbox has no bound, and was not closed when this was looked at.
+    /// The mailbox has no bound: its gate may be opened.
     may_open: AtomicBool,
 }
 

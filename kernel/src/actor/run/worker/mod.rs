@@ -1,9 +1,9 @@
 //! Workers: the resident process on each core that runs an executor's mailboxes.
 //!
 //! Here is what a worker consists of, and what others may do to it. Its turns are in [`turn`], gulping and running a
-//! batch in [`gulping`], what is counted afterwards in [`account`].
+//! batch in [`gulping`], what its behaviours have taken in hand in [`run_list`], what is counted afterwards in [`account`].
 //!
-//! A worker goes round its range of the table:
+//! A worker delivers what its run list has, in turn with the rounds that it goes through its range of the table:
 //! 1. it looks at the mailboxes that senders have pointed out since the last round: whoever makes an empty mailbox
 //!    non-empty sets a bit. When there are no bits it looks at all, once more before it gives up, and whenever
 //!    it has used up a turn's reductions, because a bit may be lost when a mailbox is stolen;
