@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
+use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start, unsuspended};
 use crate::actor::stop::End;
 use crate::actor::{Actor, Addr, AskError, Bound, Config, Context, Executor, Reply};
 use crate::actor::{Receive, Request, SendError, WhenFull};
@@ -183,12 +183,15 @@ impl Receive<()> for Pusher {
 pub(super) async fn a_full_mailbox_gives_the_question_back(_work: u64) -> Verdict {
     let bound = Bound::new(4, WhenFull::Refuse);
     let executor = Executor::start(&Config::default().bound(bound)).map_err(failed)?;
-    let (came_back, refused) = (counter(), counter());
-    let oracle = oracle(&executor, came_back)?;
-    let pusher = executor.handle().spawn_beside(oracle, Pusher(oracle, refused)).map_err(failed)?;
-    pusher.send(()).map_err(failed)?;
-    sched::out_of_work().await;
-    equal(count(refused), 6, "questions that came back")?;
+    let oracle = oracle(&executor, counter())?;
+    let refused = unsuspended(async || {
+        let refused = counter();
+        let pusher = executor.handle().spawn_beside(oracle, Pusher(oracle, refused)).map_err(failed)?;
+        pusher.send(()).map_err(failed)?;
+        sched::out_of_work().await;
+        Ok(count(refused))
+    });
+    equal(refused.await?, 6, "questions that came back")?;
     equal(executor.stop().await, 0, "messages left over")
 }
 

@@ -22,6 +22,7 @@ use core::pin::Pin;
 
 use super::{Config, MailboxVictim, StartError};
 use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::stats;
 
 /// What came out: nothing, or what was broken.
 pub type Verdict = Result<(), String>;
@@ -136,6 +137,19 @@ pub(crate) fn counter() -> &'static AtomicU64 {
 pub(crate) fn count(counter: &AtomicU64) -> u64 {
     // Acquire: pairs with nothing; the executor has come to rest before counts are looked at.
     counter.load(Ordering::Acquire)
+}
+
+/// Does it again if a behaviour was suspended meanwhile, and gives back what came of it when none was: for promises that a
+/// suspension would rightly change. On a busy host it can come to any behaviour.
+async fn unsuspended<T, W: Future<Output = Result<T, String>>>(what: impl Fn() -> W) -> Result<T, String> {
+    let suspended = || stats::worker_total(|worker| worker.detached_behaviours.get());
+    loop {
+        let before = suspended();
+        let came = what().await;
+        if suspended() == before {
+            return came;
+        }
+    }
 }
 
 /// The executor that most checks use.

@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
-use super::{Verdict, count, counter, ensure, equal, failed, start_with_thieves};
+use super::{Verdict, count, counter, ensure, equal, failed, start_with_thieves, unsuspended};
 use crate::actor::{Actor, Config, Context, Executor, MailboxVictim, NotSpawned, Receive, StartError};
 use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicU64, Ordering};
-use crate::{machine, sched, stats};
+use crate::{machine, sched};
 
 /// Notes on which cores it has run, as a mask.
 struct Traveller {
@@ -52,20 +52,17 @@ pub(super) async fn neighbours_share_a_core(_work: u64) -> Verdict {
     let handle = executor.handle();
     let last = handle.workers() - 1;
     let core = |number| CoreId::new(number).ok_or("the number of a core");
-    let suspended = || stats::worker_total(|worker| worker.detached_behaviours.get());
-    let (first, second) = loop {
+    // A behaviour that was suspended goes on wherever there is time.
+    let (first, second) = unsuspended(async || {
         let (first, second) = (counter(), counter());
-        let before = suspended();
         let one = handle.spawn_on(core(last)?, Traveller { cores: first }).map_err(failed)?;
         let other = handle.spawn_beside(one, Traveller { cores: second }).map_err(failed)?;
         one.send(10).map_err(failed)?;
         other.send(10).map_err(failed)?;
         sched::out_of_work().await;
-        // A behaviour that was suspended goes on wherever there is time. On a busy host that happens to these, too.
-        if suspended() == before {
-            break (first, second);
-        }
-    };
+        Ok((first, second))
+    })
+    .await?;
     equal((count(first), count(second)), (1 << last, 1 << last), "the cores that the two have run on")?;
     ensure!(
         matches!(
