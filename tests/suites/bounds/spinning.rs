@@ -7,8 +7,9 @@ use core::time::Duration;
 
 use magpie::arch::CoreId;
 use magpie::sched::{Priority, Spawn, yield_now};
+use magpie::stats;
 use magpie::time::{self, Instant};
-use magpie_tests::{Failure, kernel_test};
+use magpie_tests::{Failure, ensure, kernel_test};
 
 use crate::{SLACK, needs_counted_time, slice, within};
 
@@ -69,6 +70,38 @@ kernel_test! {
             magpie::log::text!("beside {hogs} hogs a turn comes after {} us", gap.as_micros());
             within(gap, 2 * hogs as u32 * slice() + SLACK, &alloc::format!("gap beside {hogs} hogs"))?;
         }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// The same in turns: between two turns of its neighbour a process that never yields has one turn, so it is suspended
+    /// at most once for each turn of the neighbour. Where time passes by itself a neighbour may be suspended, too.
+    async fn a_neighbour_waits_for_one_turn_of_a_hog() -> Outcome {
+        const TURNS: u64 = 50;
+        needs_counted_time()?;
+        let free = Arc::new(AtomicBool::new(false));
+        let seen = free.clone();
+        let pinned = Spawn::new().pinned(CoreId::BOOT);
+        let hog = pinned.start(async move {
+            while !seen.load(Ordering::Relaxed) {
+                core::hint::spin_loop();
+            }
+        })?;
+        let suspended = || stats::core(CoreId::BOOT).preemptions.get();
+        let neighbour = pinned.start(async move {
+            yield_now().await;
+            let before = suspended();
+            for _ in 0..TURNS {
+                yield_now().await;
+            }
+            free.store(true, Ordering::Relaxed);
+            suspended() - before
+        })?;
+        let Ok(suspensions) = neighbour.await else { return Err("the neighbour crashed".into()) };
+        ensure!(hog.await.is_ok(), "the hog crashed");
+        ensure!(suspensions <= TURNS, "{suspensions} suspensions during {TURNS} turns of the neighbour");
+        ensure!(suspensions * 2 >= TURNS, "the hog had a turn {suspensions} times only");
         Ok(())
     }
 }

