@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt::{self, Display, Formatter};
 use core::future::Future;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context as TaskContext, Waker};
 use core::time::Duration;
 
@@ -29,34 +30,37 @@ impl Owner {
 
 impl Actor for Owner {}
 
-/// Takes so long that the behaviour is suspended.
+/// What is to wait for the behaviour below has been sent.
+static ALL_WAITS: AtomicBool = AtomicBool::new(false);
+
+/// Takes so long that the behaviour is suspended, and until all that is to wait for it does.
 struct EndAfterSlices;
 
 impl Receive<EndAfterSlices> for Owner {
     type Reply = ();
 
     fn receive(&mut self, _: EndAfterSlices, context: &mut Context<Self>) {
-        spin_for_slices(6);
+        outlast_slices();
         context.end();
     }
 }
 
-/// Crashes after several slices.
+/// Crashes after as long.
 struct CrashLater;
 
 impl Receive<CrashLater> for Owner {
     type Reply = ();
 
     fn receive(&mut self, _: CrashLater, _: &mut Context<Self>) {
-        spin_for_slices(6);
+        outlast_slices();
         panic!("on purpose, before what waits is dropped")
     }
 }
 
-fn spin_for_slices(slices: u64) {
+fn outlast_slices() {
     let began = time::Instant::now();
-    let long = Duration::from_micros(slices * sched::setting(sched::Setting::SliceMicroseconds));
-    while began.elapsed() < long {
+    let long = Duration::from_micros(6 * sched::setting(sched::Setting::SliceMicroseconds));
+    while began.elapsed() < long || !ALL_WAITS.load(Ordering::Relaxed) {
         core::hint::spin_loop();
     }
 }
@@ -84,6 +88,7 @@ kernel_test! {
                 reset();
                 let owner = handle.spawn_pinned(CoreId::BOOT, Owner::new(Some(Trouble::knowing(misdeed, handle))))?;
                 let neighbour = handle.spawn_pinned(CoreId::BOOT, Owner::new(None))?;
+                ALL_WAITS.store(true, Ordering::Relaxed);
                 if suspended {
                     owner.send(EndAfterSlices)?;
                 } else {
@@ -135,6 +140,7 @@ kernel_test! {
             for crashes in [false, true] {
                 reset();
                 let owner = handle.spawn_pinned(CoreId::BOOT, Owner::new(None))?;
+                ALL_WAITS.store(false, Ordering::Relaxed);
                 if crashes {
                     owner.send(CrashLater)?;
                 } else {
@@ -142,6 +148,7 @@ kernel_test! {
                 }
                 owner.send(Some(Trouble::knowing(misdeed, handle)))?;
                 owner.send(Harmless)?;
+                ALL_WAITS.store(true, Ordering::Relaxed);
                 // A crash loses the state.
                 is_contained("waiting for a suspended one", misdeed, 1, if crashes { 1 } else { 2 }).await?;
             }
