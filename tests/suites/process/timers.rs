@@ -78,17 +78,16 @@ async fn all_fire(executor: &Executor, count: u64, needed: Duration) -> Result<O
     let set = set.map_err(|error| alloc::format!("{error:?}"))?;
     let set = set.await.map_err(|error| alloc::format!("{error:?}"))?;
     ensure_eq!(set, count, "timers for which there was memory");
-    // If the first may have fired by now, not all are due at once, and a neighbour's turns say nothing.
-    let took = begin.elapsed();
-    let all_at_once = took < needed;
+    let (pending, took) = (time::pending(), begin.elapsed());
     magpie::log::text!("timers were set in {took:?}, the first of them to fire after {needed:?}");
-    ensure!(!all_at_once || time::pending() >= count, "{} timers are pending", time::pending());
+    ensure!(took >= needed || pending >= count, "{pending} timers are pending");
     // A neighbour on the same core that always has something to do counts its turns meanwhile.
-    let over = Arc::new(AtomicBool::new(false));
+    let (begun, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let neighbour = Spawn::new().pinned(core).start({
-        let over = over.clone();
+        let (begun, over) = (begun.clone(), over.clone());
         async move {
             let mut turns = 0_u64;
+            begun.store(true, Ordering::Relaxed);
             while !over.load(Ordering::Relaxed) {
                 turns += u64::from(time::Instant::now() >= first);
                 sched::yield_now().await;
@@ -97,6 +96,12 @@ async fn all_fire(executor: &Executor, count: u64, needed: Duration) -> Result<O
         }
     });
     let neighbour = neighbour.map_err(|error| alloc::format!("{error:?}"))?;
+    while !begun.load(Ordering::Relaxed) {
+        sched::yield_now().await;
+    }
+    // If the first may have fired by now, not all are due at once, and a neighbour's turns say nothing.
+    let took = begin.elapsed();
+    let all_at_once = took < needed;
     while time::fired() - fired < count {
         time::sleep(Duration::from_millis(20)).await;
     }
