@@ -10,7 +10,7 @@ use magpie::actor::{Actor, Addr, Bound, Config, Context, Executor, Receive, When
 use magpie::arch::CoreId;
 use magpie::sched::{self, Setting, Spawn};
 use magpie::time::Instant;
-use magpie_tests::{Changed, Failure, HeapExhauster, amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Changed, Failure, HANGS_AFTER, HeapExhauster, amount, ensure, ensure_eq, kernel_test};
 
 /// What the actors of a test share.
 #[derive(Default)]
@@ -182,7 +182,7 @@ impl Receive<SpinUntil> for Node {
         self.seen.spinning.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
         while self.seen.handled() < handled {
-            if began.elapsed() > Duration::from_secs(20) {
+            if began.elapsed() > HANGS_AFTER {
                 self.seen.gave_up.fetch_add(1, Ordering::Relaxed);
                 return;
             }
@@ -596,7 +596,7 @@ async fn rounds_without_memory(warm: bool) -> Result<(), Failure> {
     let sent = nodes.iter().take(senders).filter(|node| node.send(Token(hops)).is_ok()).count() as u64;
     let began = Instant::now();
     // Nothing here may need memory.
-    while seen.handled() < sent * (hops + 1) && began.elapsed() < Duration::from_secs(20) {
+    while seen.handled() < sent * (hops + 1) && began.elapsed() < HANGS_AFTER {
         sched::yield_now().await;
     }
     let handled = seen.handled();
