@@ -284,6 +284,28 @@ impl Receive<Flood> for Node {
     }
 }
 
+/// Send long and short ones in turns to oneself, so many in all, and spin for as long in the middle.
+struct Grow(u64, Duration);
+
+impl Receive<Grow> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, Grow(messages, spins): Grow, context: &mut Context<Self>) {
+        for number in 0..messages {
+            if number == messages / 2 {
+                spin(spins);
+            }
+            let message = Numbered { sender: 0, number };
+            let refused = if number % 3 == 0 {
+                context.address().send(Long(message, [number; 20])).is_err()
+            } else {
+                context.address().send(message).is_err()
+            };
+            self.seen.refused.fetch_add(u64::from(refused), Ordering::Relaxed);
+        }
+    }
+}
+
 /// Send to oneself until that is refused, at most so often.
 struct Fill(u64);
 
@@ -385,6 +407,28 @@ kernel_test! {
     async fn suspended_senders_keep_their_order() -> Outcome {
         many_talk(&Config::default(), past_two_slices()).await?;
         many_talk(&Config::default().reductions(7), past_two_slices()).await
+    }
+}
+
+kernel_test! {
+    /// What a behaviour sends to its own actor keeps its order, too, wherever it is suspended in between.
+    #[machine("preemption")]
+    async fn what_is_sent_to_oneself_keeps_its_order() -> Outcome {
+        // As short as a slice may be, so that it is suspended again and again.
+        let _short = Changed::new(&[(Setting::SliceMicroseconds, 50)])?;
+        for round in 0..amount("rounds", 100) {
+            let seen = Arc::new(Seen::default());
+            let executor = Executor::start(&Config::default())?;
+            let actor = executor.handle().spawn(node(&seen))?;
+            let messages = 500 + 37 * round;
+            actor.send(Grow(messages, past_two_slices()))?;
+            sched::out_of_work().await;
+            ensure_eq!(seen.refused(), 0, "messages that were refused");
+            ensure_eq!(seen.handled(), messages, "messages handled");
+            ensure_eq!(seen.out_of_order(), 0, "messages out of order");
+            executor.stop().await;
+        }
+        Ok(())
     }
 }
 

@@ -85,7 +85,11 @@ unsafe fn deliver_slowly(
     cell: CellRef,
     expected: Word,
 ) -> Option<usize> {
+    // The interrupt must not split the batch between this look and the next: this activation would then put aside the message
+    // that it is to deliver itself, behind those that came later.
+    let here = PreemptGuard::new();
     if batch.holds(envelope) {
+        drop(here);
         // It is this very activation that was suspended, before it had begun: it goes on.
         // SAFETY: the actor is ours alone while it is detached.
         let result = unsafe { Envelope::deliver(envelope) };
@@ -96,7 +100,9 @@ unsafe fn deliver_slowly(
         }
         return Some(result & !OUTCOME_MASK);
     }
-    match side_queue::keep(cell, expected, envelope) {
+    let kept = side_queue::keep(cell, expected, envelope);
+    drop(here);
+    match kept {
         // Until the batch is past it the envelope is in two places; its actor is detached, so the interrupt leaves it
         // alone.
         side_queue::Kept::Yes(bytes) => Some(bytes),
