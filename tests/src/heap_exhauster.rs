@@ -24,9 +24,19 @@ impl HeapExhauster {
     /// When that is more blocks than are counted on.
     pub fn everything(least_bytes: usize) -> Result<Self, Failure> {
         // The list itself must not need memory at the end.
-        let mut blocks = Vec::with_capacity(MOST_BLOCKS);
+        let mut exhauster = Self { blocks: Vec::with_capacity(MOST_BLOCKS) };
+        exhauster.take_more(least_bytes)?;
+        Ok(exhauster)
+    }
+
+    /// Takes what has come since, too: a core that falls asleep leaves its free blocks to all.
+    ///
+    /// # Errors
+    /// As [`Self::everything`].
+    pub fn take_more(&mut self, least_bytes: usize) -> Result<(), Failure> {
+        let blocks = &mut self.blocks;
         let mut bytes = 1 << 30;
-        while bytes >= least_bytes && blocks.len() < blocks.capacity() {
+        while bytes >= least_bytes && blocks.len() < MOST_BLOCKS {
             let Ok(layout) = Layout::from_size_align(bytes, 16) else { break };
             // SAFETY: the size is not zero.
             match NonNull::new(unsafe { alloc(layout) }) {
@@ -36,11 +46,10 @@ impl HeapExhauster {
                 None => bytes -= 16,
             }
         }
-        let exhauster = Self { blocks };
-        if exhauster.blocks.len() == MOST_BLOCKS {
+        if blocks.len() >= MOST_BLOCKS {
             return Err("the heap has more blocks than a test can hold".into());
         }
-        Ok(exhauster)
+        Ok(())
     }
 }
 
