@@ -8,6 +8,7 @@
 //! - It is a part of the worker's turn, so the worker will look here before it sleeps.
 //! - When all was delivered, the mailbox rests in hand: the next message of this turn needs no lock either. Mail that comes from
 //!   elsewhere meanwhile waits for the end of the turn, or until the worker has nothing else to do, which is soon.
+//! - Mail that has come into the queue while its batch was delivered is taken in hand as well, behind what is listed by then.
 //! - Between turns nothing rests, and the list is empty. Where a turn ends early, by its budget, a split or a crash, what is
 //!   listed goes back into the mailboxes' queues, in front, and is announced as mail that has just come. So no process that
 //!   has the core next, for however long, keeps others from it.
@@ -31,7 +32,7 @@ impl Worker {
         unsafe { &*self.batch.load(Ordering::Relaxed) }.is_armed()
     }
 
-    /// A behaviour in this worker's turn has taken a mailbox in hand for it.
+    /// A mailbox was taken in hand for this worker, on its core, within its turn.
     #[inline(always)]
     pub(in crate::actor::run) fn list(&self, mailbox: &Mailbox, _here: &PreemptGuard) {
         // SAFETY: the list is the worker's, which ends after all mailboxes were put down.
@@ -39,16 +40,15 @@ impl Worker {
         self.run_list.push(mailbox);
     }
 
-    /// Begins a batch with the mail that has waited longest in hand, if that is to be handled now: it takes turns with what
-    /// others have pointed out. In the worker's turn, without a batch.
+    /// Begins a batch with the mail that has waited longest in hand, if that is to be handled now: when something else waits,
+    /// only what was listed when the pass began. In the worker's turn, without a batch.
     #[inline(always)]
     pub(super) fn begin_listed(&self, private: &Private, batch: &Batch) -> Option<&'static Mailbox> {
         // Relaxed: a hint that comes later is found the next time.
         let has_others =
             private.round.get() != 0 || self.hints.load(Ordering::Relaxed) != 0 || self.guests.any();
-        if has_others && !private.listed_is_next.replace(!private.listed_is_next.get()) {
-            return None;
-        }
+        let left = if has_others { private.listed_left.get().checked_sub(1)? } else { 0 };
+        private.listed_left.set(left);
         let here = PreemptGuard::new();
         // Until now an interrupt may have let all of it go.
         let mailbox = self.begin_next(batch, &here)?;
@@ -146,14 +146,20 @@ impl Worker {
         let here = PreemptGuard::new();
         self.put_resting_down(&here);
         let listed = self.run_list.iter().count();
+        let mut kept = 0;
         for before in 0..listed {
-            let Some(mailbox) = self.run_list.pop() else { return };
+            let Some(mailbox) = self.run_list.pop() else { break };
             if may_leave(mailbox, before, listed) {
                 mailbox.put_back();
                 self.executor.send_home(mailbox, self);
             } else {
                 self.run_list.push(mailbox);
+                kept += 1;
             }
         }
+        // SAFETY: the caller is the worker's turn, or interrupts it on its core, at most between two accesses: then what is
+        // left of a pass may be a little too much.
+        let left = &unsafe { self.private() }.listed_left;
+        left.set(left.get().min(kept));
     }
 }
