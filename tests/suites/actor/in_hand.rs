@@ -9,6 +9,7 @@ use core::time::Duration;
 use magpie::actor::{Actor, Addr, Bound, Config, Context, Executor, Receive, WhenFull};
 use magpie::arch::CoreId;
 use magpie::sched::{self, Setting, Spawn};
+use magpie::stats;
 use magpie::time::Instant;
 use magpie_tests::{Changed, Failure, HeapExhauster, amount, ensure, ensure_eq, kernel_test};
 
@@ -170,6 +171,7 @@ enum Then {
     /// Have the first tell the second to.
     Tell(Addr<Node>, Addr<Node>, u64),
     Panic,
+    Nothing,
 }
 
 /// Spin until so many were handled, or for longer than that can take.
@@ -219,6 +221,7 @@ impl Receive<Spread> for Node {
                 }
             }
             Then::Tell(by, other, handled) => _ = by.send(Tell(other, handled)),
+            Then::Nothing => {}
             Then::Panic => panic!("on purpose, with mail in hand"),
         }
     }
@@ -684,6 +687,30 @@ kernel_test! {
         ensure_eq!(seen.refused(), rounds * (100 - u64::from(BOUND)), "messages that were refused");
         let most = executor.handle().high_water().messages;
         ensure!(most <= BOUND, "{most} messages waited");
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// A behaviour sends to thousands of mailboxes. Its worker has few of them in hand at once, so that giving them back never
+    /// takes long.
+    async fn few_are_in_hand_at_once() -> Outcome {
+        const MOST: u64 = 128;
+        let seen = Arc::new(Seen::default());
+        let executor = Executor::start(&Config::default().mailboxes(amount("mailboxes", 4000) as usize))?;
+        let nodes = nodes(&executor, &seen)?;
+        let sender = executor.handle().spawn_beside(nodes[0], node(&seen))?;
+        sender.send(Others(nodes.clone()))?;
+        for round in 1..=3 {
+            sender.send(Spread(Then::Nothing))?;
+            sched::out_of_work().await;
+            ensure_eq!(seen.handled(), round * nodes.len() as u64, "messages handled in round {round}");
+        }
+        let most = executor.handle().cores().iter().map(|core| stats::worker(core).most_in_hand.get()).max();
+        ensure_eq!(most, Some(MOST), "the most mailboxes in hand at once");
+        ensure_eq!(seen.out_of_order(), 0, "messages out of order");
+        ensure_eq!(seen.refused(), 0, "messages that were refused");
         executor.stop().await;
         Ok(())
     }

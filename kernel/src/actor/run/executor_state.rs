@@ -179,7 +179,8 @@ impl ExecutorState {
             return false;
         };
         // Whoever else takes it is excluded by the mailbox's lock, so a stale place does no harm.
-        if !self.may_hold(mailbox, local) || !mailbox.take_in_hand(inside, here) {
+        if !local.has_room_in_hand() || !self.may_hold(mailbox, local) || !mailbox.take_in_hand(inside, here)
+        {
             return false;
         }
         local.list(mailbox, here);

@@ -79,7 +79,7 @@ impl Worker {
     #[inline(always)]
     fn list_again(&self, mailbox: &'static Mailbox, batch: &Batch, here: &PreemptGuard) -> bool {
         let Some(segment) = self.own_segment(batch) else { return false };
-        if !self.executor.may_hold(mailbox, self) {
+        if !self.has_room_in_hand() || !self.executor.may_hold(mailbox, self) {
             return false;
         }
         mailbox.hand.close();
@@ -201,6 +201,7 @@ impl Worker {
                 return AfterBatch::GoOn;
             }
             if private.is_listed.replace(false) {
+                self.one_put_down();
                 self.count_listed(began_with - *budget, &mut singles);
             }
             note_at(&self.executor, &batch.tally, statistics, &here);

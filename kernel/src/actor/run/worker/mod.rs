@@ -102,6 +102,9 @@ pub(super) struct Worker {
     run_list: List<Runnable>,
     /// Those that may be at rest in its hand; none between its turns.
     resting: List<Resting>,
+    /// How many are in one of these lists, or came from there and are being delivered. As the lists, its core's with preemption
+    /// off.
+    in_hand: Cell<usize>,
 }
 
 // SAFETY: `private` is used by the worker's own turn only, of which there is one at a time: a turn that was
@@ -149,6 +152,7 @@ impl Worker {
             guests: List::new(),
             run_list: List::new(),
             resting: List::new(),
+            in_hand: Cell::new(0),
         }
     }
 

@@ -21,6 +21,8 @@ impl Worker {
         let mut budget = self.executor.reductions;
         // SAFETY: set at the start and by `detach` only, both to live batches.
         let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
+        // Nothing is in hand but perhaps the rest of a batch, wherever that came from.
+        self.in_hand.set(0);
         // SAFETY: this is the worker's turn, and no behaviour runs yet, so it cannot be detached.
         let private = unsafe { self.private() };
         private.is_listed.set(false);
