@@ -28,6 +28,14 @@ impl Counter {
         }
     }
 
+    /// Raises it to `value`, if it is lower. Only the counter's own core does this, with preemption disabled.
+    #[inline(always)]
+    pub(crate) fn raise(&self, value: u64) {
+        if !cfg!(feature = "uncounted") && value > self.0.load(Ordering::Relaxed) {
+            self.0.store(value, Ordering::Relaxed);
+        }
+    }
+
     /// The count.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

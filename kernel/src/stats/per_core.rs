@@ -131,6 +131,8 @@ pub struct WorkerStatistics {
     pub guests: Counter,
     /// Guests that waited too long, so that their owner was woken.
     pub guests_sent_home: Counter,
+    /// The most mailboxes that a worker has had in hand at once.
+    pub most_in_hand: Counter,
     /// Messages dropped because their actor had ended.
     pub dead_letters: Counter,
     /// Behaviours that outlived their slice, and went on apart from their worker.
@@ -158,6 +160,7 @@ impl WorkerStatistics {
             steal_failures_victim_slot_null: Counter::new(),
             guests: Counter::new(),
             guests_sent_home: Counter::new(),
+            most_in_hand: Counter::new(),
             dead_letters: Counter::new(),
             detached_behaviours: Counter::new(),
         }

@@ -30,6 +30,12 @@ pub const MODELS: &[Model] = &[
         mutants: &[step("hand-add-unasked")],
     },
     Model {
+        name: "in_hand::held_again",
+        preemptions: Some(3),
+        body: held_again,
+        mutants: &[step("hand-add-unasked")],
+    },
+    Model {
         name: "in_hand::sender_that_leaves",
         preemptions: Some(3),
         body: sender_that_leaves,
@@ -198,6 +204,20 @@ impl Mailbox {
         Ok(())
     }
 
+    /// As `Worker::list_again`, after a batch; the mail is for the next one.
+    fn hold_again(&self) -> Result<(), Refused> {
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.gate.store(CLOSED, Ordering::Relaxed);
+            let queue = self.enter()?;
+            let mail = queue.get();
+            queue.set(0);
+            self.waiting.store(0, Ordering::Relaxed);
+            self.hand.set(mail);
+            self.gate.store(CORE_A, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
     /// As `Worker::put_resting_down`.
     fn end_rest(&self) -> Option<To> {
         self.gate.store(CLOSED, Ordering::Relaxed);
@@ -311,6 +331,36 @@ fn sender_that_comes() {
         }
         mailbox.deliver();
         mailbox.gulp_again()?;
+        Ok(mailbox.end_rest())
+    });
+    let Some(told) = judged(run(&mailbox, [before, after])) else { return };
+    let (all, is_left) = mailbox.all();
+    let has_both = length(all) == 3;
+    judge(all, if has_both { 912 } else { 91 }, if has_both { 1 } else { 9 }, if has_both { 2 } else { 1 });
+    assert!(!is_left || told.contains(&Some(To::Owner)), "the mail is with nobody");
+}
+
+/// As before, and the mailbox is taken in hand again behind its batch, without being put down. The sender comes before that
+/// or after it.
+fn held_again() {
+    let mailbox = Mailbox::new(9, true, false);
+    let before = task(|mailbox: &Mailbox| {
+        let to = mailbox.send(CORE_B, 1)?;
+        // Release and acquire: as above.
+        mailbox.moved.store(true, Ordering::Release);
+        Ok(Some(to))
+    });
+    let after = task(|mailbox: &Mailbox| {
+        let came_early = mailbox.moved.load(Ordering::Acquire);
+        if came_early {
+            mailbox.send(CORE_A, 2)?;
+        }
+        mailbox.deliver();
+        mailbox.hold_again()?;
+        if !came_early && mailbox.moved.load(Ordering::Acquire) {
+            mailbox.send(CORE_A, 2)?;
+        }
+        mailbox.deliver();
         Ok(mailbox.end_rest())
     });
     let Some(told) = judged(run(&mailbox, [before, after])) else { return };

@@ -9,6 +9,7 @@ use core::time::Duration;
 use magpie::actor::{Actor, Addr, Bound, Config, Context, Executor, Receive, WhenFull};
 use magpie::arch::CoreId;
 use magpie::sched::{self, Setting, Spawn};
+use magpie::stats;
 use magpie::time::Instant;
 use magpie_tests::{Changed, Failure, HANGS_AFTER, HeapExhauster, amount, ensure, ensure_eq, kernel_test};
 
@@ -170,6 +171,7 @@ enum Then {
     /// Have the first tell the second to.
     Tell(Addr<Node>, Addr<Node>, u64),
     Panic,
+    Nothing,
 }
 
 /// Spin until so many were handled, or for longer than that can take.
@@ -219,8 +221,51 @@ impl Receive<Spread> for Node {
                 }
             }
             Then::Tell(by, other, handled) => _ = by.send(Tell(other, handled)),
+            Then::Nothing => {}
             Then::Panic => panic!("on purpose, with mail in hand"),
         }
+    }
+}
+
+/// Goes to all others in turns, until that is over.
+struct Ball;
+
+impl Receive<Ball> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, _: Ball, _: &mut Context<Self>) {
+        self.next += 1;
+        self.seen.handled.fetch_add(1, Ordering::Relaxed);
+        let is_over = self.seen.gave_up.load(Ordering::Relaxed) > 0;
+        if !is_over && let Some(other) = self.others.get(self.next as usize % self.others.len().max(1)) {
+            let refused = other.send(Ball).is_err();
+            self.seen.refused.fetch_add(u64::from(refused), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Throw a ball to each other.
+struct Throw;
+
+impl Receive<Throw> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, _: Throw, _: &mut Context<Self>) {
+        for other in &self.others {
+            let refused = other.send(Ball).is_err();
+            self.seen.refused.fetch_add(u64::from(refused), Ordering::Relaxed);
+        }
+    }
+}
+
+/// How many have come.
+struct Balls;
+
+impl Receive<Balls> for Node {
+    type Reply = u64;
+
+    fn receive(&mut self, _: Balls, _: &mut Context<Self>) -> u64 {
+        self.next
     }
 }
 
@@ -686,6 +731,114 @@ kernel_test! {
         ensure_eq!(seen.refused(), rounds * (100 - u64::from(BOUND)), "messages that were refused");
         let most = executor.handle().high_water().messages;
         ensure!(most <= BOUND, "{most} messages waited");
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// A behaviour sends to thousands of mailboxes. Its worker has few of them in hand at once, so that giving them back never
+    /// takes long.
+    async fn few_are_in_hand_at_once() -> Outcome {
+        const MOST: u64 = 128;
+        let seen = Arc::new(Seen::default());
+        let executor = Executor::start(&Config::default().mailboxes(amount("mailboxes", 4000) as usize))?;
+        let nodes = nodes(&executor, &seen)?;
+        let sender = executor.handle().spawn_beside(nodes[0], node(&seen))?;
+        sender.send(Others(nodes.clone()))?;
+        for round in 1..=3 {
+            sender.send(Spread(Then::Nothing))?;
+            sched::out_of_work().await;
+            ensure_eq!(seen.handled(), round * nodes.len() as u64, "messages handled in round {round}");
+        }
+        let most = executor.handle().cores().iter().map(|core| stats::worker(core).most_in_hand.get()).max();
+        ensure_eq!(most, Some(MOST), "the most mailboxes in hand at once");
+        ensure_eq!(seen.out_of_order(), 0, "messages out of order");
+        ensure_eq!(seen.refused(), 0, "messages that were refused");
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+/// Balls are thrown in so many mailboxes of one worker, from each to itself or, between two beside each other in the first, to
+/// the other. How many have come in each mailbox by the time when so many have come in all.
+async fn balls(mailboxes: usize, all: u64) -> Result<Vec<u64>, Failure> {
+    let seen = Arc::new(Seen::default());
+    let executor = Executor::start(&Config::default().workers(1).mailboxes(mailboxes))?;
+    let handle = executor.handle();
+    let nodes = nodes(&executor, &seen)?;
+    let neighbour = handle.spawn_beside(nodes[0], node(&seen))?;
+    neighbour.send(Others(vec![nodes[0]]))?;
+    nodes[0].send(Others(vec![neighbour]))?;
+    for node in &nodes[1..] {
+        node.send(Others(vec![*node]))?;
+    }
+    // From one behaviour, so that none begins before the others.
+    let thrower = handle.spawn_beside(nodes[0], node(&seen))?;
+    thrower.send(Others(nodes.clone()))?;
+    sched::out_of_work().await;
+    thrower.send(Throw)?;
+    while seen.handled() < all {
+        sched::yield_now().await;
+    }
+    seen.gave_up.store(1, Ordering::Relaxed);
+    sched::out_of_work().await;
+    let mut came = Vec::new();
+    for node in &nodes {
+        came.push(node.ask(Balls).await?);
+    }
+    came[0] += neighbour.ask(Balls).await?;
+    ensure_eq!(seen.refused(), 0, "balls that were refused");
+    executor.stop().await;
+    Ok(came)
+}
+
+kernel_test! {
+    /// Mailboxes that always have mail, because their actors send to themselves or to each other, all have their turns.
+    async fn mailboxes_that_never_empty_take_turns() -> Outcome {
+        // With many, not all have a turn in each of the worker's.
+        for mailboxes in [16, 300] {
+            let came = balls(mailboxes, amount("balls", 400) * mailboxes as u64).await?;
+            let (least, most) = (came.iter().min(), came.iter().max());
+            let (Some(&least), Some(&most)) = (least, most) else { continue };
+            ensure!(most < 4 * least, "of {mailboxes} mailboxes one had {least} messages, another {most}");
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Two beside each other that never stop sending to one another do not keep what is under way between other mailboxes.
+    async fn neighbours_do_not_keep_others_waiting() -> Outcome {
+        const TOKENS: u64 = 15;
+        let seen = Arc::new(Seen::default());
+        let pair = Arc::new(Seen::default());
+        let executor = Executor::start(&Config::default().workers(1).mailboxes(16))?;
+        let handle = executor.handle();
+        let nodes = nodes(&executor, &seen)?;
+        let first = handle.spawn_beside(nodes[0], node(&pair))?;
+        let second = handle.spawn_beside(first, node(&pair))?;
+        first.send(Others(vec![second]))?;
+        second.send(Others(vec![first]))?;
+        for node in &nodes[1..] {
+            node.send(Others(nodes[1..].to_vec()))?;
+        }
+        sched::out_of_work().await;
+        first.send(Ball)?;
+        let hops = amount("hops", 300);
+        for node in &nodes[1..] {
+            node.send(Token(hops))?;
+        }
+        while seen.handled() < TOKENS * (hops + 1) {
+            sched::yield_now().await;
+        }
+        let passed = pair.handled();
+        pair.gave_up.store(1, Ordering::Relaxed);
+        sched::out_of_work().await;
+        // What fits into a buffer may be handled at once: at most 42 messages, while each of the tokens has a hop.
+        let most = 2 * 42 * hops;
+        ensure!(passed <= most, "{passed} messages went between two while {TOKENS} tokens made {hops} hops each");
+        ensure_eq!(seen.refused() + pair.refused(), 0, "messages that were refused");
         executor.stop().await;
         Ok(())
     }

@@ -16,6 +16,9 @@ use core::ptr::{self, NonNull};
 use super::hand::Held;
 use super::segment::{self, Segment};
 
+/// The largest segment in which mail is taken in hand, because putting it back takes as long as it has envelopes.
+const MOST_HELD_BYTES: usize = 8192;
+
 /// Envelopes in order, in one or more segments.
 pub(crate) struct CopyQueue {
     /// Where the next envelope goes.
@@ -161,13 +164,19 @@ impl CopyQueue {
     /// Takes everything, and goes on with `spare`, if it lies in one segment, from its beginning on, and no send needs more care.
     #[inline(always)]
     pub(super) fn take_plain(&mut self, spare: impl FnOnce() -> Option<NonNull<Segment>>) -> Option<Held> {
-        if self.careful || self.first != self.last {
+        if self.careful || self.first != self.last || self.capacity_of_only() > MOST_HELD_BYTES {
             return None;
         }
         debug_assert_eq!(self.head, Segment::begin(self.first), "the oldest was taken out");
         let held = Held { segment: self.first, end: self.place };
         *self = Self::new(spare()?, false);
         Some(held)
+    }
+
+    /// Bytes of memory in a queue of one segment.
+    #[inline(always)]
+    fn capacity_of_only(&self) -> usize {
+        self.limit - Segment::begin(self.first).as_ptr() as usize
     }
 
     /// Moves what is in the first segment to its beginning, if something was taken out at the front.

@@ -218,6 +218,12 @@ impl Hand {
         Some(spare)
     }
 
+    /// Whether an empty segment is kept here, while no mail is.
+    #[inline(always)]
+    pub(super) fn has_spare(&self) -> bool {
+        !self.segment.load(Ordering::Relaxed).is_null()
+    }
+
     /// Keeps an empty segment for the next time, unless there is one. Whether it was kept.
     #[inline(always)]
     pub(crate) fn keep_spare(&self, segment: NonNull<Segment>) -> bool {

@@ -272,6 +272,29 @@ impl Mailbox {
         true
     }
 
+    /// Its batch was handled, and its gate is closed: takes what has come meanwhile in hand, in exchange for `spare`, without
+    /// putting it down. Whether it could; `spare` is the mailbox's then.
+    #[inline(always)]
+    pub(crate) fn hold_again(&self, spare: NonNull<Segment>, here: &PreemptGuard) -> bool {
+        // While a chain was handled a segment of it may have been kept.
+        if self.hand.has_spare() {
+            return false;
+        }
+        let mut inside = self.inside.lock();
+        let messages = self.waiting();
+        // A backlog waits where thieves see it.
+        if u64::from(messages) > sched::setting(Setting::ShareBacklog) {
+            return false;
+        }
+        let Some(held) = inside.queue.take_plain(|| Some(spare)) else { return false };
+        inside.most_messages = inside.most_messages.max(messages);
+        self.set_waiting(0);
+        self.note_first();
+        // SAFETY: the mail was taken out for the worker on this core, which nobody else can do from now on.
+        unsafe { self.hand.hold(held, here) };
+        true
+    }
+
     /// Puts mail that waits in hand back in front of the queue, and puts the mailbox down. The caller is on the core that has
     /// it in hand, has taken it from the run list, and tells whoever should handle it.
     pub(crate) fn put_back(&self) {

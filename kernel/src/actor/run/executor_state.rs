@@ -179,19 +179,23 @@ impl ExecutorState {
             return false;
         };
         // Whoever else takes it is excluded by the mailbox's lock, so a stale place does no harm.
-        let owner = usize::from(mailbox.place().worker);
-        let is_own = owner == local.index;
-        if !is_own && !workers.get(owner).is_some_and(|owner| self.may_host(mailbox, owner, local)) {
-            return false;
-        }
-        if !mailbox.take_in_hand(inside, here) {
+        if !local.has_room_in_hand() || !self.may_hold(mailbox, local) || !mailbox.take_in_hand(inside, here)
+        {
             return false;
         }
         local.list(mailbox, here);
-        if !is_own {
+        if usize::from(mailbox.place().worker) != local.index {
             local.count_guest();
         }
         true
+    }
+
+    /// Whether `local`, the worker on this core, may have a mailbox in hand: its own, or one whose worker is idle.
+    #[inline(always)]
+    pub(super) fn may_hold(&self, mailbox: &Mailbox, local: &Worker) -> bool {
+        let owner = usize::from(mailbox.place().worker);
+        owner == local.index
+            || self.workers().get(owner).is_some_and(|owner| self.may_host(mailbox, owner, local))
     }
 
     /// Whether `local`, the worker on this core, may handle mail in place of its owner.

@@ -74,6 +74,23 @@ impl Worker {
         Some(messages)
     }
 
+    /// A batch was handled, its mailbox has mail again, and others wait: takes the mail in hand, behind theirs, in exchange for
+    /// the segment that the batch lay in. Whether it could. Preemption is off.
+    #[inline(always)]
+    fn list_again(&self, mailbox: &'static Mailbox, batch: &Batch, here: &PreemptGuard) -> bool {
+        let Some(segment) = self.own_segment(batch) else { return false };
+        if !self.has_room_in_hand() || !self.executor.may_hold(mailbox, self) {
+            return false;
+        }
+        mailbox.hand.close();
+        if !mailbox.hold_again(segment, here) {
+            return false;
+        }
+        batch.finish();
+        self.list(mailbox, here);
+        true
+    }
+
     /// The batch's segment, all of which was delivered, if it is as good as new.
     #[inline(always)]
     fn own_segment(&self, batch: &Batch) -> Option<NonNull<Segment>> {
@@ -167,7 +184,7 @@ impl Worker {
                 && private.is_listed.get()
                 && mailbox.waiting() == 0
                 && let Some(segment) = batch.segment()
-                && self.is_small(segment)
+                && (self.is_small(segment) || self.own_segment(batch).is_some())
             {
                 self.let_rest(mailbox, segment, &here);
                 self.count_listed(began_with - *budget, &mut singles);
@@ -184,6 +201,7 @@ impl Worker {
                 return AfterBatch::GoOn;
             }
             if private.is_listed.replace(false) {
+                self.one_put_down();
                 self.count_listed(began_with - *budget, &mut singles);
             }
             note_at(&self.executor, &batch.tally, statistics, &here);
@@ -202,6 +220,11 @@ impl Worker {
                     self.count_gulp(mailbox, messages);
                 }
                 continue;
+            }
+            if mailbox.waiting() > 0 && *budget > 0 && self.list_again(mailbox, batch, &here) {
+                self.set_in_batch(false);
+                Self::count_singles(statistics, singles);
+                return AfterBatch::GoOn;
             }
             if self.next_segment(batch, &here) {
                 continue;

@@ -41,13 +41,18 @@ impl Worker {
         round != 0 || self.hints.load(Ordering::Relaxed) != 0 || self.run_list.any() || self.guests.any()
     }
 
-    /// The guest that has waited longest, if one is to be handled now: they and what the round has left take turns. It is
-    /// in no list any more. In the worker's turn.
+    /// How many guests there are, or a few of many. In the worker's turn.
+    pub(super) fn some_guests(&self) -> usize {
+        const MOST_GUESTS: usize = 64;
+        let _here = PreemptGuard::new();
+        self.guests.iter().take(MOST_GUESTS).count()
+    }
+
+    /// The guest that has waited longest, if it was here when the pass began. It is in no list any more. In the worker's
+    /// turn.
     #[inline(always)]
     pub(super) fn next_guest(&self, private: &Private) -> Option<&'static Mailbox> {
-        if private.round.get() != 0 && !private.guest_is_next.replace(!private.guest_is_next.get()) {
-            return None;
-        }
+        private.guests_left.set(private.guests_left.get().checked_sub(1)?);
         let here = PreemptGuard::new();
         let mailbox = self.guests.pop()?;
         drop(here);

@@ -3,14 +3,17 @@
 //! Here is what a worker consists of, and what others may do to it. Its turns are in [`turn`], gulping and running a
 //! batch in [`gulping`], what its behaviours have taken in hand in [`run_list`], what is counted afterwards in [`account`].
 //!
-//! A worker delivers what its run list has, in turn with the rounds that it goes through its range of the table:
+//! A worker gives turns in *passes*: one batch to each mailbox that waits when the pass begins, first those in its run list, then
+//! its guests, then those that it finds in a round through its range of the table. What comes meanwhile waits for the next pass,
+//! so no mailbox has two turns while another has none. In a round
 //! 1. it looks at the mailboxes that senders have pointed out since the last round: whoever makes an empty mailbox
-//!    non-empty sets a bit. When there are no bits it looks at all, once more before it gives up, and whenever
+//!    non-empty sets a bit. When there are no bits it looks at all, once more before it gives up, and in the next round whenever
 //!    it has used up a turn's reductions, because a bit may be lost when a mailbox is stolen;
 //! 2. a mailbox with mail is gulped, unless another worker is still handling a batch from it (a *missed gulp*:
 //!    it was stolen while that worker had it in hand, and will be found again in the next round);
-//! 3. the batch is delivered, at most as many messages in a turn as the worker has reductions; what is
-//!    left continues in the next turn, before anything else;
+//! 3. the batch is delivered, with what its actors send to each other as long as that fits into its segment, and at most as many messages in a turn as the worker has reductions; what is
+//!    left continues in the next turn, before anything else. If its mailbox has mail again by then, it goes to the end of the run
+//!    list or, if nothing else waits, is gulped again;
 //! 4. after looking at all twice and finding nothing it tries to steal, once; then announces that it is idle, passes a full
 //!    barrier, looks through its range again, and waits to be woken.
 //!
@@ -50,7 +53,7 @@ const HINTS: usize = u64::BITS as usize;
 struct Private {
     /// What is left of this round: a bit for each slot to look at.
     round: Cell<u64>,
-    /// With more slots than bits: which of those that share a bit comes next.
+    /// With more slots than bits: how many of those that share this round's first bit have been looked at.
     cursor: Cell<usize>,
     /// An empty segment to exchange at the next gulp.
     pub spare: Cell<Option<NonNull<Segment>>>,
@@ -58,10 +61,10 @@ struct Private {
     random: Random,
     /// Whether the batch in hand came from the run list.
     is_listed: Cell<bool>,
-    /// Whether the run list comes before all else.
-    listed_is_next: Cell<bool>,
-    /// Whether a guest comes before what is left of the round.
-    guest_is_next: Cell<bool>,
+    /// How many in the run list have their turn before anything else that waits.
+    listed_left: Cell<usize>,
+    /// How many guests have theirs before what is left of the round.
+    guests_left: Cell<usize>,
     pace: Pace,
 }
 
@@ -99,6 +102,9 @@ pub(super) struct Worker {
     run_list: List<Runnable>,
     /// Those that may be at rest in its hand; none between its turns.
     resting: List<Resting>,
+    /// How many are in one of these lists, or came from there and are being delivered. As the lists, its core's with preemption
+    /// off.
+    in_hand: Cell<usize>,
 }
 
 // SAFETY: `private` is used by the worker's own turn only, of which there is one at a time: a turn that was
@@ -139,13 +145,14 @@ impl Worker {
                 reclaim: reclaim::History::new(),
                 random: Random::new(0, index),
                 is_listed: Cell::new(false),
-                listed_is_next: Cell::new(false),
-                guest_is_next: Cell::new(false),
+                listed_left: Cell::new(0),
+                guests_left: Cell::new(0),
                 pace: Pace::new(),
             }),
             guests: List::new(),
             run_list: List::new(),
             resting: List::new(),
+            in_hand: Cell::new(0),
         }
     }
 

@@ -8,6 +8,8 @@
 //! - It is a part of the worker's turn, so the worker will look here before it sleeps.
 //! - When all was delivered, the mailbox rests in hand: the next message of this turn needs no lock either. Mail that comes from
 //!   elsewhere meanwhile waits for the end of the turn, or until the worker has nothing else to do, which is soon.
+//! - Mail that has come into the queue while its batch was delivered is taken in hand as well, behind what is listed by then.
+//! - No more than [`MOST_IN_HAND`] mailboxes are in hand at once; others take the ordinary path. So each loop here ends soon.
 //! - Between turns nothing rests, and the list is empty. Where a turn ends early, by its budget, a split or a crash, what is
 //!   listed goes back into the mailboxes' queues, in front, and is announced as mail that has just come. So no process that
 //!   has the core next, for however long, keeps others from it.
@@ -22,6 +24,10 @@ use crate::arch::atomic::Ordering;
 use crate::sync::PreemptGuard;
 use crate::{sched, stats};
 
+/// How many mailboxes a worker has in hand at once, at most. All of them are given back where preemption is off, or interrupts
+/// are masked.
+const MOST_IN_HAND: usize = 128;
+
 impl Worker {
     /// Whether the caller, on this worker's core, is a part of its turn: a behaviour.
     #[inline(always)]
@@ -31,24 +37,38 @@ impl Worker {
         unsafe { &*self.batch.load(Ordering::Relaxed) }.is_armed()
     }
 
-    /// A behaviour in this worker's turn has taken a mailbox in hand for it.
+    /// Whether the worker may have one more mailbox in hand. On its core, with preemption off.
+    #[inline(always)]
+    pub(in crate::actor::run) fn has_room_in_hand(&self) -> bool {
+        self.in_hand.get() < MOST_IN_HAND
+    }
+
+    /// One mailbox less is in hand. On the worker's core, with preemption off.
+    #[inline(always)]
+    pub(super) fn one_put_down(&self) {
+        self.in_hand.set(self.in_hand.get() - 1);
+    }
+
+    /// A mailbox was taken in hand for this worker, on its core, within its turn. There was room.
     #[inline(always)]
     pub(in crate::actor::run) fn list(&self, mailbox: &Mailbox, _here: &PreemptGuard) {
+        let in_hand = self.in_hand.get() + 1;
+        self.in_hand.set(in_hand);
+        self.statistics.most_in_hand.raise(in_hand as u64);
         // SAFETY: the list is the worker's, which ends after all mailboxes were put down.
         unsafe { mailbox.hand.set_run_list(&self.run_list) };
         self.run_list.push(mailbox);
     }
 
-    /// Begins a batch with the mail that has waited longest in hand, if that is to be handled now: it takes turns with what
-    /// others have pointed out. In the worker's turn, without a batch.
+    /// Begins a batch with the mail that has waited longest in hand, if that is to be handled now: when something else waits,
+    /// only what was listed when the pass began. In the worker's turn, without a batch.
     #[inline(always)]
     pub(super) fn begin_listed(&self, private: &Private, batch: &Batch) -> Option<&'static Mailbox> {
         // Relaxed: a hint that comes later is found the next time.
         let has_others =
             private.round.get() != 0 || self.hints.load(Ordering::Relaxed) != 0 || self.guests.any();
-        if has_others && !private.listed_is_next.replace(!private.listed_is_next.get()) {
-            return None;
-        }
+        let left = if has_others { private.listed_left.get().checked_sub(1)? } else { 0 };
+        private.listed_left.set(left);
         let here = PreemptGuard::new();
         // Until now an interrupt may have let all of it go.
         let mailbox = self.begin_next(batch, &here)?;
@@ -115,8 +135,11 @@ impl Worker {
 
     fn put_resting_down_and(&self, tell: impl Fn(&Mailbox)) {
         while let Some(mailbox) = self.resting.pop() {
-            if mailbox.hand.end_rest() && mailbox.done() {
-                tell(mailbox);
+            if mailbox.hand.end_rest() {
+                self.one_put_down();
+                if mailbox.done() {
+                    tell(mailbox);
+                }
             }
         }
     }
@@ -136,9 +159,15 @@ impl Worker {
     #[inline(never)]
     fn put_list_back(&self, here: &PreemptGuard) {
         while let Some(mailbox) = self.run_list.pop() {
-            mailbox.put_back();
+            self.put_back(mailbox);
             self.executor.notify(mailbox, here);
         }
+    }
+
+    /// Puts back what is in hand of a mailbox that is not listed any more.
+    fn put_back(&self, mailbox: &Mailbox) {
+        mailbox.put_back();
+        self.one_put_down();
     }
 
     /// What is listed and `may_leave`, given how many come before it and how many are listed, goes to other workers.
@@ -146,14 +175,20 @@ impl Worker {
         let here = PreemptGuard::new();
         self.put_resting_down(&here);
         let listed = self.run_list.iter().count();
+        let mut kept = 0;
         for before in 0..listed {
-            let Some(mailbox) = self.run_list.pop() else { return };
+            let Some(mailbox) = self.run_list.pop() else { break };
             if may_leave(mailbox, before, listed) {
-                mailbox.put_back();
+                self.put_back(mailbox);
                 self.executor.send_home(mailbox, self);
             } else {
                 self.run_list.push(mailbox);
+                kept += 1;
             }
         }
+        // SAFETY: the caller is the worker's turn, or interrupts it on its core, at most between two accesses: then what is
+        // left of a pass may be a little too much.
+        let left = &unsafe { self.private() }.listed_left;
+        left.set(left.get().min(kept));
     }
 }

@@ -21,9 +21,13 @@ impl Worker {
         let mut budget = self.executor.reductions;
         // SAFETY: set at the start and by `detach` only, both to live batches.
         let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
+        // Nothing is in hand but perhaps the rest of a batch, wherever that came from.
+        self.in_hand.set(0);
+        // SAFETY: this is the worker's turn, and no behaviour runs yet, so it cannot be detached.
+        let private = unsafe { self.private() };
+        private.is_listed.set(false);
+        private.listed_left.set(0);
         if batch.segment().is_some() {
-            // SAFETY: this is the worker's turn.
-            unsafe { self.private() }.is_listed.set(false);
             match self.run_batch(batch, &mut budget) {
                 AfterBatch::GoOn => {}
                 AfterBatch::Over(step) => return step,
@@ -49,7 +53,13 @@ impl Worker {
             let guest = if self.guests.any() { self.next_guest(private) } else { None };
             let mailbox = if let Some(guest) = guest {
                 guest
-            } else if private.round.get() != 0 || self.next_round(private) {
+            } else if private.round.get() != 0 {
+                let Some(mailbox) = self.next_in_round(private) else { continue };
+                mailbox
+            } else if self.run_list.any() || self.guests.any() {
+                self.begin_pass(private);
+                continue;
+            } else if self.next_round(private) {
                 let Some(mailbox) = self.next_in_round(private) else { continue };
                 mailbox
             } else {
@@ -81,8 +91,9 @@ impl Worker {
                 AfterBatch::Over(step) => return step,
             }
         }
-        // SAFETY: as above.
-        unsafe { self.private() }.round.set(u64::MAX);
+        // The next turn goes on with what is left of this round, and then looks at all.
+        // Relaxed: read by this worker; `next_round` looks for the mail of each.
+        self.hints.fetch_or(u64::MAX, Ordering::Relaxed);
         self.empty_hand(&PreemptGuard::new());
         Step::Yield
     }
@@ -127,6 +138,19 @@ impl Worker {
         if self.executor.is_stopping() { self.end() } else { Step::Pending }
     }
 
+    /// All have had their turn that were waiting when the last pass began. Now it is for those that wait by now, in hand, as
+    /// guests, and pointed out.
+    fn begin_pass(&self, private: &Private) {
+        let here = PreemptGuard::new();
+        private.listed_left.set(self.run_list.iter().count());
+        drop(here);
+        private.guests_left.set(self.some_guests());
+        // Relaxed and acquire: as in `next_round`.
+        if self.hints.load(Ordering::Relaxed) != 0 {
+            private.round.set(self.hints.swap(0, Ordering::Acquire));
+        }
+    }
+
     /// Begins a round with what senders have pointed out; without that, with every mailbox that has mail.
     /// Whether there is anything to look at.
     #[inline(always)]
@@ -155,18 +179,17 @@ impl Worker {
             let mailbox = (bit < self.range.slots).then(|| self.own(bit))?;
             return (mailbox.waiting() > 0).then_some(mailbox);
         }
-        // Several slots share the bit: it stays until none of them has mail. They take turns.
-        let sharing = (self.range.slots - bit).div_ceil(HINTS);
-        for _ in 0..sharing {
-            private.cursor.set((private.cursor.get() + 1) % sharing);
-            let mailbox = self.own(bit + HINTS * private.cursor.get());
+        // Several slots share the bit: it stays until all of them were looked at.
+        let mut offset = bit + HINTS * private.cursor.get();
+        while offset < self.range.slots {
+            private.cursor.set(private.cursor.get() + 1);
+            let mailbox = self.own(offset);
             if mailbox.waiting() > 0 {
-                // The bit goes to the next round, because the others in this one must have their turn, too.
-                private.round.set(round & (round - 1));
-                self.hint(bit);
                 return Some(mailbox);
             }
+            offset += HINTS;
         }
+        private.cursor.set(0);
         private.round.set(round & (round - 1));
         None
     }
