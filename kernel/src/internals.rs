@@ -96,6 +96,12 @@ pub mod arch {
     /// What only the machine has.
     #[cfg(target_os = "none")]
     mod machine {
+        /// Appending behind a gate.
+        pub mod append {
+            pub use crate::arch::append::{MOST_WORDS, Words, append, restart, sequences};
+            pub use crate::arch::gate::Gate;
+        }
+
         /// The exception vectors.
         pub mod exceptions {
             pub use crate::arch::exceptions::*;
@@ -192,6 +198,7 @@ pub mod sync {
     pub use crate::sched::cores::standstill::Standstill;
     pub use crate::sched::process::run_state::RunState;
     pub use crate::sched::run::quiescence::{Looked, Quiescence};
+    pub use crate::sync::PreemptGuard;
     pub use crate::sync::{SpinGuard, SpinLock, preemption_is_disabled};
 
     /// Actors held aside.

@@ -6,8 +6,8 @@
 //!
 //! Whoever makes an empty mailbox non-empty must see to it that its worker looks: see `mail/owner_hint.rs`.
 
-use core::mem::ManuallyDrop;
-use core::ptr;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use core::ptr::{self, NonNull};
 
 use super::mail::envelope::{self, Deliver, Inline, Packed, Target};
 use super::mail::mailbox::Inside;
@@ -15,6 +15,7 @@ use super::mail::oldest::Stays;
 use super::mail::{Mailbox, Segment, WhenFull, directory, oldest};
 use super::run::ExecutorState;
 use super::storage::{CellRef, Word};
+use crate::arch::append;
 use crate::message::{Message, SendError};
 use crate::sched;
 use crate::sync::{PreemptGuard, SpinGuard};
@@ -26,7 +27,6 @@ pub(super) fn send<M: Message>(target: Target<M>, message: M) -> Result<(), Send
     if word != target.word && !word.is_same_actor(target.word) {
         return Err(SendError::Ended(message));
     }
-    sched::charge(1);
     if const { envelope::is_boxed::<M>() } {
         match envelope::pack_boxed(message) {
             // SAFETY: a box, as the message is one that is boxed.
@@ -66,15 +66,29 @@ unsafe fn write_at_once<M: Message, P: Packed<M>>(
 ) -> Result<(), &'static Mailbox> {
     let mailbox = directory::get(target.word.mailbox());
     let bytes = const { envelope::size_of_envelope::<M>() };
-    let here = PreemptGuard::new();
-    if mailbox.waiting() == 0
-        && let Some(place) = mailbox.hand.reserve(bytes, &here)
-    {
-        // SAFETY: so many bytes were reserved, aligned, and the rest is promised by the caller.
-        unsafe { envelope::write(place, target, packed) };
-        mailbox.hand.note_added(mailbox, &here);
+    // What goes into this core's hand is charged when it is delivered.
+    let none_waits = mailbox.waiting() == 0;
+    // SAFETY: promised by the caller.
+    if none_waits && unsafe { append_in_hand(mailbox, target, packed) } {
         return Ok(());
     }
+    let here = PreemptGuard::new();
+    if none_waits {
+        if let Some(place) = mailbox.hand.reserve_at_rest(bytes, &here) {
+            // SAFETY: so many bytes were reserved, aligned, and the rest is promised by the caller.
+            unsafe { envelope::write(place, target, packed) };
+            mailbox.hand.wake(mailbox, &here);
+            return Ok(());
+        }
+        if !is_appended_at_once::<M>()
+            && let Some(place) = mailbox.hand.reserve(bytes, &here)
+        {
+            // SAFETY: as above.
+            unsafe { envelope::write(place, target, packed) };
+            return Ok(());
+        }
+    }
+    sched::charge(1);
     let mut inside = mailbox.inside.lock_here(here);
     let Some(place) = inside.queue.reserve_fast(bytes) else {
         drop(inside);
@@ -86,6 +100,42 @@ unsafe fn write_at_once<M: Message, P: Packed<M>>(
     Ok(())
 }
 
+/// Whether messages are short enough for [`append_in_hand`].
+const fn is_appended_at_once<M>() -> bool {
+    append::EXISTS && envelope::size_of_envelope::<M>() <= append::MOST_WORDS * size_of::<u64>()
+}
+
+/// Appends a short message to what this core's worker has in hand of the mailbox, without a preemption guard, if it has
+/// something. The caller has seen nothing wait in the queue.
+///
+/// # Safety
+/// As [`write_at_once`].
+#[inline(always)]
+unsafe fn append_in_hand<M: Message, P: Packed<M>>(
+    mailbox: &Mailbox,
+    target: Target<M>,
+    packed: *const P,
+) -> bool {
+    let mut words: append::Words = [const { MaybeUninit::uninit() }; append::MOST_WORDS];
+    if !is_appended_at_once::<M>() {
+        return false;
+    }
+    let count = const { envelope::size_of_envelope::<M>() / size_of::<u64>() };
+    // SAFETY: the words have room for the envelope, and are aligned; the rest is promised by the caller.
+    unsafe { envelope::write(NonNull::from(&mut words).cast(), target, packed) };
+    let gate = mailbox.hand.gate();
+    // SAFETY: whoever opens the gate keeps its contract.
+    unsafe {
+        match count {
+            3 => append::append::<3>(gate, &words),
+            4 => append::append::<4>(gate, &words),
+            5 => append::append::<5>(gate, &words),
+            6 => append::append::<6>(gate, &words),
+            _ => append::append::<7>(gate, &words),
+        }
+    }
+}
+
 /// Sends a message if there is nothing else to do for it: for a core's loop, which must run nothing of the application's,
 /// such as the destructor of a message that a bound gives up. The message comes back.
 pub(super) fn send_at_once<M: Message>(target: Target<M>, message: M) -> Result<(), M> {
@@ -93,7 +143,6 @@ pub(super) fn send_at_once<M: Message>(target: Target<M>, message: M) -> Result<
     if !word.is_same_actor(target.word) {
         return Err(message);
     }
-    sched::charge(1);
     if const { envelope::is_boxed::<M>() } {
         // SAFETY: a box, as the message is one that is boxed.
         unsafe { send_packed_at_once(target, envelope::pack_boxed(message)?) }

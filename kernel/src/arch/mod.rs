@@ -12,6 +12,7 @@ pub(crate) mod atomic;
 mod core_id;
 #[cfg(feature = "forced-failure")]
 pub(crate) mod forced_failure;
+pub(crate) mod gate;
 pub(crate) mod handlers;
 pub(crate) mod outcomes;
 #[cfg(any(target_os = "none", test))]
@@ -22,13 +23,14 @@ pub(crate) mod stack_layout;
 mod aarch64;
 #[cfg(target_os = "none")]
 pub(crate) use aarch64::{
-    barrier, clock, cpu, exceptions, gic, image, ipi, irq, mmu, percpu, psci, start, switch, timer, zero,
+    append, barrier, clock, cpu, exceptions, gic, image, ipi, irq, mmu, percpu, psci, start, switch, timer,
+    zero,
 };
 
 #[cfg(not(target_os = "none"))]
 mod host;
 #[cfg(not(target_os = "none"))]
-pub(crate) use host::{barrier, clock, cpu, ipi, irq, percpu, switch, timer, zero};
+pub(crate) use host::{append, barrier, clock, cpu, ipi, irq, percpu, switch, timer, zero};
 
 // The lock-free primitives: the assembly wherever the machine is an Arm one, unless the feature `portable`
 // asks otherwise or a checker runs, which cannot see into assembly.

@@ -1,10 +1,11 @@
 //! The hand-written exclusives (or, in a build with `portable`, their twins) on real cores, and the
-//! hand-written copies.
+//! hand-written copies; and what is appended behind gates.
 #![no_std]
 #![no_main]
 
 extern crate alloc;
 
+mod appends;
 mod bodies;
 mod copies;
 mod cores;

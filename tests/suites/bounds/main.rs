@@ -8,6 +8,7 @@
 extern crate alloc;
 
 mod actors;
+mod appends;
 mod hogs;
 mod missed;
 mod quiet;

@@ -2,7 +2,7 @@
 //!
 //! While a worker handles mail of a mailbox nobody else takes any from there. So a sender that runs on the worker's core
 //! may write right behind what the worker has in hand: no lock is needed, because only code on that core touches it, with
-//! preemption disabled.
+//! preemption disabled or as one step (`arch/gate.rs`, `arch/aarch64/append.rs`).
 //!
 //! - The *gate* says whose core that is. It is open only while the mailbox is being processed by that core's worker, and only
 //!   code on that core opens and closes it.
@@ -25,28 +25,20 @@ use super::list::{List, Runnable};
 use super::mailbox::Mailbox;
 use super::segment::Segment;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
-use crate::arch::percpu;
+use crate::arch::gate::Gate;
 use crate::sync::PreemptGuard;
-
-/// No core has its block there.
-const CLOSED: *mut () = ptr::without_provenance_mut(1);
 
 /// What is in hand of one mailbox.
 pub(crate) struct Hand {
-    /// The block of the core whose senders may add, or [`CLOSED`].
-    gate: AtomicPtr<()>,
-    /// To where the next envelope goes. Of use only while the gate is open.
-    cursor: AtomicPtr<AtomicPtr<u8>>,
-    /// Where the segment ends that the cursor leads into.
-    limit: AtomicPtr<u8>,
+    /// Where senders on the worker's core append: behind the batch or, while the mailbox waits in the run list or rests, behind
+    /// what is kept here. At rest the first one puts the mailbox into the run list.
+    gate: Gate,
     /// While the mailbox is in a run list: what lies in hand. At rest: an empty segment for the next time, or null.
     segment: AtomicPtr<Segment>,
     /// Where that mail ends. It begins where its segment does.
     end: AtomicPtr<u8>,
     /// The next in the run list.
     pub(super) next: AtomicPtr<Mailbox>,
-    /// It rests, and the next message puts it into this list.
-    rests: AtomicBool,
     run_list: AtomicPtr<List<Runnable>>,
     /// It is in the worker's list of what may be at rest.
     is_noted: AtomicBool,
@@ -65,15 +57,11 @@ pub(crate) struct Held {
 
 impl Hand {
     pub(super) fn new() -> Self {
-        let null = ptr::null_mut();
         Self {
-            gate: AtomicPtr::new(CLOSED),
-            cursor: AtomicPtr::new(ptr::null_mut()),
-            limit: AtomicPtr::new(null),
+            gate: Gate::closed(),
             segment: AtomicPtr::new(ptr::null_mut()),
-            end: AtomicPtr::new(null),
+            end: AtomicPtr::new(ptr::null_mut()),
             next: AtomicPtr::new(ptr::null_mut()),
-            rests: AtomicBool::new(false),
             run_list: AtomicPtr::new(ptr::null_mut()),
             is_noted: AtomicBool::new(false),
             next_resting: AtomicPtr::new(ptr::null_mut()),
@@ -86,46 +74,43 @@ impl Hand {
         self.may_open.store(may_open, Ordering::Relaxed);
     }
 
-    /// Room for `bytes` behind what is in hand, if that is on the caller's core and its segment is long enough. The caller
-    /// must write an envelope of that size there, and has seen nothing wait in the queue.
+    /// Where senders on the worker's core append.
     #[inline(always)]
-    pub(crate) fn reserve(&self, bytes: usize, _here: &PreemptGuard) -> Option<NonNull<u8>> {
-        if self.gate.load(Ordering::Relaxed) != percpu::core_block() {
-            return None;
-        }
-        // SAFETY: open for this core: the cursor leads to the end in a batch of this core's worker, or to the one here, and
-        // only code on this core changes that.
-        let cursor = unsafe { &*self.cursor.load(Ordering::Relaxed) };
-        let place = cursor.load(Ordering::Relaxed);
-        let next = place.wrapping_add(bytes);
-        if next > self.limit.load(Ordering::Relaxed) {
-            return None;
-        }
-        cursor.store(next, Ordering::Relaxed);
-        NonNull::new(place)
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
     }
 
-    /// An envelope was written where [`Self::reserve`] said, in the hand of `mailbox`: if it rested there, its worker comes to
-    /// it.
+    /// Room for `bytes` behind what is in hand, if that is on the caller's core and its segment is long enough. The caller
+    /// must write an envelope of that size there. It has seen nothing wait in the queue.
     #[inline(always)]
-    pub(crate) fn note_added(&self, mailbox: &Mailbox, _here: &PreemptGuard) {
-        if self.rests.load(Ordering::Relaxed) {
-            self.rests.store(false, Ordering::Relaxed);
-            // It is a first message, and nothing that was seen before has waited since.
-            mailbox.note_first();
-            // SAFETY: set when it was taken, to the list of the worker that has it in hand.
-            unsafe { (*self.run_list.load(Ordering::Relaxed)).push(mailbox) };
-        }
+    pub(crate) fn reserve(&self, bytes: usize, _here: &PreemptGuard) -> Option<NonNull<u8>> {
+        // The cursor leads to the end in a batch of this core's worker, or to the one here.
+        if self.gate.is_open() { self.gate.reserve(bytes) } else { None }
+    }
+
+    /// As [`Self::reserve`], if the mailbox rests in hand. What is written there is [said](Self::wake) then.
+    #[inline(always)]
+    pub(crate) fn reserve_at_rest(&self, bytes: usize, _here: &PreemptGuard) -> Option<NonNull<u8>> {
+        if self.gate.is_at_rest() { self.gate.reserve(bytes) } else { None }
+    }
+
+    /// Mail has come for `mailbox`, whose hand this is, and which rests in it: its worker comes to it.
+    #[inline(always)]
+    pub(crate) fn wake(&self, mailbox: &Mailbox, _here: &PreemptGuard) {
+        self.gate.wake();
+        // It is a first message, and nothing that was seen before has waited since.
+        mailbox.note_first();
+        // SAFETY: set when it was taken, to the list of the worker that has it in hand.
+        unsafe { (*self.run_list.load(Ordering::Relaxed)).push(mailbox) };
     }
 
     /// The first message has gone into the queue, because there was no room for it here: if the mailbox rests in hand on this
     /// core, its worker comes to it. Whether it does.
     #[inline(always)]
     pub(crate) fn wake_from_rest(&self, mailbox: &Mailbox, here: &PreemptGuard) -> bool {
-        let is_here = self.gate.load(Ordering::Relaxed) == percpu::core_block();
-        let rests = is_here && self.rests.load(Ordering::Relaxed);
+        let rests = self.gate.is_at_rest();
         if rests {
-            self.note_added(mailbox, here);
+            self.wake(mailbox, here);
         }
         rests
     }
@@ -137,11 +122,11 @@ impl Hand {
     /// The caller is the worker that has it in hand, and nothing of it is left. Its gate is open.
     #[inline(always)]
     pub(crate) unsafe fn rest(&self, segment: NonNull<Segment>) -> bool {
-        self.rests.store(true, Ordering::Relaxed);
         self.segment.store(segment.as_ptr(), Ordering::Relaxed);
         self.end.store(Segment::begin(segment).as_ptr(), Ordering::Relaxed);
         // SAFETY: by contract; the end is in the segment, and this is never freed.
-        unsafe { self.move_cursor(&self.end) };
+        unsafe { self.gate.move_cursor(&self.end) };
+        self.gate.rest();
         let is_noted = self.is_noted.load(Ordering::Relaxed);
         if !is_noted {
             self.is_noted.store(true, Ordering::Relaxed);
@@ -162,9 +147,8 @@ impl Hand {
     /// segment stays here for the next time.
     pub(crate) fn end_rest(&self) -> bool {
         self.is_noted.store(false, Ordering::Relaxed);
-        let rests = self.rests.load(Ordering::Relaxed);
+        let rests = self.gate.is_at_rest();
         if rests {
-            self.rests.store(false, Ordering::Relaxed);
             self.close();
         }
         rests
@@ -189,9 +173,8 @@ impl Hand {
         _here: &PreemptGuard,
     ) {
         if self.may_open.load(Ordering::Relaxed) {
-            self.cursor.store(ptr::from_ref(cursor).cast_mut(), Ordering::Relaxed);
-            self.limit.store(Segment::limit(segment).as_ptr(), Ordering::Relaxed);
-            self.gate.store(percpu::core_block(), Ordering::Relaxed);
+            // SAFETY: by contract.
+            unsafe { self.gate.open(cursor, Segment::limit(segment).as_ptr()) };
         }
     }
 
@@ -201,13 +184,14 @@ impl Hand {
     /// As for [`Self::open`].
     #[inline(always)]
     pub(crate) unsafe fn move_cursor(&self, cursor: &AtomicPtr<u8>) {
-        self.cursor.store(ptr::from_ref(cursor).cast_mut(), Ordering::Relaxed);
+        // SAFETY: by contract.
+        unsafe { self.gate.move_cursor(cursor) };
     }
 
     /// Closes the gate. The caller is on its core, or it is closed already.
     #[inline(always)]
     pub(crate) fn close(&self) {
-        self.gate.store(CLOSED, Ordering::Relaxed);
+        self.gate.close();
     }
 
     /// Takes the empty segment that is kept here.

@@ -3,6 +3,7 @@
 //! Code runs at EL1 with SP_EL1. `TPIDR_EL1` holds the core's block, `SP_EL0` the block of the stack that
 //! runs, `TPIDR_EL0` the top of the core's stacks for exceptions; `TPIDRRO_EL0` is scratch in the vectors.
 
+pub mod append;
 pub mod barrier;
 pub mod clock;
 mod copy;

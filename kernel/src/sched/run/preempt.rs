@@ -26,8 +26,8 @@
 
 use core::ptr::{self, NonNull};
 
-use crate::arch::clock;
 use crate::arch::switch::{self, Frame};
+use crate::arch::{append, clock};
 use crate::mem::stack::{self, StackBlock};
 use crate::sched::cores::Core;
 #[cfg(target_os = "none")]
@@ -79,6 +79,8 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
             return;
         }
         core.lets_go.set(false);
+        // SAFETY: by contract the frame is that of the code that was interrupted.
+        append::restart(unsafe { &mut *frame });
         // What follows is ordinary code that happens to have interrupts masked.
         block.preempt().reset(1);
         // SAFETY: preemption was enabled, so the turn holds no lock; the process runs, so it is alive.
@@ -93,6 +95,8 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         block.preempt().request();
         return;
     }
+    // SAFETY: by contract the frame is that of the code that was interrupted.
+    append::restart(unsafe { &mut *frame });
     // SAFETY: by contract; preemption was enabled, so the turn holds no lock.
     unsafe { lend_stack(core, block, process, frame) };
 }

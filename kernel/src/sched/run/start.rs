@@ -5,7 +5,7 @@
 
 use crate::arch::handlers::{self, Fault, Handlers, Verdict};
 use crate::arch::switch::Frame;
-use crate::arch::{CoreId, percpu};
+use crate::arch::{CoreId, append, percpu};
 use crate::sched::cores::{self, Core};
 use crate::sched::run::{core_loop, out_of_work, preempt, reserve, slice, stop};
 use crate::sched::spawn::foreign;
@@ -26,6 +26,8 @@ pub unsafe fn prepare(
     exit: fn() -> !,
 ) -> usize {
     cores::set_seed(seed);
+    // SAFETY: by contract no core has entered the scheduler, without which no interrupt is unmasked.
+    unsafe { append::sort() };
     register_keeper(Keeper { keep: foreign::keep, is_for: foreign::is_for });
     stop::at_end(exit);
     DEVICE.call_once(|| device);

@@ -1,0 +1,152 @@
+//! Appending a few words behind a gate, as one step with regard to preemption, without a preemption guard.
+//!
+//! The sequence of instructions holds nothing and counts nothing. Until its last store, which moves the cursor, all that it
+//! has done is without effect: what it has written lies behind the cursor. So code that is to be suspended in the middle of
+//! it is sent back to its beginning ([`restart`]), and looks at the gate anew wherever it goes on. That is done before anything
+//! else runs on the core; a handler that returns to the sequence has not touched a gate.
+//!
+//! After the idea of restartable sequences (Bershad, Redell and Ellis, ASPLOS 1992; Linux has them as rseq).
+
+use core::arch::asm;
+use core::cell::UnsafeCell;
+use core::mem::{MaybeUninit, offset_of};
+use core::ops::Range;
+
+use super::frame::Frame;
+use crate::arch::gate::Gate;
+
+/// The most words that are appended so.
+pub const MOST_WORDS: usize = 7;
+
+/// Whether there are such sequences here.
+pub const EXISTS: bool = true;
+
+/// Room for the most words.
+pub type Words = [MaybeUninit<u64>; MOST_WORDS];
+
+macro_rules! append {
+    ($gate:ident, $words:ident, $bytes:literal, $stores:literal, $($name:ident $n:literal),+) => {{
+        asm!(
+            "2: mrs {e}, tpidr_el1",
+            "ldr {p}, [{gate}, #{state}]",
+            "cmp {p}, {e}",
+            "b.ne {fail}",
+            "ldp {c}, {e}, [{gate}, #{cursor}]",
+            "ldr {p}, [{c}]",
+            concat!("add {n}, {p}, #", $bytes),
+            "cmp {n}, {e}",
+            "b.hi {fail}",
+            $stores,
+            "str {n}, [{c}]",
+            "3:",
+            ".pushsection .restart, \"aw\"",
+            ".balign 8",
+            ".quad 2b, 3b",
+            ".popsection",
+            gate = in(reg) core::ptr::from_ref($gate),
+            state = const offset_of!(Gate, state),
+            cursor = const offset_of!(Gate, cursor),
+            c = out(reg) _,
+            p = out(reg) _,
+            e = out(reg) _,
+            n = out(reg) _,
+            $($name = in(reg) $words[$n],)+
+            fail = label { return false },
+            options(nostack),
+        );
+        true
+    }};
+}
+
+const _: () = assert!(offset_of!(Gate, limit) == offset_of!(Gate, cursor) + 8, "loaded as a pair");
+
+/// Appends the first `N` words, if the gate is open for this core, nobody must be told, and there is room. From three words on, up
+/// to [`MOST_WORDS`].
+///
+/// # Safety
+/// If the gate is open, the contract of [`Gate::open`] is kept.
+#[inline(always)]
+pub unsafe fn append<const N: usize>(gate: &Gate, words: &Words) -> bool {
+    // SAFETY: by contract. The words go into memory that is this core's as long as the sequence is not interrupted by anything but
+    // handlers, and the last store makes them count.
+    unsafe {
+        match N {
+            3 => append!(gate, words, "24", "stp {w0}, {w1}, [{p}]\nstr {w2}, [{p}, #16]", w0 0, w1 1, w2 2),
+            4 => append!(
+                gate, words, "32", "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]", w0 0, w1 1, w2 2, w3 3
+            ),
+            5 => append!(
+                gate, words, "40", "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]\nstr {w4}, [{p}, #32]",
+                w0 0, w1 1, w2 2, w3 3, w4 4
+            ),
+            6 => append!(
+                gate, words, "48",
+                "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]\nstp {w4}, {w5}, [{p}, #32]",
+                w0 0, w1 1, w2 2, w3 3, w4 4, w5 5
+            ),
+            7 => append!(
+                gate, words, "56",
+                "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]\nstp {w4}, {w5}, [{p}, #32]\nstr {w6}, [{p}, #48]",
+                w0 0, w1 1, w2 2, w3 3, w4 4, w5 5, w6 6
+            ),
+            _ => false,
+        }
+    }
+}
+
+/// The addresses of one sequence: of its first instruction, and behind its last store.
+#[repr(C)]
+struct Sequence {
+    begin: u64,
+    end: u64,
+}
+
+/// The linker's list of all sequences.
+#[repr(transparent)]
+struct List(UnsafeCell<[Sequence; 0]>);
+
+// SAFETY: sorted once, before a second core runs and before interrupts are unmasked; only read from then on.
+unsafe impl Sync for List {}
+
+unsafe extern "C" {
+    static __restart_begin: List;
+    static __restart_end: List;
+}
+
+fn list() -> (*mut Sequence, usize) {
+    // SAFETY: only the addresses are taken.
+    let (begin, end) = unsafe { (__restart_begin.0.get(), (&raw const __restart_end).addr()) };
+    (begin.cast(), (end - begin.addr()) / size_of::<Sequence>())
+}
+
+fn sorted() -> &'static [Sequence] {
+    let (first, count) = list();
+    // SAFETY: the linker's list, which nobody changes once it was sorted.
+    unsafe { core::slice::from_raw_parts(first, count) }
+}
+
+/// The addresses of all sequences, ascending: from the first instruction to behind the last store.
+pub fn sequences() -> impl Iterator<Item = Range<u64>> {
+    sorted().iter().map(|sequence| sequence.begin..sequence.end)
+}
+
+/// Sorts the linker's list, which is in the order of the image's parts.
+///
+/// # Safety
+/// Called once, before other cores run and before interrupts are unmasked.
+pub unsafe fn sort() {
+    let (first, count) = list();
+    // SAFETY: the linker's list, which by contract nobody else looks at meanwhile.
+    unsafe { core::slice::from_raw_parts_mut(first, count) }.sort_unstable_by_key(|sequence| sequence.begin);
+}
+
+/// The code of `frame` is about to be suspended: if it is in the middle of a sequence, it will begin that anew.
+pub fn restart(frame: &mut Frame) {
+    let all = sorted();
+    let after = all.partition_point(|sequence| sequence.begin < frame.elr);
+    if let Some(sequence) = after.checked_sub(1).and_then(|before| all.get(before))
+        && frame.elr < sequence.end
+    {
+        frame.elr = sequence.begin;
+    }
+}
