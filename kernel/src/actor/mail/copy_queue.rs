@@ -16,8 +16,12 @@ use core::ptr::{self, NonNull};
 use super::hand::Held;
 use super::segment::{self, Segment};
 
-/// The largest segment in which mail is taken in hand, because putting it back takes as long as it has envelopes.
-const MOST_HELD_BYTES: usize = 8192;
+/// The largest segment in which mail is taken in hand, because putting it back takes as long as it has envelopes. That all of it
+/// was sent in one turn is a bound, too, and often a lower one.
+const MOST_HELD_BYTES: usize = 64 << 10;
+
+/// So much is copied at most, so that what is in hand has more room.
+const MOST_MOVED_BYTES: usize = 1024;
 
 /// Envelopes in order, in one or more segments.
 pub(crate) struct CopyQueue {
@@ -162,21 +166,53 @@ impl CopyQueue {
     }
 
     /// Takes everything, and goes on with `spare`, if it lies in one segment, from its beginning on, and no send needs more care.
+    /// Of the two segments the larger one goes into the hand: there is where mail of the same core comes.
     #[inline(always)]
     pub(super) fn take_plain(&mut self, spare: impl FnOnce() -> Option<NonNull<Segment>>) -> Option<Held> {
         if self.careful || self.first != self.last || self.capacity_of_only() > MOST_HELD_BYTES {
             return None;
         }
         debug_assert_eq!(self.head, Segment::begin(self.first), "the oldest was taken out");
+        let spare = spare()?;
+        // SAFETY: the caller's, and alive.
+        let room = unsafe { spare.as_ref() }.capacity_bytes();
+        if room > self.capacity_of_only()
+            && room <= MOST_HELD_BYTES
+            && self.bytes_of_only() <= MOST_MOVED_BYTES
+        {
+            return Some(self.move_to(spare));
+        }
         let held = Held { segment: self.first, end: self.place };
-        *self = Self::new(spare()?, false);
+        *self = Self::new(spare, false);
         Some(held)
+    }
+
+    /// Moves everything to `spare`, which is empty and larger. It lies in one segment, from its beginning on.
+    #[cold]
+    #[inline(never)]
+    fn move_to(&mut self, spare: NonNull<Segment>) -> Held {
+        let begin = Segment::begin(self.first);
+        // SAFETY: within the queue's only segment, and the spare is larger. Envelopes may be moved, because whoever has them has
+        // their messages.
+        let end = unsafe {
+            let bytes = self.bytes_of_only();
+            Segment::begin(spare).copy_from_nonoverlapping(begin, bytes);
+            Segment::begin(spare).add(bytes)
+        };
+        self.place = begin;
+        Held { segment: spare, end }
     }
 
     /// Bytes of memory in a queue of one segment.
     #[inline(always)]
     fn capacity_of_only(&self) -> usize {
         self.limit - Segment::begin(self.first).as_ptr() as usize
+    }
+
+    /// Bytes of envelopes in a queue of one segment, from whose beginning on they lie.
+    #[inline(always)]
+    fn bytes_of_only(&self) -> usize {
+        self.place.as_ptr() as usize - Segment::begin(self.first).as_ptr() as usize
     }
 
     /// Moves what is in the first segment to its beginning, if something was taken out at the front.
