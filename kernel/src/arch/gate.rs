@@ -56,7 +56,7 @@ impl Gate {
     pub unsafe fn open(&self, cursor: &AtomicPtr<u8>, limit: *mut u8) {
         // SAFETY: by contract.
         unsafe { self.move_cursor(cursor) };
-        self.limit.store(limit, Ordering::Relaxed);
+        self.set_limit(limit);
         self.wake();
     }
 
@@ -67,6 +67,12 @@ impl Gate {
     #[inline(always)]
     pub unsafe fn move_cursor(&self, cursor: &AtomicPtr<u8>) {
         self.cursor.store(ptr::from_ref(cursor).cast_mut(), Ordering::Relaxed);
+    }
+
+    /// From now on the buffer ends there.
+    #[inline(always)]
+    pub fn set_limit(&self, limit: *mut u8) {
+        self.limit.store(limit, Ordering::Relaxed);
     }
 
     /// It is open for this core, and from now on nobody must be told of what is appended.

@@ -25,11 +25,22 @@
 use core::ptr::{self, NonNull};
 
 use super::list::{List, Runnable};
-use super::mailbox::Mailbox;
+use super::mailbox::{FIRST_SEGMENT_BYTES, Mailbox};
 use super::segment::Segment;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::arch::gate::Gate;
 use crate::sync::PreemptGuard;
+
+/// A batch grows by so much while it is delivered. What its actors send to each other beyond that goes into the queue, or a
+/// mailbox whose segment has grown would get more of a turn than others.
+const MOST_GROWTH_BYTES: usize = FIRST_SEGMENT_BYTES;
+
+/// Where the buffer ends for senders behind a batch, which ends at `cursor`.
+#[inline(always)]
+fn limit_for_batch(cursor: &AtomicPtr<u8>, segment: NonNull<Segment>) -> *mut u8 {
+    let most = cursor.load(Ordering::Relaxed).wrapping_add(MOST_GROWTH_BYTES);
+    most.min(Segment::limit(segment).as_ptr())
+}
 
 /// What is in hand of one mailbox.
 pub(crate) struct Hand {
@@ -129,6 +140,7 @@ impl Hand {
         self.end.store(Segment::begin(segment).as_ptr(), Ordering::Relaxed);
         // SAFETY: by contract; the end is in the segment, and this is never freed.
         unsafe { self.gate.move_cursor(&self.end) };
+        self.gate.set_limit(Segment::limit(segment).as_ptr());
         self.gate.rest();
         let is_noted = self.is_noted.load(Ordering::Relaxed);
         if !is_noted {
@@ -163,13 +175,14 @@ impl Hand {
         self.is_noted.load(Ordering::Relaxed)
     }
 
-    /// Opens the gate for senders on this core: they write where `cursor` says, up to the end of `segment`.
+    /// Opens the gate for senders on this core: they write where `cursor` says, up to the end of `segment`, or less far behind a
+    /// batch that is being delivered.
     ///
     /// # Safety
     /// The caller is on the core whose worker has the mailbox in hand. `cursor` points into `segment`, behind its last
     /// envelope, and lives until the gate is closed or the cursor moved.
     #[inline(always)]
-    pub(crate) unsafe fn open(
+    pub(crate) unsafe fn open_for_batch(
         &self,
         cursor: &AtomicPtr<u8>,
         segment: NonNull<Segment>,
@@ -177,18 +190,23 @@ impl Hand {
     ) {
         if self.may_open.load(Ordering::Relaxed) {
             // SAFETY: by contract.
-            unsafe { self.gate.open(cursor, Segment::limit(segment).as_ptr()) };
+            unsafe { self.gate.open(cursor, limit_for_batch(cursor, segment)) };
         }
     }
 
-    /// From now on the next envelope goes where `cursor` says, in the same segment.
+    /// What lies in hand is a batch from now on, or another one: the next envelope goes where `cursor` says, in the same segment.
     ///
     /// # Safety
-    /// As for [`Self::open`].
+    /// As for [`Self::open_for_batch`].
     #[inline(always)]
-    pub(crate) unsafe fn move_cursor(&self, cursor: &AtomicPtr<u8>) {
-        // SAFETY: by contract.
-        unsafe { self.gate.move_cursor(cursor) };
+    pub(crate) unsafe fn become_batch(&self, cursor: &AtomicPtr<u8>, segment: NonNull<Segment>) {
+        // SAFETY: by contract; the segment is alive.
+        unsafe {
+            self.gate.move_cursor(cursor);
+            if segment.as_ref().capacity_bytes() > MOST_GROWTH_BYTES {
+                self.gate.set_limit(limit_for_batch(cursor, segment));
+            }
+        }
     }
 
     /// Closes the gate. The caller is on its core, or it is closed already.
@@ -226,11 +244,13 @@ impl Hand {
     /// # Safety
     /// The caller is on the core whose worker has the mailbox in hand from now on, and gives up the mail.
     #[inline(always)]
-    pub(super) unsafe fn hold(&self, held: Held, here: &PreemptGuard) {
+    pub(super) unsafe fn hold(&self, held: Held, _here: &PreemptGuard) {
         self.segment.store(held.segment.as_ptr(), Ordering::Relaxed);
         self.end.store(held.end.as_ptr(), Ordering::Relaxed);
-        // SAFETY: by contract; the end is in the segment, and this is never freed.
-        unsafe { self.open(&self.end, held.segment, here) };
+        if self.may_open.load(Ordering::Relaxed) {
+            // SAFETY: by contract; the end is in the segment, and this is never freed.
+            unsafe { self.gate.open(&self.end, Segment::limit(held.segment).as_ptr()) };
+        }
     }
 
     /// The mail that waits for its turn. Nothing is kept here any more, but the gate is as it was.

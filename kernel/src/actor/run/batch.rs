@@ -86,14 +86,15 @@ impl Batch {
     pub(super) fn open_gate(&self, segment: NonNull<Segment>, here: &PreemptGuard) {
         // SAFETY: the caller is the mailbox's worker; a batch lives until its mailbox is put down or another takes over, and the
         // gate goes with it.
-        unsafe { self.mailbox().hand.open(&self.end, segment, here) };
+        unsafe { self.mailbox().hand.open_for_batch(&self.end, segment, here) };
     }
 
     /// Senders that wrote behind something else of this mailbox's write behind this batch.
     #[inline(always)]
     pub(super) fn take_gate(&self) {
+        let Some(segment) = self.segment() else { return };
         // SAFETY: as in `open_gate`; in the same segment.
-        unsafe { self.mailbox().hand.move_cursor(&self.end) };
+        unsafe { self.mailbox().hand.become_batch(&self.end, segment) };
     }
 
     /// Writes down how far its segment is in use: senders on its core may have written more since it was taken out. Its mailbox's
