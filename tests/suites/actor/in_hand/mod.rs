@@ -1,0 +1,8 @@
+//! Mail that a worker has in hand.
+
+mod ends;
+mod memory;
+mod node;
+mod order;
+mod turns;
+mod waits;
