@@ -90,6 +90,10 @@ pub const SLOW_CASES: &[&str] = &[
     "boot::sixty_four_cores",
     // Makes the host busy, and needs a build that a plain run has no other use for.
     "loaded::cores_that_wait_for_each_other",
+    // So does this one; the line without load is another case.
+    "push::a_terminal_on_a_busy_host_is_enough",
+    // The same with other files is in three other cases; making and counting 24 MB takes as long as a suite.
+    "wordcount::large_file_equals_the_hosts_count",
 ];
 
 /// How often a plain run's suites repeat what they repeat, as boot arguments: a tenth to a quarter of the whole's. These numbers
