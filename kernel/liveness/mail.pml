@@ -6,9 +6,10 @@
  * shown holds when there is no stack to lend.
  *
  * Models: in actor/run executor_state.rs (notify, notify_idle, is_kept_here, send_home), steal.rs and
- * worker/{turn,gulping,hosting,surplus}.rs; in actor/mail mailbox.rs, patience.rs, guest_flag.rs, processing_flag.rs and
- * owner_hint.rs; in sched process/run_state.rs, cores/idle_flag.rs, run/idle.rs, run/slice.rs (on_timer,
- * look_for_waiting), spawn/residents.rs, and the part of place/wake.rs and place/enqueue.rs that wakes a worker.
+ * worker/{turn,gulping,hosting,surplus}.rs; in actor/mail mailbox.rs, mailbox/{taking,holding,leaving}.rs, patience.rs,
+ * guest_flag.rs, processing_flag.rs and owner_hint.rs; in sched process/run_state.rs, cores/idle_flag.rs, run/idle.rs,
+ * run/slice.rs (on_timer, look_for_waiting), spawn/residents.rs, and the part of place/wake.rs and place/enqueue.rs that
+ * wakes a worker.
  *
  * A step is what lies between two accesses to what others write, so sequential consistency is assumed: that the barriers
  * make it so is shown by loom and herd7. The looks `is_ripe` and `may_leave` are one step, for each of their reads may
