@@ -1,0 +1,147 @@
+//! The choice of what a core runs next: of which priority, and whether from the run-next slot.
+//!
+//! Bounds that follow, and are tested: a runnable `Max` process waits for at most the slice in progress;
+//! `Low` waits for at most `normal_per_low` `Normal` turns; the head of `Normal` waits for at most
+//! `run_next_turns` turns from the run-next slot.
+//!
+//! Nothing here starts what it chose, or looks at what waits on another core.
+
+use core::ptr::NonNull;
+
+use super::streaks::MOST_STREAK;
+use super::{OVERFLOWED, RunQueue, arrived};
+use crate::arch::atomic::Ordering;
+use crate::arch::{Full, Steal};
+use crate::sched::policy::settings::{self, Setting};
+use crate::sched::process::{Priority, Runnable};
+
+impl RunQueue {
+    /// Takes the next process to run.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    #[inline(always)]
+    pub(in crate::sched::cores) unsafe fn take(&self) -> Option<Runnable> {
+        loop {
+            let mask = self.ready.bits();
+            let priority = self.next_priority(mask)?;
+            if priority == Priority::Normal
+                && self.run_next_is_taken()
+                && (mask & priority.bit() == 0 || self.streaks.next() < settings::get(Setting::RunNextTurns))
+                && let Some(process) = self.take_next()
+            {
+                // Beyond the setting when nothing else waits.
+                self.streaks
+                    .set(self.streaks.next().saturating_add(1).min(MOST_STREAK), self.streaks.normal());
+                return Some(process);
+            }
+            self.streaks.set(0, self.streaks.normal());
+            self.bound_first.set(!self.bound_first.get());
+            if mask & arrived(priority) != 0 {
+                // First the bit, then the look: see `ReadyMask`.
+                self.ready.clear(arrived(priority));
+                // SAFETY: the caller is the owner's core.
+                if unsafe { self.of(priority).drain_inboxes() } {
+                    self.ready.flag_own(OVERFLOWED);
+                }
+            }
+            if mask & OVERFLOWED != 0 && self.queues.iter().all(|queue| queue.overflow.is_empty()) {
+                // The owner alone puts anything there.
+                self.ready.clear(OVERFLOWED);
+            }
+            // SAFETY: as above.
+            if let Some(process) = unsafe { self.of(priority).take_own(self.bound_first.get()) } {
+                return Some(process);
+            }
+            self.unflag(priority);
+        }
+    }
+
+    fn next_priority(&self, mask: u32) -> Option<Priority> {
+        if mask & Priority::Max.bit() != 0 {
+            return Some(Priority::Max);
+        }
+        if mask & Priority::High.bit() != 0 {
+            return Some(Priority::High);
+        }
+        let normal = mask & Priority::Normal.bit() != 0 || self.run_next_is_taken();
+        // Not the bit alone: while it is stale, no turns must be counted in favour of `Low`.
+        let low = mask & Priority::Low.bit() != 0 && !self.of(Priority::Low).is_empty();
+        if !low && mask & Priority::Low.bit() != 0 {
+            self.unflag(Priority::Low);
+        }
+        if !low {
+            // The turns are counted while both wait, and not saved up.
+            self.count_normal_turns(0);
+            return normal.then_some(Priority::Normal);
+        }
+        let passed_over = self.streaks.normal();
+        if normal && passed_over < settings::get(Setting::NormalPerLow) {
+            self.count_normal_turns(passed_over + 1);
+            return Some(Priority::Normal);
+        }
+        self.count_normal_turns(0);
+        Some(Priority::Low)
+    }
+
+    fn count_normal_turns(&self, normal: u64) {
+        self.streaks.set(self.streaks.next(), normal);
+    }
+
+    /// Empties the run-next slot.
+    pub(crate) fn take_next(&self) -> Option<Runnable> {
+        // AcqRel: pairs with the swap in `put_next`.
+        let process = NonNull::new(self.next.swap(core::ptr::null_mut(), Ordering::AcqRel))?;
+        // SAFETY: the swap made it ours.
+        Some(unsafe { Runnable::new(process) })
+    }
+
+    /// Makes the next choice prefer what is pinned to this core, once. For a resident whose piece was detached, because
+    /// it must not wait for that very piece.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    pub(in crate::sched::cores) unsafe fn prefer_bound(&self) {
+        // `take` turns it around before it looks.
+        self.bound_first.set(false);
+    }
+
+    /// Whether nothing wants a look but the deque of `Normal`.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    #[inline(always)]
+    pub(in crate::sched::cores) unsafe fn is_ordinary(&self) -> bool {
+        self.ready.are_only(Priority::Normal.bit())
+            && !self.run_next_is_taken()
+            && self.of(Priority::Normal).bound.is_empty()
+    }
+
+    /// Puts a `Normal` process that is not pinned at the back, and takes the next to run, while [`Self::is_ordinary`]. Hands
+    /// it to `has_no_room` if there is no room, and then takes none; nor if a thief was faster.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    #[inline(always)]
+    pub(in crate::sched::cores) unsafe fn rotate(
+        &self,
+        process: Runnable,
+        has_no_room: impl FnOnce(Runnable),
+    ) -> Option<Runnable> {
+        // As in `take` and `next_priority`, where neither the run-next slot nor `Low` has anything. Whose turn it is, the
+        // pinned ones' or the others', does not matter, because none is pinned.
+        self.streaks.set(0, 0);
+        let process = process.into_pointer();
+        // SAFETY: by contract.
+        match unsafe { self.of(Priority::Normal).deque.rotate(process) } {
+            // SAFETY: what comes from a queue is in hand.
+            Ok(Steal::Taken(next)) => Some(unsafe { Runnable::new(next) }),
+            Ok(Steal::Lost | Steal::Empty) => None,
+            Err(Full) => {
+                // SAFETY: it was in hand, and went nowhere.
+                has_no_room(unsafe { Runnable::new(process) });
+                None
+            }
+        }
+    }
+}
