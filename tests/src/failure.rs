@@ -29,12 +29,12 @@ macro_rules! ensure {
 /// Fails the test unless the two are equal, and says what they are.
 #[macro_export]
 macro_rules! ensure_eq {
-    ($left:expr, $right:expr, $what:expr) => {{
+    ($left:expr, $right:expr, $($what:tt)+) => {{
         let (left, right) = (&$left, &$right);
         if left != right {
             return Err($crate::Failure($crate::failure::text(format_args!(
                 "{}: found {left:?}, expected {right:?}",
-                $what
+                format_args!($($what)+)
             ))));
         }
     }};

@@ -206,7 +206,7 @@ kernel_test! {
             ];
             for (number, crashed) in crashes.into_iter().enumerate() {
                 let outcome = crashed.map_err(not_started)?.await;
-                ensure_eq!(outcome, Err(JoinError::Crashed), alloc::format!("waiter {number} in round {round}"));
+                ensure_eq!(outcome, Err(JoinError::Crashed), "waiter {number} in round {round}");
             }
             use_memory_again().await?;
             open.send(7)?;

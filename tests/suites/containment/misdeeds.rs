@@ -169,16 +169,8 @@ pub async fn is_contained(place: &str, misdeed: Misdeed, times: u64, harmless: u
     let over = time::timeout(LONG, waited_for).await;
     let (begun, dropped) = (BEGUN.load(Ordering::Relaxed), HARMLESS.load(Ordering::Relaxed));
     ensure!(over.is_ok(), "{place}, {misdeed:?}: {begun} of {times} begun, {dropped} of {harmless} harmless");
-    ensure_eq!(
-        (begun, dropped),
-        (times, harmless),
-        alloc::format!("{place}, {misdeed:?}: begun, and harmless")
-    );
-    ensure_eq!(
-        WRONG.load(Ordering::Relaxed),
-        0,
-        alloc::format!("{place}, {misdeed:?}: with preemption disabled")
-    );
-    ensure_eq!(STUCK.load(Ordering::Relaxed), 0, alloc::format!("{place}, {misdeed:?}: kept its core"));
+    ensure_eq!((begun, dropped), (times, harmless), "{place}, {misdeed:?}: begun, and harmless");
+    ensure_eq!(WRONG.load(Ordering::Relaxed), 0, "{place}, {misdeed:?}: with preemption disabled");
+    ensure_eq!(STUCK.load(Ordering::Relaxed), 0, "{place}, {misdeed:?}: kept its core");
     Ok(())
 }

@@ -22,7 +22,7 @@ kernel_test! {
     async fn every_scheme_does_the_work() -> Outcome {
         for scheme in ALL {
             let _scheme = under(scheme)?;
-            ensure_eq!(run_many(1_000).await?, 1_000, alloc::format!("processes that ended under {scheme:?}"));
+            ensure_eq!(run_many(1_000).await?, 1_000, "processes that ended under {scheme:?}");
         }
         Ok(())
     }
@@ -50,7 +50,7 @@ kernel_test! {
                 })?);
             }
             for handle in handles {
-                ensure_eq!(handle.await, Ok(true), alloc::format!("whether the mask held under {scheme:?}"));
+                ensure_eq!(handle.await, Ok(true), "whether the mask held under {scheme:?}");
             }
         }
         Ok(())

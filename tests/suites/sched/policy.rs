@@ -83,7 +83,7 @@ async fn refuses(rule: Rule, strict: (Setting, u64), from_the_first: bool) -> Re
     let (refused, moved) = (refusals(rule), balanced());
     let by_then = under_imbalance(40, CoreSet::ALL, || refusals(rule) >= refused + 20).await?;
     if from_the_first {
-        ensure_eq!(by_then, moved, alloc::format!("processes moved in spite of {rule:?}").as_str());
+        ensure_eq!(by_then, moved, "processes moved in spite of {rule:?}");
     }
     Ok(())
 }

@@ -158,7 +158,7 @@ kernel_test! {
                 handles.push(handle);
             }
             sched::out_of_work().await;
-            ensure_eq!(left.load(Ordering::Relaxed), 0, alloc::format!("processes left in round {round}"));
+            ensure_eq!(left.load(Ordering::Relaxed), 0, "processes left in round {round}");
         }
         Ok(())
     }
