@@ -11,6 +11,8 @@ pub mod amount;
 pub mod changed;
 pub mod everywhere;
 pub mod failure;
+#[cfg(target_os = "none")]
+pub mod gated_buffer;
 pub mod heap_exhauster;
 pub mod limit;
 pub mod registry;
@@ -19,6 +21,8 @@ pub mod runner;
 pub use amount::amount;
 pub use changed::Changed;
 pub use failure::{Failure, Outcome};
+#[cfg(target_os = "none")]
+pub use gated_buffer::GatedBuffer;
 pub use heap_exhauster::HeapExhauster;
 pub use limit::HANGS_AFTER;
 pub use linkme;
