@@ -16,12 +16,36 @@
 //! LDXR and STXR. A pair that is left without a store leaves the monitor armed, which is harmless: the next
 //! LDXR re-arms it, and taking an exception clears it. `may_fail!` expands to nothing except in tests.
 
-use core::arch::asm;
 use core::ptr::NonNull;
 
 use super::exclusive_asm::{exclusive_asm, may_fail};
 use crate::arch::atomic::{AtomicPtr, AtomicU64};
 use crate::arch::{Full, Steal};
+
+/// The block of one operation. `b` and `t` are registers of its own, for what it makes of `bottom` and `top`; `in` and `out` are
+/// its other operands, and `fails` is as in `exclusive_asm!`.
+macro_rules! deque_asm {
+    (
+        on($top:ident, $bottom:ident, $slots:ident),
+        in($($given:ident = $value:expr),*),
+        out($($found:ident => $place:tt),*),
+        fails($($force:ident)?);
+        $($instructions:tt)*
+    ) => {
+        exclusive_asm!(fails($($force)?);
+            $($instructions)*
+            top = in(reg) $top.as_ptr(),
+            bottom = in(reg) $bottom.as_ptr(),
+            slots = in(reg) $slots.as_ptr(),
+            $($given = in(reg) $value,)*
+            mask = in(reg) N - 1,
+            b = out(reg) _,
+            t = out(reg) _,
+            $($found = out(reg) $place,)*
+            options(nostack),
+        )
+    };
+}
 
 const EMPTY: u64 = 0;
 const TAKEN: u64 = 1;
@@ -46,7 +70,7 @@ pub unsafe fn push_bottom<T, const N: usize>(
     // masked index is below `N`. That only the owner writes `bottom` and the slots is this function's
     // contract.
     unsafe {
-        asm!(
+        deque_asm!(on(top, bottom, slots), in(item = item.as_ptr(), n = N), out(full => full), fails();
             // Only this core writes bottom.
             "ldr {b}, [{bottom}]",
             // Acquire: pairs with STLXR in pop_top (3).
@@ -61,16 +85,6 @@ pub unsafe fn push_bottom<T, const N: usize>(
             // Release: pairs with LDAR of bottom in pop_top (1).
             "stlr {b}, [{bottom}]",
             "2:",
-            top = in(reg) top.as_ptr(),
-            bottom = in(reg) bottom.as_ptr(),
-            slots = in(reg) slots.as_ptr(),
-            item = in(reg) item.as_ptr(),
-            n = in(reg) N,
-            mask = in(reg) N - 1,
-            b = out(reg) _,
-            t = out(reg) _,
-            full = out(reg) full,
-            options(nostack),
         );
     }
     if full == 0 { Ok(()) } else { Err(Full) }
@@ -89,7 +103,7 @@ pub unsafe fn pop_bottom<T, const N: usize>(
     let item: *mut T;
     // SAFETY: as for `push_bottom`.
     unsafe {
-        exclusive_asm!(fails(force);
+        deque_asm!(on(top, bottom, slots), in(), out(x => _, w => _, item => item), fails(force);
             "mov {item}, xzr",
             "ldr {b}, [{bottom}]",
             // A stale top makes the deque look fuller than it is: if this says empty, it is.
@@ -130,16 +144,6 @@ pub unsafe fn pop_bottom<T, const N: usize>(
             "add {b}, {b}, #1",
             "str {b}, [{bottom}]",
             "9:",
-            top = in(reg) top.as_ptr(),
-            bottom = in(reg) bottom.as_ptr(),
-            slots = in(reg) slots.as_ptr(),
-            mask = in(reg) N - 1,
-            b = out(reg) _,
-            t = out(reg) _,
-            x = out(reg) _,
-            w = out(reg) _,
-            item = out(reg) item,
-            options(nostack),
         );
     }
     NonNull::new(item)
@@ -156,7 +160,7 @@ pub fn pop_top<T, const N: usize>(
     let outcome: u64;
     // SAFETY: as for `push_bottom`, but this function writes `top` alone, by an exclusive store.
     unsafe {
-        exclusive_asm!(fails(force);
+        deque_asm!(on(top, bottom, slots), in(), out(w => _, item => item, outcome => outcome), fails(force);
             "mov {item}, xzr",
             "ldr {t}, [{top}]",
             // Pairs with the DMB in pop_bottom (2).
@@ -182,16 +186,6 @@ pub fn pop_top<T, const N: usize>(
             "8:",
             "mov {item}, xzr",
             "9:",
-            top = in(reg) top.as_ptr(),
-            bottom = in(reg) bottom.as_ptr(),
-            slots = in(reg) slots.as_ptr(),
-            mask = in(reg) N - 1,
-            b = out(reg) _,
-            t = out(reg) _,
-            w = out(reg) _,
-            item = out(reg) item,
-            outcome = out(reg) outcome,
-            options(nostack),
         );
     }
     match NonNull::new(item) {
@@ -218,7 +212,7 @@ pub unsafe fn pop_oldest<T, const N: usize>(
     let item: *mut T;
     // SAFETY: as for `push_bottom`.
     unsafe {
-        exclusive_asm!(fails(force);
+        deque_asm!(on(top, bottom, slots), in(), out(x => _, w => _, item => item), fails(force);
             // Only this core writes bottom.
             "ldr {b}, [{bottom}]",
             "2:",
@@ -243,16 +237,6 @@ pub unsafe fn pop_oldest<T, const N: usize>(
             "8:",
             "mov {item}, xzr",
             "9:",
-            top = in(reg) top.as_ptr(),
-            bottom = in(reg) bottom.as_ptr(),
-            slots = in(reg) slots.as_ptr(),
-            mask = in(reg) N - 1,
-            b = out(reg) _,
-            t = out(reg) _,
-            x = out(reg) _,
-            w = out(reg) _,
-            item = out(reg) item,
-            options(nostack),
         );
     }
     NonNull::new(item)
@@ -278,7 +262,7 @@ pub unsafe fn rotate<T, const N: usize>(
     let oldest: *mut T;
     // SAFETY: as for `push_bottom`.
     unsafe {
-        exclusive_asm!(fails(force);
+        deque_asm!(on(top, bottom, slots), in(item = item.as_ptr(), n = N), out(x => _, w => _, oldest => oldest), fails(force);
             // Only this core writes bottom.
             "ldr {b}, [{bottom}]",
             // Acquire: pairs with STLXR in pop_top (3).
@@ -310,18 +294,6 @@ pub unsafe fn rotate<T, const N: usize>(
             "8:",
             "mov {oldest}, xzr",
             "9:",
-            top = in(reg) top.as_ptr(),
-            bottom = in(reg) bottom.as_ptr(),
-            slots = in(reg) slots.as_ptr(),
-            item = in(reg) item.as_ptr(),
-            n = in(reg) N,
-            mask = in(reg) N - 1,
-            b = out(reg) _,
-            t = out(reg) _,
-            x = out(reg) _,
-            w = out(reg) _,
-            oldest = out(reg) oldest,
-            options(nostack),
         );
     }
     if oldest.addr() > 1 {

@@ -6,14 +6,14 @@
 
 #[cfg(not(feature = "forced-failure"))]
 macro_rules! exclusive_asm {
-    (fails($($force:ident),+); $($body:tt)*) => {
+    (fails($($force:ident),*); $($body:tt)*) => {
         core::arch::asm!($($body)*)
     };
 }
 #[cfg(feature = "forced-failure")]
 macro_rules! exclusive_asm {
-    (fails($($force:ident),+); $($body:tt)*) => {
-        core::arch::asm!($($body)* $($force = inout(reg) u64::from($crate::arch::forced_failure::due()) => _),+)
+    (fails($($force:ident),*); $($body:tt)*) => {
+        core::arch::asm!($($body)* $($force = inout(reg) u64::from($crate::arch::forced_failure::due()) => _),*)
     };
 }
 
