@@ -37,17 +37,13 @@ pub const MODELS: &[Model] = &[
         name: "deque::owner_rotates",
         preemptions: None,
         body: owner_rotates,
-        mutants: &[
-            ordering("rotate-bottom-relaxed"),
-            ordering("steal-bottom-relaxed"),
-            step("rotate-unasked"),
-        ],
+        mutants: &[ordering("push-relaxed"), ordering("steal-bottom-relaxed"), step("rotate-unasked")],
     },
     Model {
         name: "deque::rotated_slot_reused",
         preemptions: None,
         body: rotated_slot_reused,
-        mutants: &[step("rotate-ignores-full"), step("steal-reads-late")],
+        mutants: &[step("push-ignores-full"), step("steal-reads-late")],
     },
     Model {
         name: "deque::slot_reused",

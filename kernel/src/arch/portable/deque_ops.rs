@@ -15,7 +15,7 @@
 //!    `bottom`. If both miss the other, one item is taken twice. A store before a load is ordered by a full
 //!    fence alone, on both sides: the two `fence(SeqCst)`.
 //! 3. *Read before reuse*: the thief reads its slot before its swap of `top` is seen, because the owner may overwrite
-//!    the slot once it sees the advanced `top`. The swap is a release; `push_bottom` loads `top` with acquire. A later
+//!    the slot once it sees the advanced `top`. The swap is a release; `put` loads `top` with acquire. A later
 //!    swap by somebody else continues the release sequence.
 //!
 //! `arch/aarch64/deque_ops.rs` has the same functions as LDXR/STXR assembly.
@@ -38,6 +38,35 @@ fn slot<T, const N: usize>(slots: &[AtomicPtr<T>; N], index: u64) -> &AtomicPtr<
     &slots[index as usize & (N - 1)]
 }
 
+/// Puts an item at the bottom. The value of `top` that left room for it.
+///
+/// # Errors
+/// As [`push_bottom`].
+///
+/// # Safety
+/// As for [`push_bottom`].
+#[inline(always)]
+unsafe fn put<T, const N: usize>(
+    top: &AtomicU64,
+    bottom: &AtomicU64,
+    slots: &[AtomicPtr<T>; N],
+    item: NonNull<T>,
+) -> Result<u64, Full> {
+    // Relaxed: only this thread writes `bottom`.
+    let b = bottom.load(Ordering::Relaxed);
+    // Acquire: pairs with the release swap in `pop_top` (3): the thief is done with the slot. A stale value only makes
+    // the deque look fuller than it is.
+    let t = top.load(Ordering::Acquire);
+    if count(t, b) >= N as i64 {
+        return Err(Full);
+    }
+    // Relaxed: published by the next store.
+    slot(slots, b).store(item.as_ptr(), Ordering::Relaxed);
+    // Release: pairs with the acquire load of `bottom` in `pop_top` (1).
+    bottom.store(b.wrapping_add(1), Ordering::Release);
+    Ok(t)
+}
+
 /// Puts an item at the bottom.
 ///
 /// # Errors
@@ -53,19 +82,8 @@ pub unsafe fn push_bottom<T, const N: usize>(
     slots: &[AtomicPtr<T>; N],
     item: NonNull<T>,
 ) -> Result<(), Full> {
-    // Relaxed: only this thread writes `bottom`.
-    let b = bottom.load(Ordering::Relaxed);
-    // Acquire: pairs with the release swap in `pop_top` (3): the thief is done with the slot. A stale value only makes
-    // the deque look fuller than it is.
-    let t = top.load(Ordering::Acquire);
-    if count(t, b) >= N as i64 {
-        return Err(Full);
-    }
-    // Relaxed: published by the next store.
-    slot(slots, b).store(item.as_ptr(), Ordering::Relaxed);
-    // Release: pairs with the acquire load of `bottom` in `pop_top` (1).
-    bottom.store(b.wrapping_add(1), Ordering::Release);
-    Ok(())
+    // SAFETY: by contract.
+    unsafe { put(top, bottom, slots, item) }.map(|_| ())
 }
 
 /// Takes the newest item.
@@ -87,7 +105,7 @@ pub unsafe fn pop_bottom<T, const N: usize>(
     }
     let b = old.wrapping_sub(1);
     // Release: a thief may read this very store, and must then still see the items below it (1): a plain
-    // store would end what the release in `push_bottom` began.
+    // store would end what the release in `put` began.
     bottom.store(b, Ordering::Release);
     // Pairs with the fence in `pop_top` (2).
     fence(Ordering::SeqCst);
@@ -127,11 +145,11 @@ pub fn pop_top<T, const N: usize>(
     }
     // Relaxed: ordered after `bottom` by its acquire, before the swap by its release.
     let item = slot(slots, t).load(Ordering::Relaxed);
-    // Release: pairs with the acquire load of `top` in `push_bottom` (3).
+    // Release: pairs with the acquire load of `top` in `put` (3).
     if !once_u64(top, t, t.wrapping_add(1), Ordering::Release) {
         return Steal::Lost;
     }
-    // A slot below `bottom` is never null: only `push_bottom` writes slots.
+    // A slot below `bottom` is never null: only `put` writes slots.
     NonNull::new(item).map_or(Steal::Lost, Steal::Taken)
 }
 
@@ -180,17 +198,8 @@ pub unsafe fn rotate<T, const N: usize>(
     slots: &[AtomicPtr<T>; N],
     item: NonNull<T>,
 ) -> Result<Steal<T>, Full> {
-    // Relaxed: only this thread writes `bottom`.
-    let b = bottom.load(Ordering::Relaxed);
-    // Acquire: as in `push_bottom`. For the exchange any value would do, which checks it.
-    let t = top.load(Ordering::Acquire);
-    if count(t, b) >= N as i64 {
-        return Err(Full);
-    }
-    // Relaxed: published by the next store.
-    slot(slots, b).store(item.as_ptr(), Ordering::Relaxed);
-    // Release: as in `push_bottom` (1).
-    bottom.store(b.wrapping_add(1), Ordering::Release);
+    // SAFETY: by contract. For the exchange below any value would do, which checks it.
+    let t = unsafe { put(top, bottom, slots, item) }?;
     // Relaxed, both: as in `pop_oldest`. At `t` there is an item now, unless a thief has taken it: then `top` has moved.
     let oldest = slot(slots, t).load(Ordering::Relaxed);
     let won = decided_u64(top, t, t.wrapping_add(1), Ordering::Relaxed);
