@@ -166,6 +166,14 @@ impl Mailbox {
         Ok(if before == 0 { self.notify() } else { To::Holder })
     }
 
+    /// A sender's first message, from core B, from where it goes to core A.
+    fn send_and_move(&self) -> Result<Option<To>, Refused> {
+        let to = self.send(CORE_B, 1)?;
+        // Release: as a process that is put into a queue.
+        self.moved.store(true, Ordering::Release);
+        Ok(Some(to))
+    }
+
     /// Behaviours of the mailbox's own executor run on core A only.
     fn take_in_hand(&self, core: u64, queue: &Plain) -> bool {
         if core != CORE_A || !(self.being_processed.is_free() || mutant("hand-take-unasked")) {
@@ -292,6 +300,15 @@ fn judged<T, const N: usize>(results: [Result<T, Refused>; N]) -> Option<[T; N]>
     all.try_into().ok()
 }
 
+/// Behind the 9 that was in hand comes the 1 and, if its sender went on to the other core, the 2; and somebody sees to what is left.
+fn judge_both<const N: usize>(mailbox: &Mailbox, results: [Result<Option<To>, Refused>; N]) {
+    let Some(told) = judged(results) else { return };
+    let (all, is_left) = mailbox.all();
+    let has_both = length(all) == 3;
+    judge(all, if has_both { 912 } else { 91 }, if has_both { 1 } else { 9 }, if has_both { 2 } else { 1 });
+    assert!(!is_left || told.contains(&Some(To::Owner)), "the mail is with nobody");
+}
+
 /// A behaviour on core A sends two messages, and its worker handles what it has in hand by then; another worker gulps. One
 /// of the two at a time is in the actor.
 fn taken_or_gulped() {
@@ -318,12 +335,7 @@ fn taken_or_gulped() {
 /// A sender puts a message into the queue from core B, comes to core A, where the mailbox is in hand, and sends another.
 fn sender_that_comes() {
     let mailbox = Mailbox::new(9, true, false);
-    let before = task(|mailbox: &Mailbox| {
-        let to = mailbox.send(CORE_B, 1)?;
-        // Release: as a process that is put into a queue.
-        mailbox.moved.store(true, Ordering::Release);
-        Ok(Some(to))
-    });
+    let before = task(Mailbox::send_and_move);
     let after = task(|mailbox: &Mailbox| {
         // Acquire: as a core that takes the process from there.
         if mailbox.moved.load(Ordering::Acquire) {
@@ -333,24 +345,16 @@ fn sender_that_comes() {
         mailbox.gulp_again()?;
         Ok(mailbox.end_rest())
     });
-    let Some(told) = judged(run(&mailbox, [before, after])) else { return };
-    let (all, is_left) = mailbox.all();
-    let has_both = length(all) == 3;
-    judge(all, if has_both { 912 } else { 91 }, if has_both { 1 } else { 9 }, if has_both { 2 } else { 1 });
-    assert!(!is_left || told.contains(&Some(To::Owner)), "the mail is with nobody");
+    judge_both(&mailbox, run(&mailbox, [before, after]));
 }
 
 /// As before, and the mailbox is taken in hand again behind its batch, without being put down. The sender comes before that
 /// or after it.
 fn held_again() {
     let mailbox = Mailbox::new(9, true, false);
-    let before = task(|mailbox: &Mailbox| {
-        let to = mailbox.send(CORE_B, 1)?;
-        // Release and acquire: as above.
-        mailbox.moved.store(true, Ordering::Release);
-        Ok(Some(to))
-    });
+    let before = task(Mailbox::send_and_move);
     let after = task(|mailbox: &Mailbox| {
+        // Acquire, here and below: as above.
         let came_early = mailbox.moved.load(Ordering::Acquire);
         if came_early {
             mailbox.send(CORE_A, 2)?;
@@ -363,11 +367,7 @@ fn held_again() {
         mailbox.deliver();
         Ok(mailbox.end_rest())
     });
-    let Some(told) = judged(run(&mailbox, [before, after])) else { return };
-    let (all, is_left) = mailbox.all();
-    let has_both = length(all) == 3;
-    judge(all, if has_both { 912 } else { 91 }, if has_both { 1 } else { 9 }, if has_both { 2 } else { 1 });
-    assert!(!is_left || told.contains(&Some(To::Owner)), "the mail is with nobody");
+    judge_both(&mailbox, run(&mailbox, [before, after]));
 }
 
 /// A sender adds to what is in hand on core A, goes on to core B, and sends another from there. What was in hand is put back
@@ -387,11 +387,7 @@ fn sender_that_leaves() {
         Ok(None)
     });
     let owner = task(Mailbox::gulp);
-    let Some(told) = judged(run(&mailbox, [before, after, owner])) else { return };
-    let (all, is_left) = mailbox.all();
-    let has_both = length(all) == 3;
-    judge(all, if has_both { 912 } else { 91 }, if has_both { 1 } else { 9 }, if has_both { 2 } else { 1 });
-    assert!(!is_left || told.contains(&Some(To::Owner)), "the mail is with nobody");
+    judge_both(&mailbox, run(&mailbox, [before, after, owner]));
 }
 
 /// What a thread did about the mail: it has it in its own list, or has seen it before it would sleep.

@@ -5,7 +5,7 @@ use magpie::internals::arch::atomic::{AtomicU64, Ordering};
 use magpie::internals::sync::{ReadyMask, RunState};
 
 use crate::harness::{Model, ordering, step};
-use crate::tool::{Arc, run, task};
+use crate::tool::{Arc, Task, run, task};
 
 pub const MODELS: &[Model] = &[
     Model {
@@ -89,6 +89,21 @@ impl Process {
         }
         seen
     }
+
+    /// A core that may take it from a queue: only then it has a turn, and the bit above the two is set.
+    fn turn_if_queued(&self) -> u64 {
+        match self.queued.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => self.turn() | 4,
+            Err(_) => 0,
+        }
+    }
+}
+
+fn gives(which: usize) -> Task<Process, u64> {
+    task(move |process: &Process| {
+        process.give(which);
+        0
+    })
 }
 
 /// It is given something around one of its turns: either the turn sees that, or the process is in a queue again, once.
@@ -97,11 +112,7 @@ fn no_wake_up_is_lost() {
     // Somebody has taken it from a queue.
     process.turns.mark_queued();
     let runs = task(|process: &Process| process.turn());
-    let gives = task(|process: &Process| {
-        process.give(0);
-        0
-    });
-    let [seen, _] = run(&process, [runs, gives]);
+    let [seen, _] = run(&process, [runs, gives(0)]);
     let queued = process.queued.load(Ordering::Acquire);
     assert!(queued <= 1, "it is in the queue twice");
     assert!(seen == 1 || queued == 1, "the wake-up was lost");
@@ -119,17 +130,7 @@ fn a_yield_keeps_wake_ups() {
         process.queued.fetch_add(1, Ordering::AcqRel);
         seen
     });
-    let runs = task(|process: &Process| {
-        match process.queued.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => process.turn() | 4,
-            Err(_) => 0,
-        }
-    });
-    let gives = task(|process: &Process| {
-        process.give(0);
-        0
-    });
-    let [seen, seen_later, _] = run(&process, [yields, runs, gives]);
+    let [seen, seen_later, _] = run(&process, [yields, task(Process::turn_if_queued), gives(0)]);
     let queued = process.queued.load(Ordering::Acquire);
     assert!(queued <= 1, "it is in the queue twice");
     assert!(queued == 1 || seen == 1 || seen_later & 1 == 1, "the wake-up was lost");
@@ -138,35 +139,31 @@ fn a_yield_keeps_wake_ups() {
 /// Two wake it while it waits: it is enqueued once, and the turn sees what both gave, or comes again.
 fn two_wakers() {
     let process = Arc::new(Process::new());
-    let gives = |which: usize| {
-        task(move |process: &Process| {
-            process.give(which);
-            0
-        })
-    };
-    let runs = task(|process: &Process| {
-        // Only who has taken it from a queue gives it a turn.
-        match process.queued.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => process.turn() | 4,
-            Err(_) => 0,
-        }
-    });
-    let [_, _, seen] = run(&process, [gives(0), gives(1), runs]);
+    let [_, _, seen] = run(&process, [gives(0), gives(1), task(Process::turn_if_queued)]);
     let queued = process.queued.load(Ordering::Acquire);
     assert!(queued <= 1, "it is in the queue twice");
     assert!(seen == 7 || queued == 1, "a wake-up was lost");
 }
 
+/// Its owner's mask, and how much is in it.
+type Queue = (ReadyMask, AtomicU64);
+
+/// An empty queue that is flagged.
+fn flagged() -> Arc<Queue> {
+    let queue = (ReadyMask::new(), AtomicU64::new(0));
+    queue.0.flag(1);
+    Arc::new(queue)
+}
+
 /// A sender puts something into a queue that its owner has found empty, and takes out of the mask.
 fn a_full_queue_is_flagged() {
-    let queue = Arc::new((ReadyMask::new(), AtomicU64::new(0)));
-    queue.0.flag(1);
-    let puts = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+    let queue = flagged();
+    let puts = task(|(ready, items): &Queue| {
         // Relaxed: the mask alone hands it over.
         items.store(1, Ordering::Relaxed);
         ready.flag(1);
     });
-    let finds_nothing = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+    let finds_nothing = task(|(ready, items): &Queue| {
         if items.load(Ordering::Relaxed) == 0 {
             ready.unflag(1, || items.load(Ordering::Relaxed) == 0);
         }
@@ -178,15 +175,14 @@ fn a_full_queue_is_flagged() {
 /// A sender puts something where its owner looks only if the bit is set, and clears it before: the owner has seen that, or
 /// will look again.
 fn what_arrives_is_looked_at() {
-    let inbox = Arc::new((ReadyMask::new(), AtomicU64::new(0)));
-    inbox.0.flag(1);
-    let puts = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+    let inbox = flagged();
+    let puts = task(|(ready, items): &Queue| {
         // Relaxed: the mask alone hands it over.
         items.store(1, Ordering::Relaxed);
         ready.flag(1);
         0
     });
-    let looks = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+    let looks = task(|(ready, items): &Queue| {
         if ready.bits() & 1 == 0 {
             return 0;
         }
@@ -199,14 +195,13 @@ fn what_arrives_is_looked_at() {
 
 /// The owner empties its queue and then puts something there itself, while a sender does.
 fn an_owners_own_is_flagged() {
-    let queue = Arc::new((ReadyMask::new(), AtomicU64::new(0)));
-    queue.0.flag(1);
-    let puts = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+    let queue = flagged();
+    let puts = task(|(ready, items): &Queue| {
         // Relaxed, here and below: the mask alone hands it over.
         items.fetch_add(1, Ordering::Relaxed);
         ready.flag(1);
     });
-    let owns = task(|(ready, items): &(ReadyMask, AtomicU64)| {
+    let owns = task(|(ready, items): &Queue| {
         items.swap(0, Ordering::Relaxed);
         ready.unflag(1, || items.load(Ordering::Relaxed) == 0);
         items.fetch_add(1, Ordering::Relaxed);
