@@ -1,7 +1,7 @@
 //! What the reader of the device tree makes of sound trees, of odd ones, and of trees that lack something.
 
 use dtoolkit::memreserve::MemoryReservation;
-use dtoolkit::model::DeviceTree;
+use dtoolkit::model::{DeviceTree, DeviceTreeProperty};
 use magpie::arch::MAX_CORES;
 
 use super::description::MOST_MEMORY;
@@ -17,6 +17,19 @@ fn after<T>(
     let mut tree = virt();
     change(&mut tree);
     read(&tree.to_dtb()).map(|found| look(&found))
+}
+
+/// As [`after`], where these properties are added to the root's child `name`, or stand there instead of what it had.
+fn with<T, const N: usize>(
+    name: &str,
+    properties: [DeviceTreeProperty; N],
+    look: impl FnOnce(&super::Description<'_>) -> T,
+) -> Result<T, TreeError> {
+    let change = |tree: &mut DeviceTree| {
+        let child = tree.root.child_mut(name).expect("it is there");
+        properties.into_iter().for_each(|property| child.add_property(property));
+    };
+    after(change, look)
 }
 
 /// What reading says when the root's child `name` is not there.
@@ -79,15 +92,7 @@ fn an_empty_or_cut_blob_is_unreadable() {
 
 #[test]
 fn memory_without_a_byte_is_no_memory() {
-    let memory = |reg: &'static [u32]| {
-        after(
-            move |tree| {
-                let memory = tree.root.child_mut("memory@40000000").expect("the node");
-                memory.add_property(cells("reg", reg));
-            },
-            |found| found.memory,
-        )
-    };
+    let memory = |reg: &[u32]| with("memory@40000000", [cells("reg", reg)], |found| found.memory);
     assert_eq!(memory(&[0, 0x4000_0000, 0, 0]).err(), Some(TreeError::NoMemory));
     assert_eq!(memory(&[]).err(), Some(TreeError::NoMemory));
     // A range that would go past the last address is ignored.
@@ -138,15 +143,9 @@ fn cores_may_wait_on_a_spin_table() {
 
 #[test]
 fn gicv3_is_found_and_a_half_described_controller_is_none() {
-    let controller = |reg: &'static [u32]| {
-        after(
-            move |tree| {
-                let intc = tree.root.child_mut("intc@8000000").expect("the node");
-                intc.add_property(bytes("compatible", b"arm,gic-v3\0"));
-                intc.add_property(cells("reg", reg));
-            },
-            |found| found.interrupts,
-        )
+    let controller = |reg: &[u32]| {
+        let properties = [bytes("compatible", b"arm,gic-v3\0"), cells("reg", reg)];
+        with("intc@8000000", properties, |found| found.interrupts)
     };
     let (distributor, redistributors) = (range(0x800_0000, 0x1_0000), range(0x80a_0000, 0xf6_0000));
     assert_eq!(
@@ -209,14 +208,8 @@ fn a_device_outside_its_bus_is_none() {
 #[test]
 fn an_input_that_ends_before_it_begins_is_none() {
     let input = |start: u32, end: u32| {
-        after(
-            move |tree| {
-                let chosen = tree.root.child_mut("chosen").expect("the node");
-                chosen.add_property(cells("linux,initrd-start", &[start]));
-                chosen.add_property(cells("linux,initrd-end", &[end]));
-            },
-            |found| found.input,
-        )
+        let properties = [cells("linux,initrd-start", &[start]), cells("linux,initrd-end", &[end])];
+        with("chosen", properties, |found| found.input)
     };
     assert_eq!(input(0x4800_0000, 0x4800_0000), Ok(None));
     assert_eq!(input(0x4800_1000, 0x4800_0000), Ok(None));
@@ -242,15 +235,8 @@ fn reserved_memory_is_found_in_both_places() {
 
 #[test]
 fn boot_arguments_are_read_up_to_what_is_no_text() {
-    let arguments = |value: &'static [u8]| {
-        after(
-            move |tree| {
-                let chosen = tree.root.child_mut("chosen").expect("it is there");
-                chosen.remove_property("bootargs");
-                chosen.add_property(bytes("bootargs", value));
-            },
-            |found| (found.arguments.to_owned(), found.arguments_cut),
-        )
+    let arguments = |value: &[u8]| {
+        with("chosen", [bytes("bootargs", value)], |found| (found.arguments.to_owned(), found.arguments_cut))
     };
     assert_eq!(arguments(b"seed=7 filter=a\0"), Ok(("seed=7 filter=a".to_owned(), 0)));
     assert_eq!(arguments(b"seed=7 \xff\xfe filter=a\0"), Ok(("seed=7 ".to_owned(), 11)));
@@ -260,16 +246,8 @@ fn boot_arguments_are_read_up_to_what_is_no_text() {
 
 #[test]
 fn registers_in_memory_or_on_another_device_are_refused() {
-    let with_uart_at = |start: u32| {
-        after(
-            move |tree| {
-                let uart = tree.root.child_mut("pl011@9000000").expect("it is there");
-                uart.remove_property("reg");
-                uart.add_property(cells("reg", &[0, start, 0, 0x1000]));
-            },
-            |found| found.uart,
-        )
-    };
+    let with_uart_at =
+        |start: u32| with("pl011@9000000", [cells("reg", &[0, start, 0, 0x1000])], |found| found.uart);
     assert_eq!(with_uart_at(0xa00_0000), Ok(Some(range(0xa00_0000, 0x1000))));
     for start in [0x4000_0000, 0x5fff_f000, 0x800_0000, 0x801_f000] {
         let refused = with_uart_at(start);
