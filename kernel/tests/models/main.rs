@@ -15,6 +15,8 @@
 //! explores random interleavings of sequentially consistent code. `docs/verification.md` has the results.
 
 #[cfg(any(loom, shuttle))]
+mod aside;
+#[cfg(any(loom, shuttle))]
 mod deque;
 #[cfg(any(loom, shuttle))]
 mod guests;
@@ -55,6 +57,7 @@ fn main() -> std::process::ExitCode {
             guests::MODELS,
             in_hand::MODELS,
             lives::MODELS,
+            aside::MODELS,
             live_count::MODELS,
             turns::MODELS,
             mutex::MODELS,
