@@ -40,6 +40,17 @@ const SOUND: &[Run] = &[
     run("mail", "seen_to", Safety, THREE_CORES),
     run("mail", "rest", Liveness, "MESSAGES=1 FAILURES=0 TRACK=0 COARSE"),
     run("mail", "others_rest", Liveness, ENDLESS),
+    run("hand", "handled", Liveness, FROM_BOTH),
+    run("hand", "handled", Liveness, OWN),
+    run("hand", "handled", Liveness, THERE_AND_BACK),
+    run("hand", "handled", Liveness, AT_REST),
+    run("hand", "handled", Liveness, TIRED),
+    run("hand", "handled", Liveness, SPLIT),
+    run("hand", "handled", Liveness, ASIDE),
+    run("hand", "handled", Liveness, NO_WORKER),
+    run("hand", "empty_handed", Safety, FROM_BOTH),
+    run("hand", "rest", Liveness, LONE),
+    run("hand", "arrives", Liveness, NO_WORKER),
     run("processes", "gets_its_turn", Liveness, BEHIND),
     run("processes", "gets_its_turn", Liveness, WOKEN),
     run("processes", "gets_its_turn", Liveness, INTERRUPTED),
@@ -61,6 +72,26 @@ const ENDLESS: &str = "MESSAGES=1 FAILURES=0 TRACK=1";
 const THREE_CORES: &str = "CORES=3 HOSTED MESSAGES=1 FAILURES=0 HOGS=0 TRACK=1 COARSE";
 /// The same with an endless behaviour, whose core's guest the owner empties.
 const EMPTIED: &str = "CORES=3 HOSTED MESSAGES=1 FAILURES=0 HOGS=1 TRACK=1 COARSE";
+/// Behaviours and a client on the other core send two messages; the mailbox that is followed is another worker's.
+const FROM_BOTH: &str = "MESSAGES=2";
+/// The same with one message.
+const LONE: &str = "MESSAGES=1";
+/// Two messages, and the mailbox is the holder's own.
+const OWN: &str = "MESSAGES=2 OWNER=0";
+/// Behaviours of two mailboxes send to each other.
+const THERE_AND_BACK: &str = "MESSAGES=3 THERE_AND_BACK NO_CLIENT";
+/// Begins with a mailbox that rests in hand, for which there may be no room.
+const AT_REST: &str = "MESSAGES=1 RESTS FAILURES=1";
+/// The same with two messages.
+const AT_REST_TWICE: &str = "MESSAGES=2 RESTS HOGS=0";
+/// A turn's reductions are used up, and a client that may become endless is on the same core.
+const TIRED: &str = "MESSAGES=1 TIRED=1 CLIENT_ON=0";
+/// A behaviour is suspended there.
+const SPLIT: &str = "MESSAGES=1 SPLITS=1 CLIENT_ON=0";
+/// A behaviour is suspended, and its actor gets mail.
+const ASIDE: &str = "MESSAGES=3 THERE_AND_BACK NO_CLIENT SPLITS=1 HOGS=0";
+/// The client sends from a core without a worker, which may go out of service.
+const NO_WORKER: &str = "CORES=3 MESSAGES=1 OFFLINE HOGS=0";
 /// Two processes on one core, of which one may become endless.
 const BEHIND: &str = "CORES=2 BOTH WAKE_UPS=0 INTERRUPTS=0 TRACK=1";
 /// A process is woken by a turn that may then be endless.
@@ -96,6 +127,24 @@ const MUTANTS: &[(&str, Run)] = &[
     ("watch_kept", run("mail", "seen_to", Safety, ENDLESS)),
     ("empty_guest_counts", run("mail", "others_rest", Liveness, EMPTIED)),
     ("watch_without_end", run("mail", "rest", Liveness, ENDLESS)),
+    ("does_not_let_go", run("hand", "handled", Liveness, FROM_BOTH)),
+    ("let_go_tells_nobody", run("hand", "handled", Liveness, FROM_BOTH)),
+    ("let_go_calls_only", run("hand", "handled", Liveness, FROM_BOTH)),
+    ("slice_ignores_listed", run("hand", "handled", Liveness, FROM_BOTH)),
+    ("let_go_keeps_resting", run("hand", "handled", Liveness, AT_REST)),
+    ("slice_ignores_resting", run("hand", "handled", Liveness, AT_REST)),
+    ("rest_not_told", run("hand", "handled", Liveness, AT_REST)),
+    ("rest_unlooked", run("hand", "handled", Liveness, AT_REST)),
+    ("sleeps_with_rest", run("hand", "handled", Liveness, AT_REST)),
+    ("sleeps_with_rest", run("hand", "empty_handed", Safety, FROM_BOTH)),
+    ("put_back_not_told", run("hand", "handled", Liveness, TIRED)),
+    ("turn_end_keeps", run("hand", "handled", Liveness, TIRED)),
+    ("split_keeps", run("hand", "handled", Liveness, SPLIT)),
+    ("put_down_unlooked", run("hand", "handled", Liveness, FROM_BOTH)),
+    ("noted_is_put_down", run("hand", "handled", Liveness, AT_REST_TWICE)),
+    ("gulp_unasked", run("hand", "empty_handed", Safety, FROM_BOTH)),
+    ("reattached_unasked", run("hand", "handled", Liveness, ASIDE)),
+    ("offline_keeps", run("hand", "arrives", Liveness, NO_WORKER)),
     ("slice_calls_nobody", run("processes", "gets_its_turn", Liveness, WOKEN)),
     ("slice_looks_once", run("processes", "gets_its_turn", Liveness, WOKEN)),
     ("delivered_not_woken", run("processes", "gets_its_turn", Liveness, INTERRUPTED)),
