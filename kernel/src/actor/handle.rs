@@ -15,7 +15,8 @@ use crate::arch::{CoreId, CoreSet};
 pub struct HighWater {
     /// Bytes of buffers, each mailbox at its own peak.
     pub bytes: usize,
-    /// The most messages that one gulp found in a mailbox.
+    /// The most messages that waited in one mailbox. Where many waited on their senders' own core it is an estimate, and not
+    /// too low.
     pub messages: u32,
 }
 
@@ -178,8 +179,12 @@ impl ExecutorHandle {
     pub fn high_water(&self) -> HighWater {
         self.0.mailboxes.iter().fold(HighWater::default(), |all, mailbox| {
             let inside = mailbox.inside.lock();
-            let HighWater { bytes, messages } = all;
-            HighWater { bytes: bytes + inside.most_bytes, messages: messages.max(inside.most_messages) }
+            let ((bytes, messages), HighWater { bytes: all_bytes, messages: most }) =
+                (mailbox.hand.most(), all);
+            HighWater {
+                bytes: all_bytes + inside.most_bytes + bytes,
+                messages: most.max(messages).max(inside.most_messages),
+            }
         })
     }
 

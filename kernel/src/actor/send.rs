@@ -12,7 +12,7 @@ use core::ptr::{self, NonNull};
 use super::mail::envelope::{self, Deliver, Inline, Packed, Target};
 use super::mail::mailbox::Inside;
 use super::mail::oldest::Stays;
-use super::mail::{Mailbox, Segment, WhenFull, directory, oldest};
+use super::mail::{Mailbox, Room, Segment, WhenFull, directory, oldest};
 use super::run::ExecutorState;
 use super::storage::{CellRef, Word};
 use crate::arch::append;
@@ -44,8 +44,23 @@ pub(super) fn send<M: Message>(target: Target<M>, message: M) -> Result<(), Send
 #[inline(always)]
 unsafe fn send_packed<M: Message, P: Packed<M>>(target: Target<M>, packed: P) -> Result<(), SendError<M>> {
     let packed = ManuallyDrop::new(packed);
+    let mailbox = directory::get(target.word.mailbox());
+    let none_waits = mailbox.waiting() == 0;
+    if none_waits && is_appended_at_once::<M>() {
+        // What goes into this core's hand is charged when it is delivered.
+        // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
+        if unsafe { append_in_hand(mailbox, target, &raw const *packed) } {
+            return Ok(());
+        }
+        // SAFETY: promised by the caller; the original is not used again, nor dropped.
+        return unsafe {
+            send_first(mailbox, target.cell, target.word, target.deliver(), ptr::read(&*packed))
+        };
+    }
     // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
-    let Err(mailbox) = (unsafe { write_at_once(target, &raw const *packed) }) else { return Ok(()) };
+    if unsafe { write_at_once(mailbox, none_waits, target, &raw const *packed) } {
+        return Ok(());
+    }
     // A copy, and the target in its parts: or the compiler would keep both in memory on the common path too, for addresses
     // of them would be handed over here.
     // SAFETY: the original is not used again, nor dropped.
@@ -54,50 +69,71 @@ unsafe fn send_packed<M: Message, P: Packed<M>>(target: Target<M>, packed: P) ->
     unsafe { send_slowly(mailbox, target.cell, target.word, target.deliver(), copy) }
 }
 
-/// Writes the message at `packed` where the mailbox has room for it at once, and tells its worker. Otherwise it stays where
-/// it is.
+/// A short message to a mailbox in whose queue nothing waits, and which was not appended at once. Out of line, because the
+/// common path is shorter where nothing else needs registers.
+///
+/// # Safety
+/// As [`send_slowly`].
+#[inline(never)]
+unsafe fn send_first<M: Message, P: Packed<M>>(
+    mailbox: &'static Mailbox,
+    cell: CellRef,
+    word: Word,
+    deliver: Deliver,
+    packed: P,
+) -> Result<(), SendError<M>> {
+    let packed = ManuallyDrop::new(packed);
+    // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
+    unsafe {
+        let none_waits = mailbox.waiting() == 0;
+        let target = Target::from_parts(cell, word, deliver);
+        if write_at_once(mailbox, none_waits, target, &raw const *packed) {
+            return Ok(());
+        }
+        send_slowly(mailbox, cell, word, deliver, ManuallyDrop::into_inner(packed))
+    }
+}
+
+/// Writes the message at `packed` where its target's mailbox has room for it at once, and tells its worker. Otherwise it stays
+/// where it is. Whether it was written. The caller has seen nothing wait in the queue if `none_waits`.
 ///
 /// # Safety
 /// As [`send_packed`]. If the message is written, that at `packed` is not used again, nor dropped.
 #[inline(always)]
 unsafe fn write_at_once<M: Message, P: Packed<M>>(
+    mailbox: &'static Mailbox,
+    none_waits: bool,
     target: Target<M>,
     packed: *const P,
-) -> Result<(), &'static Mailbox> {
-    let mailbox = directory::get(target.word.mailbox());
+) -> bool {
     let bytes = const { envelope::size_of_envelope::<M>() };
-    // What goes into this core's hand is charged when it is delivered.
-    let none_waits = mailbox.waiting() == 0;
-    // SAFETY: promised by the caller.
-    if none_waits && unsafe { append_in_hand(mailbox, target, packed) } {
-        return Ok(());
-    }
     let here = PreemptGuard::new();
     if none_waits {
         if let Some(place) = mailbox.hand.reserve_at_rest(bytes, &here) {
             // SAFETY: so many bytes were reserved, aligned, and the rest is promised by the caller.
             unsafe { envelope::write(place, target, packed) };
             mailbox.hand.wake(mailbox, &here);
-            return Ok(());
+            return true;
         }
-        if !is_appended_at_once::<M>()
-            && let Some(place) = mailbox.hand.reserve(bytes, &here)
-        {
+        if let Some(place) = mailbox.hand.reserve(bytes, &here) {
             // SAFETY: as above.
             unsafe { envelope::write(place, target, packed) };
-            return Ok(());
+            return true;
+        }
+        if mailbox.hand.is_here(&here) {
+            return false;
         }
     }
     sched::charge(1);
     let mut inside = mailbox.inside.lock_here(here);
     let Some(place) = inside.queue.reserve_fast(bytes) else {
         drop(inside);
-        return Err(mailbox);
+        return false;
     };
     // SAFETY: the queue reserved that many bytes, aligned; the rest is promised by the caller.
     unsafe { envelope::write(place, target, packed) };
     count(mailbox, inside);
-    Ok(())
+    true
 }
 
 /// Whether messages are short enough for [`append_in_hand`].
@@ -157,10 +193,12 @@ pub(super) fn send_at_once<M: Message>(target: Target<M>, message: M) -> Result<
 unsafe fn send_packed_at_once<M: Message, P: Packed<M>>(target: Target<M>, packed: P) -> Result<(), M> {
     let packed = ManuallyDrop::new(packed);
     // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
-    match unsafe { write_at_once(target, &raw const *packed) } {
-        Ok(()) => Ok(()),
-        Err(_) => Err(ManuallyDrop::into_inner(packed).unpack()),
+    let mailbox = directory::get(target.word.mailbox());
+    // SAFETY: as above.
+    if unsafe { write_at_once(mailbox, mailbox.waiting() == 0, target, &raw const *packed) } {
+        return Ok(());
     }
+    Err(ManuallyDrop::into_inner(packed).unpack())
 }
 
 /// Counts the envelope that was written, and wakes the mailbox's worker if it was the first one.
@@ -207,6 +245,18 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
     // SAFETY: taken apart by the caller.
     let target = unsafe { Target::from_parts(cell, word, deliver) };
     let bytes = const { envelope::size_of_envelope::<M>() };
+    let packed = match room_in_hand(mailbox, bytes) {
+        None => packed,
+        Some((place, is_first, here)) => {
+            let packed = ManuallyDrop::new(packed);
+            // SAFETY: so many bytes were reserved, aligned, and the rest is promised by the caller.
+            unsafe { envelope::write(place, target, &raw const *packed) };
+            if is_first {
+                mailbox.hand.wake(mailbox, &here);
+            }
+            return Ok(());
+        }
+    };
     loop {
         let mut inside = mailbox.inside.lock();
         if inside.closed {
@@ -247,6 +297,35 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
             return Err(SendError::OutOfMemory(packed.unpack()));
         }
     }
+}
+
+/// Room for `bytes` in hand, if the mailbox is in hand on this core and nothing waits in its queue, and whether it rests there.
+/// If there is no memory the queue may have room still, and comes behind what is in hand.
+fn room_in_hand(mailbox: &Mailbox, bytes: usize) -> Option<(NonNull<u8>, bool, PreemptGuard)> {
+    let mut fresh = None;
+    let room = loop {
+        let here = PreemptGuard::new();
+        if mailbox.waiting() > 0 {
+            break None;
+        }
+        match mailbox.hand.make_room(bytes, &mut fresh, &here) {
+            Room::At { place, is_first } => break Some((place, is_first, here)),
+            Room::Elsewhere => break None,
+            Room::Needs(capacity) => {
+                // Allocated with preemption enabled; then this may be another core, and the mailbox in other hands.
+                drop(here);
+                fresh = Segment::new(capacity).or_else(|| Segment::new(bytes));
+                if fresh.is_none() {
+                    break None;
+                }
+            }
+        }
+    };
+    if let Some(segment) = fresh {
+        // SAFETY: just made, and empty.
+        unsafe { Segment::free(segment) };
+    }
+    room
 }
 
 /// Gives a mailbox another segment with room for `bytes`, allocated outside its lock. Whether it could.

@@ -69,6 +69,21 @@ impl Gate {
         self.cursor.store(ptr::from_ref(cursor).cast_mut(), Ordering::Relaxed);
     }
 
+    /// Whether what is appended goes where `cursor` says.
+    #[inline(always)]
+    pub fn leads_to(&self, cursor: &AtomicPtr<u8>) -> bool {
+        ptr::eq(self.cursor.load(Ordering::Relaxed), cursor)
+    }
+
+    /// Where the next word goes.
+    ///
+    /// # Safety
+    /// It is open for this core.
+    pub unsafe fn place(&self) -> ptr::NonNull<u8> {
+        // SAFETY: by contract, so the cursor is alive, and leads into a buffer.
+        unsafe { ptr::NonNull::new_unchecked((*self.cursor.load(Ordering::Relaxed)).load(Ordering::Relaxed)) }
+    }
+
     /// From now on the buffer ends there.
     #[inline(always)]
     pub fn set_limit(&self, limit: *mut u8) {

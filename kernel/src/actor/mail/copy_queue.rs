@@ -16,10 +16,6 @@ use core::ptr::{self, NonNull};
 use super::hand::Held;
 use super::segment::{self, Segment};
 
-/// The largest segment in which mail is taken in hand, because putting it back takes as long as it has envelopes. That all of it
-/// was sent in one turn is a bound, too, and often a lower one.
-const MOST_HELD_BYTES: usize = 64 << 10;
-
 /// So much is copied at most, so that what is in hand has more room.
 const MOST_MOVED_BYTES: usize = 1024;
 
@@ -35,7 +31,8 @@ pub(crate) struct CopyQueue {
     head: NonNull<u8>,
     first: NonNull<Segment>,
     last: NonNull<Segment>,
-    /// Bytes of all segments but the last.
+    /// Bytes of all segments but the last, and but for those that were put back: what is put back again and again must not make
+    /// the next segment larger each time.
     full_bytes: usize,
     /// Whether every send takes the slow path.
     careful: bool,
@@ -165,42 +162,43 @@ impl CopyQueue {
         gulp
     }
 
-    /// Takes everything, and goes on with `spare`, if it lies in one segment, from its beginning on, and no send needs more care.
+    /// Takes everything, and goes on with `spare`, if no send needs more care.
     /// Of the two segments the larger one goes into the hand: there is where mail of the same core comes.
     #[inline(always)]
     pub(super) fn take_plain(&mut self, spare: impl FnOnce() -> Option<NonNull<Segment>>) -> Option<Held> {
-        if self.careful || self.first != self.last || self.capacity_of_only() > MOST_HELD_BYTES {
+        if self.careful {
             return None;
         }
-        debug_assert_eq!(self.head, Segment::begin(self.first), "the oldest was taken out");
         let spare = spare()?;
-        // SAFETY: the caller's, and alive.
-        let room = unsafe { spare.as_ref() }.capacity_bytes();
-        if room > self.capacity_of_only()
-            && room <= MOST_HELD_BYTES
-            && self.bytes_of_only() <= MOST_MOVED_BYTES
-        {
-            return Some(self.move_to(spare));
+        if self.first == self.last {
+            // SAFETY: the caller's, and alive.
+            let room = unsafe { spare.as_ref() }.capacity_bytes();
+            // A suspended behaviour may still read an envelope in front of what was put back here.
+            // SAFETY: the queue's segment is alive.
+            let is_own = unsafe { self.first.as_ref() }.is_read_by_one();
+            if room > self.capacity_of_only() && self.bytes_of_only() <= MOST_MOVED_BYTES && is_own {
+                return Some(self.move_to(spare));
+            }
         }
-        let held = Held { segment: self.first, end: self.place };
+        let held = Held { first: self.first, begin: self.head, last: self.last, end: self.place };
         *self = Self::new(spare, false);
         Some(held)
     }
 
-    /// Moves everything to `spare`, which is empty and larger. It lies in one segment, from its beginning on.
+    /// Moves everything to `spare`, which is empty and larger. It lies in one segment.
     #[cold]
     #[inline(never)]
     fn move_to(&mut self, spare: NonNull<Segment>) -> Held {
-        let begin = Segment::begin(self.first);
+        let begin = Segment::begin(spare);
         // SAFETY: within the queue's only segment, and the spare is larger. Envelopes may be moved, because whoever has them has
         // their messages.
         let end = unsafe {
             let bytes = self.bytes_of_only();
-            Segment::begin(spare).copy_from_nonoverlapping(begin, bytes);
-            Segment::begin(spare).add(bytes)
+            begin.copy_from_nonoverlapping(self.head, bytes);
+            begin.add(bytes)
         };
-        self.place = begin;
-        Held { segment: spare, end }
+        *self = Self::new(self.first, false);
+        Held { first: spare, begin, last: spare, end }
     }
 
     /// Bytes of memory in a queue of one segment.
@@ -209,10 +207,10 @@ impl CopyQueue {
         self.limit - Segment::begin(self.first).as_ptr() as usize
     }
 
-    /// Bytes of envelopes in a queue of one segment, from whose beginning on they lie.
+    /// Bytes of envelopes in a queue of one segment.
     #[inline(always)]
     fn bytes_of_only(&self) -> usize {
-        self.place.as_ptr() as usize - Segment::begin(self.first).as_ptr() as usize
+        self.place.as_ptr() as usize - self.head.as_ptr() as usize
     }
 
     /// Moves what is in the first segment to its beginning, if something was taken out at the front.
@@ -235,25 +233,22 @@ impl CopyQueue {
     /// Puts mail in front of everything. Returns a segment that is not used any more, and empty.
     ///
     /// # Safety
-    /// The mail is the caller's, who gives it up, and was not delivered. The front is settled.
+    /// The mail is the caller's, who gives it up, and was not delivered; it is sealed. The front is settled.
     pub(super) unsafe fn prepend(&mut self, held: Held) -> Option<NonNull<Segment>> {
-        let Held { mut segment, end } = held;
+        let Held { first, begin, mut last, end } = held;
         debug_assert_eq!(self.head, Segment::begin(self.first), "the oldest was taken out");
         if self.is_empty() {
             let careful = self.careful;
-            let emptied = core::mem::replace(self, Self::new(segment, careful));
+            let emptied = core::mem::replace(self, Self::new(last, careful));
             self.place = end;
+            self.first = first;
+            self.head = begin;
             return Some(emptied.first);
         }
-        // SAFETY: by contract the segment is the queue's from now on.
-        unsafe {
-            let head = segment.as_mut();
-            head.used_bytes = end.as_ptr() as usize - Segment::begin(segment).as_ptr() as usize;
-            head.next = self.first.as_ptr();
-            self.full_bytes += head.capacity_bytes();
-        }
-        self.first = segment;
-        self.head = Segment::begin(segment);
+        // SAFETY: by contract the chain is the queue's from now on.
+        unsafe { last.as_mut() }.next = self.first.as_ptr();
+        self.first = first;
+        self.head = begin;
         None
     }
 
@@ -268,16 +263,16 @@ impl CopyQueue {
         self.first == self.last && self.head == self.place
     }
 
-    /// Where the oldest envelope lies. The queue is not empty.
+    /// Where the oldest envelope lies, or the end if there is none.
     pub(super) fn oldest(&mut self) -> NonNull<u8> {
         self.seal();
         // A segment whose envelopes were all taken from the front is left to the next gulp.
-        // SAFETY: the queue's segments are alive; a non-empty one follows, because the queue is not empty.
+        // SAFETY: the queue's segments are alive, and sealed.
         unsafe {
             while self.head == Segment::begin(self.first).add(self.first.as_ref().used_bytes) {
                 let Some(next) = NonNull::new(self.first.as_ref().next) else { break };
                 let emptied = ptr::replace(&mut self.first, next);
-                self.full_bytes -= emptied.as_ref().capacity_bytes();
+                self.full_bytes = self.full_bytes.saturating_sub(emptied.as_ref().capacity_bytes());
                 Segment::free(emptied);
                 self.head = Segment::begin(next);
             }
@@ -296,7 +291,7 @@ impl CopyQueue {
         }
     }
 
-    /// Bytes of memory in the queue.
+    /// Bytes of memory in the queue, but for what was put back.
     pub(crate) fn capacity_bytes(&self) -> usize {
         // SAFETY: the queue's segments are alive.
         self.full_bytes + unsafe { self.last.as_ref() }.capacity_bytes()

@@ -48,6 +48,7 @@ impl Link for Guest {
 /// A list, linked by one kind of link.
 pub(crate) struct List<L> {
     first: Cell<*const Mailbox>,
+    /// Of use only if there is a first.
     last: Cell<*const Mailbox>,
     link: PhantomData<L>,
 }
@@ -87,10 +88,12 @@ impl<L: Link> List<L> {
     pub(crate) fn push(&self, mailbox: &Mailbox) {
         // Relaxed: the list is this core's.
         L::of(mailbox).store(ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: mailboxes are never freed.
-        match unsafe { self.last.get().as_ref() } {
-            Some(last) => L::of(last).store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed),
-            None => self.first.set(mailbox),
+        if self.any() {
+            // SAFETY: there is a last one if there is a first, and mailboxes are never freed.
+            let last = unsafe { &*self.last.get() };
+            L::of(last).store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
+        } else {
+            self.first.set(mailbox);
         }
         self.last.set(mailbox);
     }
@@ -99,11 +102,7 @@ impl<L: Link> List<L> {
     pub(crate) fn pop(&self) -> Option<&'static Mailbox> {
         let mailbox = self.first()?;
         // Relaxed: as above.
-        let next = L::of(mailbox).load(Ordering::Relaxed);
-        self.first.set(next);
-        if next.is_null() {
-            self.last.set(ptr::null());
-        }
+        self.first.set(L::of(mailbox).load(Ordering::Relaxed));
         Some(mailbox)
     }
 }

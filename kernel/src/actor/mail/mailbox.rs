@@ -12,6 +12,7 @@ mod taking;
 
 use core::ptr::NonNull;
 
+pub(crate) use self::holding::HoldResult;
 pub(crate) use self::taking::GulpResult;
 use super::bound::Bound;
 use super::copy_queue::CopyQueue;
@@ -216,11 +217,7 @@ impl Mailbox {
     /// It is empty, closed, and its executor's workers have ended: gives up memory that it has grown by, and is as new.
     pub(crate) fn tidy(&self) {
         self.being_processed.put_down();
-        self.hand.close();
-        if let Some(spare) = self.hand.take_spare() {
-            // SAFETY: empty, and nobody else uses it.
-            unsafe { Segment::free(spare) };
-        }
+        self.hand.reset();
         if self.inside.lock().queue.capacity_bytes() <= FIRST_SEGMENT_BYTES {
             return;
         }

@@ -22,7 +22,7 @@ pub(crate) mod table;
 pub use bound::{Bound, WhenFull};
 pub(crate) use copy_queue::{CopyQueue, Gulp};
 pub(crate) use envelope::Envelope;
-pub(crate) use hand::Held;
+pub(crate) use hand::{Following, Room};
 pub(crate) use list::List;
 pub(crate) use mailbox::Mailbox;
 pub(crate) use place::Place;

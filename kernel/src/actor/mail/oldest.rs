@@ -82,6 +82,11 @@ fn take_if<'a>(
         return None;
     }
     let oldest = inside.queue.oldest();
+    if inside.queue.is_empty() {
+        // How many wait is an estimate where many were put back.
+        mailbox.set_waiting(0);
+        return None;
+    }
     if !may_go(oldest.cast()) {
         return None;
     }

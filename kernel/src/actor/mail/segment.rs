@@ -65,6 +65,24 @@ impl Segment {
         unsafe { Self::begin(this).add(this.as_ref().used_bytes) }
     }
 
+    /// Its envelopes in use end there.
+    pub(crate) fn set_end(&mut self, end: NonNull<u8>) {
+        self.used_bytes = end.as_ptr() as usize - Self::begin(NonNull::from(&*self)).as_ptr() as usize;
+    }
+
+    /// The last one of a chain that begins here.
+    ///
+    /// # Safety
+    /// The chain is the caller's.
+    pub(crate) unsafe fn last_of(this: NonNull<Self>) -> NonNull<Self> {
+        let mut last = this;
+        // SAFETY: by contract.
+        while let Some(next) = NonNull::new(unsafe { last.as_ref().next }) {
+            last = next;
+        }
+        last
+    }
+
     /// One more reads it.
     pub(crate) fn share(&self) {
         self.readers.add();
@@ -136,6 +154,40 @@ pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> 
         }
     }
     count
+}
+
+/// How many envelopes there are in a chain, from `head` in its first segment on: exactly if they are few. Of many, how many of
+/// the shortest would fit, because counting takes as long as there are envelopes.
+///
+/// # Safety
+/// The chain is the caller's, sealed, and nothing in it was delivered.
+pub(super) unsafe fn estimate_chain(first: NonNull<Segment>, head: NonNull<u8>) -> u32 {
+    const FEW_BYTES: usize = 512;
+    // SAFETY: by contract.
+    unsafe {
+        let mut bytes = Segment::used_end(first).as_ptr() as usize - head.as_ptr() as usize;
+        let mut next = NonNull::new(first.as_ref().next);
+        while let Some(segment) = next {
+            bytes += segment.as_ref().used_bytes;
+            next = NonNull::new(segment.as_ref().next);
+        }
+        if bytes <= FEW_BYTES { count_chain(first, head) } else { (bytes / size_of::<Envelope>()) as u32 }
+    }
+}
+
+/// Bytes of memory in a chain.
+///
+/// # Safety
+/// The chain is the caller's.
+pub(super) unsafe fn chain_capacity_bytes(first: NonNull<Segment>) -> usize {
+    let (mut bytes, mut next) = (0, Some(first));
+    while let Some(segment) = next {
+        // SAFETY: by contract.
+        let segment = unsafe { segment.as_ref() };
+        bytes += segment.capacity_bytes();
+        next = NonNull::new(segment.next);
+    }
+    bytes
 }
 
 /// How many envelopes lie between two places of a segment.

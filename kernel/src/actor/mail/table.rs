@@ -58,6 +58,13 @@ impl Table {
         self.slots[slot].load(Ordering::Acquire)
     }
 
+    /// The mailboxes in a range; null for one that its owner swaps.
+    #[inline(always)]
+    pub(crate) fn all_of(&self, range: Range) -> impl Iterator<Item = *mut Mailbox> {
+        // Acquire: as in `at`.
+        self.slots[range.first..][..range.slots].iter().map(|slot| slot.load(Ordering::Acquire))
+    }
+
     /// The range of a worker.
     pub(crate) fn range_of(&self, worker: usize) -> Range {
         range(self.slots.len(), self.workers, worker)

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use core::ptr::{self, NonNull};
 
 use super::tally::Tally;
-use crate::actor::mail::{Envelope, Gulp, Held, Mailbox, Segment};
+use crate::actor::mail::{Envelope, Gulp, Mailbox, Segment};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::mem;
 use crate::sync::PreemptGuard;
@@ -73,37 +73,57 @@ impl Batch {
         self.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
     }
 
-    /// Begins with what was in hand of `mailbox`.
+    /// Begins with what waits in hand of `mailbox` for its turn, or goes on with what has followed it there. It may grow by more if
+    /// no others wait.
+    ///
+    /// # Safety
+    /// The caller is the mailbox's worker, on its core with preemption off, and there is mail in hand that is no batch's.
     #[inline(always)]
-    pub(super) fn begin_held(&self, mailbox: &'static Mailbox, held: Held) {
+    pub(super) unsafe fn begin_held(&self, mailbox: &'static Mailbox, is_alone: bool) {
         self.mailbox.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
-        self.set_place(held.segment, Segment::begin(held.segment), held.end);
+        // SAFETY: by contract; a batch lives until its mailbox is put down or another takes over, and the gate goes with it.
+        let (segment, position) = unsafe {
+            if mailbox.hand.is_plain() {
+                let segment = mailbox.hand.become_plain_batch(&self.end);
+                (segment, Segment::begin(segment))
+            } else {
+                mailbox.hand.become_batch(&self.end, is_alone)
+            }
+        };
+        self.position.store(position.as_ptr(), Ordering::Relaxed);
+        self.segment.store(segment.as_ptr(), Ordering::Relaxed);
     }
 
-    /// Opens the mailbox's gate: senders on this core write behind the batch, whose current segment is its last. Their
-    /// envelopes are part of the batch.
+    /// Opens the mailbox's gate: senders on this core write behind the batch, whose current segment is its first. Their
+    /// envelopes are part of the batch, or follow it.
     #[inline(always)]
-    pub(super) fn open_gate(&self, segment: NonNull<Segment>, here: &PreemptGuard) {
+    pub(super) fn open_gate(&self, first: NonNull<Segment>, here: &PreemptGuard) {
         // SAFETY: the caller is the mailbox's worker; a batch lives until its mailbox is put down or another takes over, and the
-        // gate goes with it.
-        unsafe { self.mailbox().hand.open_for_batch(&self.end, segment, here) };
+        // gate goes with it. The chain is the batch's.
+        unsafe {
+            if first.as_ref().next.is_null() {
+                self.mailbox().hand.open_for_batch(&self.end, first, here);
+            } else {
+                self.mailbox().hand.open_behind_chain(Segment::last_of(first), here);
+            }
+        }
     }
 
-    /// Senders that wrote behind something else of this mailbox's write behind this batch.
-    #[inline(always)]
+    /// Senders that wrote behind another batch of this mailbox's write behind this one.
     pub(super) fn take_gate(&self) {
-        let Some(segment) = self.segment() else { return };
         // SAFETY: as in `open_gate`; in the same segment.
-        unsafe { self.mailbox().hand.become_batch(&self.end, segment) };
+        unsafe { self.mailbox().hand.move_to_batch(&self.end) };
     }
 
-    /// Writes down how far its segment is in use: senders on its core may have written more since it was taken out. Its mailbox's
-    /// gate is closed, and the current segment is its last, or nothing was added.
+    /// Writes down how far its last segment is in use: senders on its core may have written more since it was taken out. Its
+    /// mailbox's gate is closed.
     pub(super) fn note_use(&self) {
+        if self.mailbox().hand.seal_following() {
+            return;
+        }
         if let Some(mut segment) = self.segment() {
-            let used_bytes = self.end().as_ptr() as usize - Segment::begin(segment).as_ptr() as usize;
-            // SAFETY: the batch's own segment, alive as long as it is here.
-            unsafe { segment.as_mut() }.used_bytes = used_bytes;
+            // SAFETY: the batch's own segment, alive as long as it is here. If it is not the last, nothing was added to it.
+            unsafe { segment.as_mut() }.set_end(self.end());
         }
     }
 

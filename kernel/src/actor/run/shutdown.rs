@@ -28,7 +28,7 @@ pub(crate) async unsafe fn stop(executor: Arc<ExecutorState>) -> u64 {
     // Pairs with the barrier in `Worker::wait`: a worker that waits later sees the request.
     barrier::full();
     for worker in executor.workers() {
-        worker.wake();
+        worker.end_soon();
     }
     executor.all_ended().await;
     // SAFETY: all workers and behaviours have ended and all mailboxes are closed; once, by contract.

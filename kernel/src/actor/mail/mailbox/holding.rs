@@ -9,6 +9,18 @@ use crate::actor::mail::segment::{self, Segment};
 use crate::sched::{self, Setting};
 use crate::sync::PreemptGuard;
 
+/// What an attempt to take what waits in hand came to.
+pub(crate) enum HoldResult {
+    /// It is in hand.
+    Held,
+    /// Nothing was waiting.
+    Empty,
+    /// Another worker is handling a batch from here.
+    Missed,
+    /// It is to be gulped: it has a bound, or there is no segment to leave in exchange.
+    Stays,
+}
+
 impl Mailbox {
     /// The first message has been written, and nobody was told of it: takes it in hand for the worker on this core, which
     /// will look at it. Whether that is possible.
@@ -29,10 +41,6 @@ impl Mailbox {
     /// putting it down. Whether it could; `spare` is the mailbox's then.
     #[inline(always)]
     pub(crate) fn hold_again(&self, spare: NonNull<Segment>, here: &PreemptGuard) -> bool {
-        // While a chain was handled a segment of it may have been kept.
-        if self.hand.has_spare() {
-            return false;
-        }
         let mut inside = self.inside.lock();
         let messages = self.waiting();
         // A backlog waits where thieves see it.
@@ -48,25 +56,54 @@ impl Mailbox {
         true
     }
 
+    /// Takes what waits in hand for the worker on this core, in exchange for the hand's spare segment. Not for the worker's: what
+    /// rests in hand gives none back, and with memory used up others would wait for one.
+    pub(crate) fn hold_waiting(&self, here: &PreemptGuard) -> HoldResult {
+        let mut inside = self.inside.lock();
+        // It pairs with `done`, as in `gulp`.
+        if !self.being_processed.is_free() {
+            return HoldResult::Missed;
+        }
+        let messages = self.waiting();
+        if messages == 0 {
+            return HoldResult::Empty;
+        }
+        let Some(held) = inside.queue.take_plain(|| self.hand.take_spare()) else { return HoldResult::Stays };
+        self.being_processed.take();
+        inside.most_messages = inside.most_messages.max(messages);
+        self.set_waiting(0);
+        // SAFETY: the mail was taken out for the worker on this core, which nobody else can do from now on.
+        unsafe { self.hand.hold(held, here) };
+        HoldResult::Held
+    }
+
+    /// What follows the batch, which is over, waits for its turn, and begins to wait now.
+    pub(crate) fn follow_later(&self) {
+        self.hand.await_turn();
+        self.note_first();
+    }
+
     /// Puts mail that waits in hand back in front of the queue, and puts the mailbox down. The caller is on the core that has
     /// it in hand, has taken it from the run list, and tells whoever should handle it.
     pub(crate) fn put_back(&self) {
         let mut inside = self.inside.lock();
-        self.hand.close();
-        if let Some(held) = self.hand.take_held() {
-            // SAFETY: it was in hand, so nothing of it was delivered.
-            let messages = unsafe { segment::count_between(Segment::begin(held.segment), held.end) };
+        let held = self.hand.give_up();
+        // SAFETY: it was in hand, so nothing of it was delivered, and it is sealed.
+        let messages = unsafe { segment::estimate_chain(held.first, held.begin) };
+        let emptied = if messages == 0 {
+            // What was to be put down has come into the queue.
+            Some(held.first)
+        } else {
             inside.queue.settle_front();
             // SAFETY: as above; settled.
-            let emptied = unsafe { inside.queue.prepend(held) };
-            self.set_waiting(self.waiting() + messages);
-            if let Some(mut emptied) = emptied {
-                // SAFETY: nobody else uses it.
-                unsafe { emptied.as_mut() }.recycle();
-                if !self.hand.keep_spare(emptied) {
-                    // SAFETY: empty, and nobody else uses it.
-                    unsafe { Segment::free(emptied) };
-                }
+            unsafe { inside.queue.prepend(held) }
+        };
+        self.set_waiting(self.waiting() + messages);
+        if let Some(mut emptied) = emptied {
+            // SAFETY: nobody else uses it.
+            unsafe {
+                emptied.as_mut().recycle();
+                self.hand.keep_larger(emptied);
             }
         }
         self.being_processed.put_down();

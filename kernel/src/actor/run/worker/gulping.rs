@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 use super::account::{note, note_at};
 use super::{Private, Worker};
 use crate::actor::mail::mailbox::GulpResult;
-use crate::actor::mail::{Mailbox, Segment};
+use crate::actor::mail::{Following, Mailbox, Segment};
 use crate::actor::run::batch::Batch;
 use crate::actor::run::delivery::{self, Delivered};
 use crate::actor::run::{detach, reclaim};
@@ -19,6 +19,16 @@ pub(super) enum AfterBatch {
     GoOn,
     /// It ends so.
     Over(Step),
+}
+
+/// What a batch has come to the end of.
+enum End {
+    /// All that is in hand of its mailbox.
+    All,
+    /// A segment: there is another, or more in this one.
+    Segment,
+    /// Its turn: the mailbox is in hand, and waits for another, or rests; or it was put back.
+    Turn,
 }
 
 impl Worker {
@@ -41,7 +51,7 @@ impl Worker {
                 self.count_gulp(mailbox, messages);
                 private.is_listed.set(false);
                 batch.begin(mailbox, gulp);
-                open_gate_at_last(batch, gulp.first, &here);
+                batch.open_gate(gulp.first, &here);
                 self.set_in_batch(true);
                 true
             }
@@ -70,7 +80,7 @@ impl Worker {
         let (gulp, messages) = mailbox.gulp_again(segment);
         // SAFETY: the chain was gulped, so it is the batch's.
         batch.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
-        open_gate_at_last(batch, gulp.first, here);
+        batch.open_gate(gulp.first, here);
         Some(messages)
     }
 
@@ -155,6 +165,15 @@ impl Worker {
     /// Delivers the batch in hand, as far as the budget goes, and those that follow in the run list as long as nothing else is to
     /// be done.
     pub(super) fn run_batch(&self, batch: &Batch, budget: &mut u64) -> AfterBatch {
+        // A copy, because the compiler keeps it in a register.
+        let mut left = *budget;
+        let after = self.run_batches(batch, &mut left);
+        *budget = left;
+        after
+    }
+
+    #[inline(always)]
+    fn run_batches(&self, batch: &Batch, budget: &mut u64) -> AfterBatch {
         self.share();
         // Batches of one message that are not counted yet.
         let mut singles = 0;
@@ -180,25 +199,36 @@ impl Worker {
             // SAFETY: this is the worker's turn.
             let private = unsafe { self.private() };
             let mailbox = batch.mailbox();
-            if delivered == Delivered::All
-                && private.is_listed.get()
-                && mailbox.waiting() == 0
-                && let Some(segment) = batch.segment()
-                && (self.is_small(segment) || self.own_segment(batch).is_some())
-            {
-                self.let_rest(mailbox, segment, &here);
-                self.count_listed(began_with - *budget, &mut singles);
-                if self.begin_next_listed(private, batch, *budget, &here) {
-                    drop(here);
-                    began_with = *budget;
-                    self.share();
-                    continue;
+            if delivered == Delivered::All {
+                if private.is_listed.get() && mailbox.hand.is_plain() && mailbox.waiting() == 0 {
+                    self.let_rest(mailbox, &here);
+                    self.count_listed(began_with - *budget, &mut singles);
+                    if self.begin_next_listed(private, batch, *budget, &here) {
+                        drop(here);
+                        began_with = *budget;
+                        self.share();
+                        continue;
+                    }
+                    batch.finish();
+                    self.set_in_batch(false);
+                    note_at(&self.executor, &batch.tally, statistics, &here);
+                    Self::count_singles(statistics, singles);
+                    return AfterBatch::GoOn;
                 }
-                batch.finish();
-                self.set_in_batch(false);
-                note_at(&self.executor, &batch.tally, statistics, &here);
-                Self::count_singles(statistics, singles);
-                return AfterBatch::GoOn;
+                let was_listed = private.is_listed.get();
+                match self.come_to_end(mailbox, batch, &here) {
+                    End::All => {}
+                    End::Segment => continue,
+                    End::Turn => {
+                        if was_listed {
+                            self.count_listed(began_with - *budget, &mut singles);
+                        }
+                        note_at(&self.executor, &batch.tally, statistics, &here);
+                        self.set_in_batch(false);
+                        Self::count_singles(statistics, singles);
+                        return AfterBatch::GoOn;
+                    }
+                }
             }
             if private.is_listed.replace(false) {
                 self.one_put_down();
@@ -267,9 +297,73 @@ impl Worker {
         }
     }
 
+    /// All of the batch in this segment was delivered. If mail follows it in hand the batch goes on with that, or leaves it to
+    /// another turn of the mailbox's, which is listed then; what came from the list and has grown comes to rest. Preemption
+    /// is off.
+    #[inline(never)]
+    fn come_to_end(&self, mailbox: &'static Mailbox, batch: &Batch, here: &PreemptGuard) -> End {
+        let Some(segment) = batch.segment() else { return End::All };
+        // SAFETY: this is the worker's turn; preemption is off.
+        let private = unsafe { self.private() };
+        if mailbox.hand.follows() {
+            let others_wait = self.has_other_work();
+            match mailbox.hand.following(segment) {
+                Following::Nothing => {}
+                Following::Segment(next, end) => {
+                    self.let_go_of(segment, mailbox, batch, false);
+                    batch.set_place(next, Segment::begin(next), end);
+                    return End::Segment;
+                }
+                // Who comes a moment later is seen after the next batch.
+                Following::More if others_wait => {
+                    if private.is_listed.replace(false) {
+                        self.one_put_down();
+                    }
+                    batch.finish();
+                    mailbox.follow_later();
+                    if self.has_room_in_hand() && self.executor.may_hold(mailbox, self) {
+                        self.list(mailbox, here);
+                    } else {
+                        // Another worker may have it from here on: it must not be in this one's list of what may be at rest.
+                        self.put_resting_down(here);
+                        mailbox.put_back();
+                        self.executor.notify(mailbox, here);
+                    }
+                    return End::Turn;
+                }
+                Following::More => {
+                    // SAFETY: this is the worker's turn, and the mailbox is in its hand.
+                    unsafe { batch.begin_held(mailbox, !others_wait) };
+                    return End::Segment;
+                }
+            }
+        }
+        if private.is_listed.get() && mailbox.waiting() == 0 && self.own_segment(batch).is_some() {
+            private.is_listed.set(false);
+            batch.finish();
+            mailbox.hand.note_emptied(segment);
+            self.let_rest(mailbox, here);
+            return End::Turn;
+        }
+        End::All
+    }
+
+    /// A segment of the batch's is done: keeps or frees it, if nobody else reads it. Preemption is off.
+    fn let_go_of(&self, mut segment: NonNull<Segment>, mailbox: &Mailbox, batch: &Batch, is_last: bool) {
+        // SAFETY: all envelopes in it were delivered, but for one that a suspended behaviour may hold.
+        if unsafe { segment.as_ref() }.release() {
+            let used = batch.delivered_bytes(segment);
+            // Whoever keeps it counts on one reader, and none is left if a suspended behaviour has just gone, too.
+            // SAFETY: the caller was its last reader.
+            unsafe { segment.as_mut() }.recycle();
+            // SAFETY: this is the worker's turn.
+            self.keep(unsafe { self.private() }, mailbox, segment, used, is_last);
+        }
+    }
+
     /// The current segment is done: goes on to the next, if there is one. Preemption is off.
-    fn next_segment(&self, batch: &Batch, here: &PreemptGuard) -> bool {
-        let Some(mut segment) = batch.segment() else { return false };
+    fn next_segment(&self, batch: &Batch, _here: &PreemptGuard) -> bool {
+        let Some(segment) = batch.segment() else { return false };
         // SAFETY: the segment is the batch's.
         let next = NonNull::new(unsafe { segment.as_ref() }.next);
         let mailbox = batch.mailbox();
@@ -277,29 +371,11 @@ impl Worker {
             mailbox.hand.close();
         }
         batch.finish();
-        // SAFETY: this is the worker's turn.
-        let private = unsafe { self.private() };
-        // SAFETY: all envelopes in it were delivered, but for one that a suspended behaviour may hold.
-        if unsafe { segment.as_ref() }.release() {
-            let used = batch.delivered_bytes(segment);
-            // Whoever keeps it counts on one reader, and none is left if a suspended behaviour has just gone, too.
-            // SAFETY: the caller was its last reader.
-            unsafe { segment.as_mut() }.recycle();
-            self.keep(private, mailbox, segment, used, next.is_none());
-        }
+        self.let_go_of(segment, mailbox, batch, next.is_none());
         let Some(next) = next else { return false };
+        // A chain that nobody adds to, or what is added would follow it.
         // SAFETY: as above.
         batch.set_place(next, Segment::begin(next), unsafe { Segment::used_end(next) });
-        open_gate_at_last(batch, next, here);
         true
-    }
-}
-
-/// Opens the gate of the batch's mailbox if this segment, its current one, is its last.
-#[inline(always)]
-fn open_gate_at_last(batch: &Batch, segment: NonNull<Segment>, here: &PreemptGuard) {
-    // SAFETY: the segment is the batch's.
-    if unsafe { segment.as_ref() }.next.is_null() {
-        batch.open_gate(segment, here);
     }
 }

@@ -7,15 +7,15 @@
 //! its guests, then those that it finds in a round through its range of the table. What comes meanwhile waits for the next pass,
 //! so no mailbox has two turns while another has none. In a round
 //! 1. it looks at the mailboxes that senders have pointed out since the last round: whoever makes an empty mailbox
-//!    non-empty sets a bit. When there are no bits it looks at all, once more before it gives up, and in the next round whenever
-//!    it has used up a turn's reductions, because a bit may be lost when a mailbox is stolen;
-//! 2. a mailbox with mail is gulped, unless another worker is still handling a batch from it (a *missed gulp*:
-//!    it was stolen while that worker had it in hand, and will be found again in the next round);
-//! 3. the batch is delivered, with what its actors send to each other as long as that fits into its segment, and at most as many messages in a turn as the worker has reductions; what is
-//!    left continues in the next turn, before anything else. If its mailbox has mail again by then, it goes to the end of the run
-//!    list or, if nothing else waits, is gulped again;
-//! 4. after looking at all twice and finding nothing it tries to steal, once; then announces that it is idle, passes a full
-//!    barrier, looks through its range again, and waits to be woken.
+//!    non-empty sets a bit. In the next round after it has used up a turn's reductions it looks at all. Those with much mail go to
+//!    the end of the run list, so that senders on this core add to them without a lock;
+//! 2. another one with mail is gulped, unless another worker is still handling a batch from it (a *missed gulp*:
+//!    it was stolen while that worker had it in hand, and that one tells of its mail);
+//! 3. the batch is delivered, with a little of what its actors send to each other meanwhile, and at most as many messages in a turn
+//!    as the worker has reductions; what is left continues in the next turn, before anything else. If its mailbox has more mail
+//!    by then, it goes to the end of the run list or, if nothing else waits, its batch goes on with that;
+//! 4. when nothing is pointed out it tries to steal, once; then announces that it is idle, passes a full barrier, and looks
+//!    through its whole range, because a bit may be lost when a mailbox is stolen. If it finds nothing it waits to be woken.
 //!
 //! The sender that makes an empty mailbox non-empty does the mirror image, see `mail/owner_hint.rs`.
 
@@ -204,13 +204,8 @@ impl Worker {
 
     /// The mailboxes in its range, for whoever looks, but for one that is being swapped.
     fn mailboxes(&self) -> impl Iterator<Item = &'static Mailbox> {
-        (0..self.range.slots).filter_map(|offset| self.at(offset))
-    }
-
-    /// The mailbox in one of its slots, for whoever looks; `None` while it is being swapped.
-    fn at(&self, offset: usize) -> Option<&'static Mailbox> {
         // SAFETY: mailboxes are never freed.
-        unsafe { self.executor.table.at(self.range.first + offset).as_ref() }
+        self.executor.table.all_of(self.range).filter_map(|mailbox| unsafe { mailbox.as_ref() })
     }
 
     /// The actor whose message is being delivered. For its own turn, with preemption disabled: a batch that is split is
@@ -271,6 +266,13 @@ impl Worker {
         if let Some(process) = unsafe { &*self.process.get() } {
             process.wake();
         }
+    }
+
+    /// The executor stops: ends the turn that runs, as if mail had come, and gives it another.
+    pub(super) fn end_soon(&self) {
+        // Release: as in `hint`.
+        self.hints.fetch_or(u64::MAX, Ordering::Release);
+        self.wake();
     }
 
     /// A random number below `bound`.

@@ -15,9 +15,8 @@
 //!   has the core next, for however long, keeps others from it.
 //! - Within a turn, what waits too long goes back, too (`surplus.rs`).
 
-use core::ptr::NonNull;
-
-use super::{Private, Worker};
+use super::{HINTS, Private, Worker};
+use crate::actor::mail::mailbox::HoldResult;
 use crate::actor::mail::{Mailbox, Segment};
 use crate::actor::run::batch::Batch;
 use crate::arch::atomic::Ordering;
@@ -27,6 +26,9 @@ use crate::{sched, stats};
 /// How many mailboxes a worker has in hand at once, at most. All of them are given back where preemption is off, or interrupts
 /// are masked.
 const MOST_IN_HAND: usize = 128;
+
+/// With fewer messages taking a mailbox in hand costs more than what senders save.
+const MANY: u32 = 8;
 
 impl Worker {
     /// Whether the caller, on this worker's core, is a part of its turn: a behaviour.
@@ -60,6 +62,39 @@ impl Worker {
         self.run_list.push(mailbox);
     }
 
+    /// A round begins: takes what waits in its mailboxes in hand where there is much of it, behind what is there, so that from now on
+    /// senders on this core add to it without a lock. One that waits alone is gulped as it is, and so is what cannot be taken. In
+    /// the worker's turn.
+    pub(super) fn list_round(&self, private: &Private) {
+        let round = private.round.get();
+        if self.range.slots > HINTS || (round & round.wrapping_sub(1) == 0 && !self.run_list.any()) {
+            return;
+        }
+        let mut left = round;
+        while left != 0 {
+            let offset = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if offset >= self.range.slots {
+                break;
+            }
+            let here = PreemptGuard::new();
+            if !self.has_room_in_hand() {
+                return;
+            }
+            let mailbox = self.own(offset);
+            // Whoever has it in hand tells of its mail.
+            if mailbox.waiting() < MANY && !mailbox.is_being_processed() {
+                continue;
+            }
+            match mailbox.hold_waiting(&here) {
+                HoldResult::Held => self.list(mailbox, &here),
+                HoldResult::Empty | HoldResult::Missed => {}
+                HoldResult::Stays => continue,
+            }
+            private.round.set(private.round.get() & !(1 << offset));
+        }
+    }
+
     /// Begins a batch with the mail that has waited longest in hand, if that is to be handled now: when something else waits,
     /// only what was listed when the pass began. In the worker's turn, without a batch.
     #[inline(always)]
@@ -67,8 +102,8 @@ impl Worker {
         // Relaxed: a hint that comes later is found the next time.
         let has_others =
             private.round.get() != 0 || self.hints.load(Ordering::Relaxed) != 0 || self.guests.any();
-        let left = if has_others { private.listed_left.get().checked_sub(1)? } else { 0 };
-        private.listed_left.set(left);
+        let left = private.listed_left.get();
+        private.listed_left.set(if has_others { left.checked_sub(1)? } else { left.saturating_sub(1) });
         let here = PreemptGuard::new();
         // Until now an interrupt may have let all of it go.
         let mailbox = self.begin_next(batch, &here)?;
@@ -92,18 +127,20 @@ impl Worker {
         others == 0
             && budget > 0
             && !self.guests.any()
-            && self.run_list.first().is_some_and(|mailbox| !mailbox.is_tried())
             && !sched::is_exhausted()
-            && !self.executor.is_stopping()
+            && self.run_list.first().is_some_and(|mailbox| !mailbox.is_tried())
             && self.begin_next(batch, here).is_some()
+            && {
+                private.listed_left.set(private.listed_left.get().saturating_sub(1));
+                true
+            }
     }
 
     #[inline(always)]
     fn begin_next(&self, batch: &Batch, _here: &PreemptGuard) -> Option<&'static Mailbox> {
         let mailbox = self.run_list.pop()?;
-        let held = mailbox.hand.take_held()?;
-        batch.begin_held(mailbox, held);
-        batch.take_gate();
+        // SAFETY: the list is this worker's, and so are the mailboxes in it, with mail in hand.
+        unsafe { batch.begin_held(mailbox, false) };
         if stats::timing() {
             self.statistics.mail_latency.record(mailbox.waited_ticks());
         }
@@ -112,9 +149,9 @@ impl Worker {
 
     /// All of a mailbox's mail in hand was delivered, and the batch came from the list: keeps it in hand, at rest.
     #[inline(always)]
-    pub(super) fn let_rest(&self, mailbox: &Mailbox, segment: NonNull<Segment>, _here: &PreemptGuard) {
+    pub(super) fn let_rest(&self, mailbox: &Mailbox, _here: &PreemptGuard) {
         // SAFETY: this is the worker's turn. A batch from the list has a segment of its own, and an open gate.
-        if unsafe { mailbox.hand.rest(segment) } {
+        if unsafe { mailbox.hand.rest() } {
             self.resting.push(mailbox);
         }
     }
@@ -137,6 +174,15 @@ impl Worker {
         while let Some(mailbox) = self.resting.pop() {
             if mailbox.hand.end_rest() {
                 self.one_put_down();
+                // What it has in hand may have come in exchange for the worker's spare segment. There must be one when memory is used
+                // up, for mailboxes that have none.
+                // SAFETY: the worker's turn, or what interrupts it in a behaviour, or comes after it.
+                let spare = unsafe { &self.private().spare };
+                if spare.get().is_none() {
+                    let fresh = Segment::new(self.executor.segment_bytes);
+                    // Nobody else takes that one before the mailbox is put down.
+                    spare.set(fresh.or_else(|| mailbox.hand.take_spare()));
+                }
                 if mailbox.done() {
                     tell(mailbox);
                 }
@@ -158,7 +204,18 @@ impl Worker {
     #[cold]
     #[inline(never)]
     fn put_list_back(&self, here: &PreemptGuard) {
+        // SAFETY: the turn ends here, or was interrupted in a behaviour, or is gone.
+        let private = unsafe { self.private() };
+        // What has not had its turn in this pass keeps its place in the round, or who is pointed out first would always come first.
+        let mut before_others = private.listed_left.replace(0);
         while let Some(mailbox) = self.run_list.pop() {
+            let place = mailbox.place();
+            if before_others > 0 {
+                before_others -= 1;
+                if usize::from(place.worker) == self.index && self.range.slots <= HINTS {
+                    private.round.set(private.round.get() | 1 << (usize::from(place.offset) % HINTS));
+                }
+            }
             self.put_back(mailbox);
             self.executor.notify(mailbox, here);
         }

@@ -33,7 +33,6 @@ impl Worker {
                 AfterBatch::Over(step) => return step,
             }
         }
-        let mut empty = 0;
         // What behaviours send is charged to the turn as well.
         while budget > 0 && !sched::is_exhausted() {
             if self.executor.is_stopping() {
@@ -44,7 +43,6 @@ impl Worker {
             if self.run_list.any()
                 && let Some(mailbox) = self.begin_listed(private, batch)
             {
-                empty = 0;
                 match self.run_and_judge(mailbox, batch, &mut budget) {
                     AfterBatch::GoOn => continue,
                     AfterBatch::Over(step) => return step,
@@ -52,6 +50,10 @@ impl Worker {
             }
             let guest = if self.guests.any() { self.next_guest(private) } else { None };
             let mailbox = if let Some(guest) = guest {
+                if !may_be_gulped(guest) {
+                    budget -= 1;
+                    continue;
+                }
                 guest
             } else if private.round.get() != 0 {
                 let Some(mailbox) = self.next_in_round(private) else { continue };
@@ -60,6 +62,9 @@ impl Worker {
                 self.begin_pass(private);
                 continue;
             } else if self.next_round(private) {
+                if private.round.get() == 0 {
+                    continue;
+                }
                 let Some(mailbox) = self.next_in_round(private) else { continue };
                 mailbox
             } else {
@@ -69,11 +74,6 @@ impl Worker {
                     self.put_resting_down(&PreemptGuard::new());
                     continue;
                 }
-                empty += 1;
-                if empty < 2 {
-                    continue;
-                }
-                empty = 0;
                 // With something else to run here, the core is not in need of more.
                 if !sched::has_more_here() && steal::try_steal(self) {
                     continue;
@@ -85,15 +85,13 @@ impl Worker {
                 budget -= 1;
                 continue;
             }
-            empty = 0;
             match self.run_and_judge(mailbox, batch, &mut budget) {
                 AfterBatch::GoOn => {}
                 AfterBatch::Over(step) => return step,
             }
         }
         // The next turn goes on with what is left of this round, and then looks at all.
-        // Relaxed: read by this worker; `next_round` looks for the mail of each.
-        self.hints.fetch_or(u64::MAX, Ordering::Relaxed);
+        self.point_all_out();
         self.empty_hand(&PreemptGuard::new());
         Step::Yield
     }
@@ -141,32 +139,35 @@ impl Worker {
     /// All have had their turn that were waiting when the last pass began. Now it is for those that wait by now, in hand, as
     /// guests, and pointed out.
     fn begin_pass(&self, private: &Private) {
+        // Relaxed and acquire: as in `next_round`.
+        if self.hints.load(Ordering::Relaxed) != 0 {
+            private.round.set(self.hints.swap(0, Ordering::Acquire));
+            self.list_round(private);
+        }
         let here = PreemptGuard::new();
         private.listed_left.set(self.run_list.iter().count());
         drop(here);
         private.guests_left.set(self.some_guests());
-        // Relaxed and acquire: as in `next_round`.
-        if self.hints.load(Ordering::Relaxed) != 0 {
-            private.round.set(self.hints.swap(0, Ordering::Acquire));
-        }
     }
 
-    /// Begins a round with what senders have pointed out; without that, with every mailbox that has mail.
-    /// Whether there is anything to look at.
+    /// Begins a round with what was pointed out. Whether there is anything to look at.
     #[inline(always)]
     fn next_round(&self, private: &Private) -> bool {
         // Relaxed: only saves the exchange. Acquire: pairs with the release in `hint`.
-        let mut round = match self.hints.load(Ordering::Relaxed) {
-            0 => 0,
+        let round = match self.hints.load(Ordering::Relaxed) {
+            0 => return false,
             _ => self.hints.swap(0, Ordering::Acquire),
         };
-        if round == 0 {
-            for offset in (0..self.range.slots).filter(|&offset| self.own(offset).is_ripe()) {
-                round |= 1 << (offset % HINTS);
-            }
-        }
         private.round.set(round);
-        round != 0
+        self.list_round(private);
+        true
+    }
+
+    /// The next rounds look at all mailboxes.
+    fn point_all_out(&self) {
+        let all = 1_u64.checked_shl(self.range.slots as u32).map_or(u64::MAX, |bit| bit - 1);
+        // Relaxed: read by this worker; the look at each mailbox finds its mail.
+        self.hints.fetch_or(all, Ordering::Relaxed);
     }
 
     /// The next mailbox of this round, if it has mail. The round is not over.
@@ -177,14 +178,14 @@ impl Worker {
         if self.range.slots <= HINTS {
             private.round.set(round & (round - 1));
             let mailbox = (bit < self.range.slots).then(|| self.own(bit))?;
-            return (mailbox.waiting() > 0).then_some(mailbox);
+            return may_be_gulped(mailbox).then_some(mailbox);
         }
         // Several slots share the bit: it stays until all of them were looked at.
         let mut offset = bit + HINTS * private.cursor.get();
         while offset < self.range.slots {
             private.cursor.set(private.cursor.get() + 1);
             let mailbox = self.own(offset);
-            if mailbox.waiting() > 0 {
+            if may_be_gulped(mailbox) {
                 return Some(mailbox);
             }
             offset += HINTS;
@@ -201,11 +202,14 @@ impl Worker {
         // Pairs with the barrier in `notify`.
         barrier::full();
         // What another worker has in hand it will tell of when it puts it down.
-        let none_is_ripe = !self.guests.any()
-            && !(0..self.range.slots).any(|offset| self.at(offset).is_some_and(Mailbox::is_ripe));
-        if none_is_ripe && !self.executor.is_stopping() {
+        let ripe = (self.mailboxes().enumerate())
+            .filter(|(_, mailbox)| mailbox.is_ripe())
+            .fold(0, |ripe, (offset, _)| ripe | 1 << (offset % HINTS));
+        if ripe == 0 && !self.guests.any() && !self.executor.is_stopping() {
             return true;
         }
+        // Relaxed: read by this worker.
+        self.hints.fetch_or(ripe, Ordering::Relaxed);
         // Relaxed: a waker that was faster has only woken it once more.
         self.idle.store(false, Ordering::Relaxed);
         false
@@ -223,4 +227,12 @@ impl Worker {
         self.executor.one_ended();
         Step::Done
     }
+}
+
+/// Whether there is mail, and nobody has the mailbox in hand. Whoever has tells of its mail: a sender that told this worker had
+/// found nobody who has, after a full barrier, and what leads here, a bit or the guest flag, orders this look behind that one
+/// (models `rounds` and `guests`).
+#[inline(always)]
+fn may_be_gulped(mailbox: &Mailbox) -> bool {
+    mailbox.waiting() > 0 && !mailbox.is_being_processed()
 }
