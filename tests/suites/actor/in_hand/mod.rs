@@ -4,5 +4,7 @@ mod ends;
 mod memory;
 mod node;
 mod order;
+mod pressed;
+mod put_back;
 mod turns;
 mod waits;
