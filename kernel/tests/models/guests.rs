@@ -29,6 +29,7 @@ pub const MODELS: &[Model] = &[
         mutants: &[
             step("guest-claim-by-load"),
             step("guest-clear-late"),
+            step("guest-looked-early"),
             ordering("guest-claim-relaxed"),
             ordering("guest-clear-relaxed"),
             ordering("guest-clear-no-fence"),
@@ -178,7 +179,13 @@ impl Mailbox {
         (self.waiting.load(Ordering::Relaxed) > 0).then(|| self.notify())
     }
 
-    /// As `Worker::next_guest` and the gulp: the host takes it out of its list and sees to it.
+    /// As `may_be_gulped` in `worker/turn.rs`.
+    fn may_be_gulped(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0 && !self.being_processed.hint()
+    }
+
+    /// As `Worker::next_guest`, the look and the gulp: the host takes it out of its list and sees to it, unless somebody has it
+    /// in hand.
     fn host(&self) -> Result<Option<To>, Refused> {
         assert_eq!(self.listed.get(), 1, "it is not in the list");
         self.listed.set(0);
@@ -187,8 +194,9 @@ impl Mailbox {
             self.guest.clear();
             return after;
         }
+        let early = mutant("guest-looked-early").then(|| self.may_be_gulped());
         self.guest.clear();
-        self.gulp()
+        if early.unwrap_or_else(|| self.may_be_gulped()) { self.gulp() } else { Ok(None) }
     }
 
     /// Plays the host whenever the mailbox has come into its own list, until it has not.

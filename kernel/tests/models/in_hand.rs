@@ -24,6 +24,21 @@ pub const MODELS: &[Model] = &[
         ],
     },
     Model {
+        name: "in_hand::held_or_gulped",
+        preemptions: Some(3),
+        body: held_or_gulped,
+        mutants: &[
+            // As above: of three messages the second would have to come while the first is handled.
+            Mutant { name: "hold-unasked", rejected_by: &["loom"] },
+            Mutant { name: "hold-asked-early", rejected_by: &["loom"] },
+            step("gulp-unasked"),
+            step("hand-add-unasked"),
+            ordering("gulp-flag-relaxed"),
+            ordering("done-relaxed"),
+            ordering("put-down-no-fence"),
+        ],
+    },
+    Model {
         name: "in_hand::sender_that_comes",
         preemptions: Some(3),
         body: sender_that_comes,
@@ -186,6 +201,22 @@ impl Mailbox {
         true
     }
 
+    /// As `Mailbox::hold_waiting`, by worker A at the beginning of a round. Whether it has it in hand now.
+    fn hold_waiting(&self) -> Result<bool, Refused> {
+        let early = mutant("hold-asked-early").then(|| self.being_processed.is_free());
+        let queue = self.enter()?;
+        let is_free = early.unwrap_or_else(|| self.being_processed.is_free());
+        if !(is_free || mutant("hold-unasked")) || self.waiting.load(Ordering::Relaxed) == 0 {
+            return Ok(false);
+        }
+        self.being_processed.take();
+        self.hand.set(queue.get());
+        queue.set(0);
+        self.waiting.store(0, Ordering::Relaxed);
+        self.gate.store(CORE_A, Ordering::Relaxed);
+        Ok(true)
+    }
+
     fn handle(&self, mail: u64) {
         self.handled.set(join(self.handled.get(), mail));
     }
@@ -330,6 +361,42 @@ fn taken_or_gulped() {
     // The first message of all was told of before.
     let began = mailbox.handled.get() == 0;
     assert!(!is_left || began || sender || owner, "the mail is with nobody");
+}
+
+/// Worker A begins a round and takes what waits in hand, behaviours on its core send behind it, and it is handled. Another
+/// worker gulps. One of those senders has put its first message into the queue from another core meanwhile.
+fn held_or_gulped() {
+    let mailbox = Mailbox::new(4, false, false);
+    let before = task(|mailbox: &Mailbox| Ok(mailbox.send_and_move()? == Some(To::Owner)));
+    let round = task(|mailbox: &Mailbox| {
+        let mut is_held = mailbox.hold_waiting()?;
+        let mut told = false;
+        let mut add = |message| {
+            let to = mailbox.send(CORE_A, message)?;
+            is_held |= to == To::Hand;
+            told |= to == To::Owner;
+            Ok(())
+        };
+        add(5)?;
+        // Acquire: as a core that takes the process from there.
+        if mailbox.moved.load(Ordering::Acquire) {
+            add(2)?;
+        }
+        if is_held {
+            mailbox.deliver();
+            told |= mailbox.end_rest() == Some(To::Owner);
+        }
+        Ok(told)
+    });
+    let other = task(|mailbox: &Mailbox| Ok(mailbox.gulp()? == Some(To::Owner)));
+    let Some(told) = judged(run(&mailbox, [before, round, other])) else { return };
+    let (all, is_left) = mailbox.all();
+    let has_both = length(all) == 4;
+    judge(all, if has_both { 4512 } else { 451 }, 4, 5);
+    if has_both {
+        judge(all, 4512, 1, 2);
+    }
+    assert!(!is_left || told.contains(&true), "the mail is with nobody");
 }
 
 /// A sender puts a message into the queue from core B, comes to core A, where the mailbox is in hand, and sends another.

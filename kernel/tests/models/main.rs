@@ -37,6 +37,8 @@ mod mailboxes;
 #[cfg(any(loom, shuttle))]
 mod mutex;
 #[cfg(any(loom, shuttle))]
+mod rounds;
+#[cfg(any(loom, shuttle))]
 mod standstill;
 #[cfg(any(loom, shuttle))]
 mod swap;
@@ -56,6 +58,7 @@ fn main() -> std::process::ExitCode {
             mailboxes::MODELS,
             guests::MODELS,
             in_hand::MODELS,
+            rounds::MODELS,
             lives::MODELS,
             aside::MODELS,
             live_count::MODELS,
