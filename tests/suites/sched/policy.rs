@@ -260,8 +260,10 @@ kernel_test! {
 }
 
 kernel_test! {
-    /// With every rule as strict as it can be, an idle core still comes for what waits behind a busy one.
+    /// With every rule as strict as it can be, an idle core still comes for what waits behind a busy one. Who has slept for long
+    /// is called at a slice's end, by an interrupt, which threads do not have.
     #[cores(2)]
+    #[machine("preemption")]
     async fn no_setting_strands_work() -> Outcome {
         const STRICT: [(Setting, u64); 8] = [
             (Setting::MigrationsPerProcess, 0),
