@@ -124,8 +124,8 @@ fn activity(bench: &Bench<'_>) -> Result<Outcome> {
 /// Counting costs something, and can be left out.
 fn without_statistics(bench: &Bench<'_>) -> Result<Outcome> {
     let figure = |options: &[&str]| -> Result<f64> {
-        let words = [&["send-self:5000", "--cores", "1"], options].concat();
-        number(&columns(&measure(bench, &words)?, "send-self:5000")?, 0)
+        let words = [&["ping-pong:5000", "--cores", "1"], options].concat();
+        number(&columns(&measure(bench, &words)?, "ping-pong:5000")?, 0)
     };
     let (counted, uncounted) = (figure(&[])?, figure(&["--uncounted"])?);
     ensure!(uncounted < counted, "{counted} instructions with statistics, {uncounted} without");

@@ -8,7 +8,7 @@
 //!
 //! A figure is of one benchmark on one machine, the median of `runs`. `kind` is `icount` or `wall`;
 //! `ns_per_operation` of the first are instructions of all cores together, of the second the host's time. `goal` and
-//! `best_peer` are instructions on one core. `counters` are what the kernel counted in the whole run, not for an
+//! `best_peer` are instructions on one core, `ratio_goal` is the most that `ratio_to_one_core` may be. `counters` are what the kernel counted in the whole run, not for an
 //! operation. What is not known is null.
 
 use super::boot::Machinery;
@@ -71,6 +71,7 @@ fn figure(row: &Row, cell: &Cell) -> Value {
         "nanoseconds": measured.nanoseconds,
         "ns_per_operation": measured.each(),
         "ratio_to_one_core": row.ratio(cell),
+        "ratio_goal": row.goal().map(|known| known.most_ratio),
         "goal": goal,
         "best_peer": peer.map(|(figure, peer)| json!({ "name": peer, "figure": figure })),
         "bytes_per_operation": measured.bytes,
@@ -107,7 +108,7 @@ mod tests {
             json!({
                 "benchmark": "big", "parameters": [5], "kind": "icount", "variant": null, "cores": 2, "runs": 1,
                 "operations": 10, "nanoseconds": 1500, "ns_per_operation": 150.0, "ratio_to_one_core": 1.5,
-                "goal": 100, "best_peer": { "name": "tokio", "figure": 508 }, "bytes_per_operation": null,
+                "ratio_goal": 1.5, "goal": 52, "best_peer": { "name": "tokio", "figure": 508 }, "bytes_per_operation": null,
                 "counters": {
                     "turns": 5, "wakes": 1, "mailbox_steals": 2, "process_steals": 0, "mailbox_attempts": 0,
                     "process_attempts": 0, "dozes": 0, "sleeps": 0

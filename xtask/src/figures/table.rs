@@ -11,17 +11,18 @@ fn name_width(rows: &[Row]) -> usize {
     rows.iter().map(|row| row.label.len()).fold(NAME_WIDTH, usize::max)
 }
 
-/// Instructions for each operation, by cores, beside goal and best peer.
+/// Instructions for each operation, by cores, beside the worst ratio to one core, what that may be at most, goal and best peer.
 pub fn instructions(rows: &[Row], cores: &[u32]) -> String {
     let mut text = heading(rows, cores);
-    let _ = writeln!(text, " {:>8} {:>6} {:>12}", "worst", "goal", "best peer");
+    let _ = writeln!(text, " {:>8} {:>5} {:>6} {:>12}", "worst", "of", "goal", "best peer");
     for row in rows {
         text += &figures(row, name_width(rows), cores, 1);
         let goal = row.goal().and_then(|known| known.goal).map_or("-".into(), |goal| goal.to_string());
         let peer = row.goal().and_then(|known| known.best_peer);
         let peer = peer.map_or("-".into(), |(figure, peer)| format!("{figure} {peer}"));
         let bytes = row.bytes().map_or(String::new(), |bytes| format!("   {bytes} bytes each"));
-        let _ = writeln!(text, " {:>8} {goal:>6} {peer:>12}{bytes}", worst(row));
+        let most = row.goal().map_or("-".into(), |known| format!("{:.1}", known.most_ratio));
+        let _ = writeln!(text, " {:>8} {most:>5} {goal:>6} {peer:>12}{bytes}", worst(row));
     }
     text
 }
@@ -134,9 +135,9 @@ mod tests {
         rows[0].cells[0].measured.bytes = Some(17);
         assert_eq!(
             instructions(&rows, &[1, 2, 4]),
-            "benchmark              1         2         4    worst   goal    best peer\n\
-             spawn              400.0     300.0     600.0     1.50    200   4227 tokio   17 bytes each\n\
-             balance-multi        3.0       3.0       3.0     1.00      -            -\n"
+            "benchmark              1         2         4    worst    of   goal    best peer\n\
+             spawn              400.0     300.0     600.0     1.50   1.5    155   4227 tokio   17 bytes each\n\
+             balance-multi        3.0       3.0       3.0     1.00   1.5      -            -\n"
         );
     }
 
