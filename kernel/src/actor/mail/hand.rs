@@ -191,14 +191,16 @@ impl Hand {
             return Room::At { place, is_first };
         }
         let mut held = self.held();
-        // SAFETY: the segment is what is in hand's, and alive.
-        let capacity = (2 * unsafe { held.last.as_ref() }.capacity_bytes()).max(bytes);
-        // Small ones are not worth being linked again and again.
-        let least = capacity.min(MOST_GROWTH_ALONE_BYTES).max(bytes);
+        held.seal();
+        // Twice as much as waits here, so that the segments of a chain grow, but not with each message of one that sends to itself
+        // for ever. Small ones are not worth being linked again and again.
+        // SAFETY: the mail is what is in hand, and was sealed just now.
+        let waiting_bytes = unsafe { segment::chain_used_bytes(held.first, held.begin) };
+        let capacity = (2 * waiting_bytes).max(MOST_GROWTH_ALONE_BYTES).max(bytes);
+        let least = MOST_GROWTH_ALONE_BYTES.max(bytes);
         let Some(segment) = fresh.take().or_else(|| self.take_spare_of(least)) else {
             return Room::Needs(capacity);
         };
-        held.seal();
         // SAFETY: what is in hand is this core's, which the caller has found out.
         unsafe { held.last.as_mut() }.next = segment.as_ptr();
         held.last = segment;

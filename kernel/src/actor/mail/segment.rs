@@ -165,13 +165,25 @@ pub(super) unsafe fn estimate_chain(first: NonNull<Segment>, head: NonNull<u8>) 
     const FEW_BYTES: usize = 512;
     // SAFETY: by contract.
     unsafe {
+        let bytes = chain_used_bytes(first, head);
+        if bytes <= FEW_BYTES { count_chain(first, head) } else { (bytes / size_of::<Envelope>()) as u32 }
+    }
+}
+
+/// Bytes of envelopes in a chain, from `head` in its first segment on.
+///
+/// # Safety
+/// The chain is the caller's, and sealed.
+pub(super) unsafe fn chain_used_bytes(first: NonNull<Segment>, head: NonNull<u8>) -> usize {
+    // SAFETY: by contract.
+    unsafe {
         let mut bytes = Segment::used_end(first).as_ptr() as usize - head.as_ptr() as usize;
         let mut next = NonNull::new(first.as_ref().next);
         while let Some(segment) = next {
             bytes += segment.as_ref().used_bytes;
             next = NonNull::new(segment.as_ref().next);
         }
-        if bytes <= FEW_BYTES { count_chain(first, head) } else { (bytes / size_of::<Envelope>()) as u32 }
+        bytes
     }
 }
 

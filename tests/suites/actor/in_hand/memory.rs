@@ -115,3 +115,25 @@ kernel_test! {
         Ok(())
     }
 }
+
+kernel_test! {
+    /// What an actor sends to itself, one message after another, needs no more memory the longer it goes on, and the more often.
+    async fn a_lone_message_needs_little_memory() -> Outcome {
+        const MOST_BYTES: usize = 16 << 10;
+        let seen = Arc::new(Seen::default());
+        let executor = Executor::start(&Config::default().workers(1).mailboxes(1))?;
+        let actor = executor.handle().spawn(node(&seen))?;
+        actor.send(Others(vec![actor]))?;
+        sched::out_of_work().await;
+        let messages = amount("messages", 3_000);
+        for round in 1..=30 {
+            actor.send(Token(messages))?;
+            sched::out_of_work().await;
+            ensure_eq!(seen.handled(), round * (messages + 1), "messages handled in round {round}");
+        }
+        let most = executor.handle().high_water().bytes;
+        ensure!(most <= MOST_BYTES, "{most} bytes for one message at a time");
+        executor.stop().await;
+        Ok(())
+    }
+}
