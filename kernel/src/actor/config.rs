@@ -9,8 +9,17 @@ use super::run::{MailboxVictim, Refused, Rules};
 use crate::machine;
 use crate::sched::{Priority, SpawnError};
 
-/// Mailboxes for each worker unless the configuration says otherwise: C∀'s sharding factor.
-pub const MAILBOXES_PER_WORKER: usize = 16;
+/// Mailboxes that may be stolen, for so many workers, unless the configuration says otherwise: 16 for one, which is C∀'s sharding
+/// factor, and 32 for up to sixteen. More for each worker would make batches smaller, and every message dearer (`docs/performance.md`);
+/// with fewer than two for each there would be nothing to share out.
+#[must_use]
+pub const fn default_mailboxes(workers: usize) -> usize {
+    match workers {
+        0 | 1 => 16,
+        2..=16 => 32,
+        _ => 2 * workers,
+    }
+}
 
 /// How an executor is built.
 ///
@@ -32,8 +41,8 @@ pub const MAILBOXES_PER_WORKER: usize = 16;
 pub struct Config {
     /// Workers, on cores 0 and up; `None` is one for each core.
     pub workers: Option<usize>,
-    /// Mailboxes that may be stolen, at least as many as workers; `None` is 16 for each worker. Each worker
-    /// has one more, for pinned actors.
+    /// Mailboxes that may be stolen, at least as many as workers; `None` is [as many as usual](default_mailboxes). Each worker has
+    /// one more, for pinned actors.
     pub mailboxes: Option<usize>,
     /// Bytes of a worker's buffer before it has grown.
     pub segment_bytes: usize,
@@ -134,7 +143,7 @@ impl Config {
         if workers == 0 || workers > cores {
             return Err(StartError::Workers { asked: workers, cores });
         }
-        let mailboxes = self.mailboxes.unwrap_or(workers * MAILBOXES_PER_WORKER);
+        let mailboxes = self.mailboxes.unwrap_or(default_mailboxes(workers));
         if mailboxes < workers {
             return Err(StartError::TooFewMailboxes { mailboxes, workers });
         }

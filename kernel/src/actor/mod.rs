@@ -70,7 +70,7 @@ mod target;
 pub use address::Addr;
 pub use ask::{Answers, Direct, Kept};
 pub use behaviour::{Actor, Context, Hook, Receive};
-pub use config::{Config, MAILBOXES_PER_WORKER, StartError};
+pub use config::{Config, StartError, default_mailboxes};
 pub use executor::Executor;
 pub use handle::{ExecutorHandle, HighWater};
 pub use mail::{Bound, WhenFull};

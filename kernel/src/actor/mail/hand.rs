@@ -40,6 +40,9 @@ const MOST_GROWTH_BYTES: usize = FIRST_SEGMENT_BYTES;
 /// By so much if no others wait when it begins.
 const MOST_GROWTH_ALONE_BYTES: usize = 4 * FIRST_SEGMENT_BYTES;
 
+/// A segment is no longer than this only for the sake of having room for several batches.
+const MOST_FOR_BATCHES_BYTES: usize = 64 * FIRST_SEGMENT_BYTES;
+
 /// Where the buffer ends for senders behind a batch, which ends at `cursor`.
 #[inline(always)]
 fn limit_for_batch(cursor: &AtomicPtr<u8>, segment: NonNull<Segment>, growth_bytes: usize) -> *mut u8 {
@@ -75,6 +78,8 @@ pub(crate) struct Hand {
     spare: AtomicPtr<Segment>,
     /// The most memory in which mail has lain here, and the most messages; many are estimated.
     most_bytes: AtomicUsize,
+    /// Bytes of the mail that became a batch of late: the last time, or more, and then it gets less each time.
+    recent_bytes: AtomicUsize,
     most_messages: AtomicU32,
     pub(super) next_resting: AtomicPtr<Mailbox>,
 }
@@ -134,6 +139,7 @@ impl Hand {
             last: AtomicPtr::new(ptr::null_mut()),
             spare: AtomicPtr::new(ptr::null_mut()),
             most_bytes: AtomicUsize::new(0),
+            recent_bytes: AtomicUsize::new(0),
             most_messages: AtomicU32::new(0),
             next_resting: AtomicPtr::new(ptr::null_mut()),
         }
@@ -143,6 +149,7 @@ impl Hand {
     pub(super) fn allow(&self, may_open: bool) {
         self.may_open.store(may_open, Ordering::Relaxed);
         self.most_bytes.store(0, Ordering::Relaxed);
+        self.recent_bytes.store(0, Ordering::Relaxed);
         self.most_messages.store(0, Ordering::Relaxed);
     }
 
@@ -192,11 +199,9 @@ impl Hand {
         }
         let mut held = self.held();
         held.seal();
-        // Twice as much as waits here, so that the segments of a chain grow, but not with each message of one that sends to itself
-        // for ever. Small ones are not worth being linked again and again.
         // SAFETY: the mail is what is in hand, and was sealed just now.
         let waiting_bytes = unsafe { segment::chain_used_bytes(held.first, held.begin) };
-        let capacity = (2 * waiting_bytes).max(MOST_GROWTH_ALONE_BYTES).max(bytes);
+        let capacity = self.next_capacity_bytes(waiting_bytes).max(bytes);
         let least = MOST_GROWTH_ALONE_BYTES.max(bytes);
         let Some(segment) = fresh.take().or_else(|| self.take_spare_of(least)) else {
             return Room::Needs(capacity);
@@ -212,6 +217,16 @@ impl Hand {
             // It was made for a shorter message, before the caller was elsewhere.
             None => Room::Needs(capacity),
         }
+    }
+
+    /// How long the next segment is, when so many bytes wait here: twice as much, so that the segments of a chain grow. Not with
+    /// each one, or a message that an actor sends to itself again and again would need more and more. One that is small has room for
+    /// several batches, because it is not worth being linked for each.
+    fn next_capacity_bytes(&self, waiting_bytes: usize) -> usize {
+        const BATCHES: usize = 8;
+        let recent_bytes = self.recent_bytes.load(Ordering::Relaxed);
+        let of_batches = (BATCHES * recent_bytes).min(MOST_FOR_BATCHES_BYTES).max(recent_bytes);
+        (2 * waiting_bytes).max(of_batches).max(MOST_GROWTH_ALONE_BYTES)
     }
 
     /// The spare segment, if it has room for `bytes`.
@@ -461,9 +476,15 @@ impl Hand {
     /// Notes how much there is. It is sealed.
     fn note_most(&self, held: &Held) {
         // SAFETY: the mail is in hand, and nothing of it was delivered.
-        let (bytes, messages) = unsafe {
-            (segment::chain_capacity_bytes(held.first), segment::estimate_chain(held.first, held.begin))
+        let (bytes, used_bytes, messages) = unsafe {
+            (
+                segment::chain_capacity_bytes(held.first),
+                segment::chain_used_bytes(held.first, held.begin),
+                segment::estimate_chain(held.first, held.begin),
+            )
         };
+        let recent_bytes = self.recent_bytes.load(Ordering::Relaxed);
+        self.recent_bytes.store(used_bytes.max(recent_bytes - recent_bytes / 4), Ordering::Relaxed);
         if bytes > self.most_bytes.load(Ordering::Relaxed) {
             self.most_bytes.store(bytes, Ordering::Relaxed);
         }

@@ -97,6 +97,8 @@ kernel_test! {
     /// takes long.
     async fn few_are_in_hand_at_once() -> Outcome {
         const MOST: u64 = 128;
+        // A sender that is suspended gives all of it back, however few they are by then.
+        let _whole_turns = Changed::no_preemption()?;
         let seen = Arc::new(Seen::default());
         let executor = Executor::start(&Config::default().mailboxes(amount("mailboxes", 4000) as usize))?;
         let nodes = nodes(&executor, &seen)?;

@@ -28,6 +28,7 @@ impl Worker {
         private.is_listed.set(false);
         private.listed_left.set(0);
         if batch.segment().is_some() {
+            self.list_beside_batch(private);
             match self.run_batch(batch, &mut budget) {
                 AfterBatch::GoOn => {}
                 AfterBatch::Over(step) => return step,
@@ -134,6 +135,20 @@ impl Worker {
     fn turn_while_closed(&self) -> Step {
         // It stays announced as idle until the executor is complete: who then has mail for it wakes it.
         if self.executor.is_stopping() { self.end() } else { Step::Pending }
+    }
+
+    /// The rest of a long batch comes first: what waits meanwhile is taken in hand, as when a round begins, or the batch's actors would
+    /// send to it by the lock for as long as that takes. What is left of the last pass stays in front.
+    #[cold]
+    #[inline(never)]
+    fn list_beside_batch(&self, private: &Private) {
+        self.list_round(private);
+        let here = PreemptGuard::new();
+        private.listed_left.set(self.run_list.iter().count());
+        drop(here);
+        if private.round.get() == 0 {
+            self.next_round(private);
+        }
     }
 
     /// All have had their turn that were waiting when the last pass began. Now it is for those that wait by now, in hand, as
