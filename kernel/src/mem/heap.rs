@@ -17,7 +17,7 @@ use super::size_class::SizeClass;
 use super::span::{SPAN_BYTES, SPAN_LAYOUT};
 use super::span_table::{SpanTable, UNIT_BYTES};
 use crate::arch::atomic::{AtomicU64, Ordering};
-use crate::arch::{MAX_CORES, percpu};
+use crate::arch::{MAX_CORES, percpu, zero};
 use crate::sync::{PreemptGuard, SpinLock};
 
 /// The kernel's allocator.
@@ -266,6 +266,17 @@ unsafe impl GlobalAlloc for Heap {
             }
             // SAFETY: by contract the block came from `alloc` with this layout.
             None => unsafe { self.give_large(block, layout) },
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: by contract; what was allocated has room for so many, is the heap's, so ordinary memory, and nobody else's.
+        unsafe {
+            let block = self.alloc(layout);
+            if let Some(first) = NonNull::new(block) {
+                zero::fill(first, layout.size(), || 0_u8);
+            }
+            block
         }
     }
 

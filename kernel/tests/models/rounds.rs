@@ -228,6 +228,19 @@ impl Mailbox {
         }
     }
 
+    /// A task: the holder has handled its batch.
+    fn end_batch(&self) -> Result<(), Refused> {
+        self.put_down();
+        Ok(())
+    }
+
+    /// A task: the owner goes round once, and falls asleep.
+    fn look_and_sleep(&self) -> Result<(), Refused> {
+        self.round(OWNER)?;
+        self.wait(OWNER);
+        Ok(())
+    }
+
     /// Afterwards: all messages are there; those that wait, and nobody has in hand, wait for a worker that is awake, because that
     /// looks at its slot once more before it sleeps.
     fn judge(&self, messages: u64) {
@@ -243,10 +256,7 @@ impl Mailbox {
 fn dropped_while_held() {
     let mailbox = Mailbox::new(OWNER, 0, true);
     let sender = task(Mailbox::send);
-    let holder = task(|mailbox: &Mailbox| {
-        mailbox.put_down();
-        Ok(())
-    });
+    let holder = task(Mailbox::end_batch);
     let owner = task(|mailbox: &Mailbox| mailbox.round(OWNER));
     if run(&mailbox, [sender, holder, owner]).iter().any(Result::is_err) {
         return;
@@ -261,15 +271,8 @@ fn dropped_while_held() {
 fn asleep_after_a_look() {
     let mailbox = Mailbox::new(OWNER, 0, true);
     let sender = task(Mailbox::send);
-    let holder = task(|mailbox: &Mailbox| {
-        mailbox.put_down();
-        Ok(())
-    });
-    let owner = task(|mailbox: &Mailbox| {
-        mailbox.round(OWNER)?;
-        mailbox.wait(OWNER);
-        Ok(())
-    });
+    let holder = task(Mailbox::end_batch);
+    let owner = task(Mailbox::look_and_sleep);
     if run(&mailbox, [sender, holder, owner]).iter().all(Result::is_ok) {
         mailbox.judge(1);
     }
@@ -279,11 +282,7 @@ fn asleep_after_a_look() {
 fn robbed() {
     let mailbox = Mailbox::new(OWNER, 1, false);
     let sender = task(Mailbox::send);
-    let owner = task(|mailbox: &Mailbox| {
-        mailbox.round(OWNER)?;
-        mailbox.wait(OWNER);
-        Ok(())
-    });
+    let owner = task(Mailbox::look_and_sleep);
     let thief = task(|mailbox: &Mailbox| {
         mailbox.steal(OWNER, THIEF);
         mailbox.wait(THIEF);
@@ -298,11 +297,7 @@ fn robbed() {
 fn given() {
     let mailbox = Mailbox::new(THIEF, 0, false);
     let sender = task(Mailbox::send);
-    let owner = task(|mailbox: &Mailbox| {
-        mailbox.round(OWNER)?;
-        mailbox.wait(OWNER);
-        Ok(())
-    });
+    let owner = task(Mailbox::look_and_sleep);
     let thief = task(|mailbox: &Mailbox| {
         mailbox.steal(THIEF, OWNER);
         Ok(())

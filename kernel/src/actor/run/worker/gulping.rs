@@ -341,7 +341,7 @@ impl Worker {
         if private.is_listed.get() && mailbox.waiting() == 0 && self.own_segment(batch).is_some() {
             private.is_listed.set(false);
             batch.finish();
-            mailbox.hand.note_emptied(segment);
+            mailbox.hand.note_sole(segment);
             self.let_rest(mailbox, here);
             return End::Turn;
         }
