@@ -98,10 +98,10 @@ fn child(models: &[Model], name: &str) -> ExitCode {
         eprintln!("no model {name}");
         return ExitCode::from(2);
     };
-    // `MAGPIE_PREEMPTIONS` replaces the table's bound where there is one.
+    // `MAGPIE_PREEMPTIONS` replaces the table's bound, also where that is every schedule.
     let asked = std::env::var("MAGPIE_PREEMPTIONS").ok();
     let bound = asked.map(|text| text.parse().expect("MAGPIE_PREEMPTIONS is a number"));
-    let preemptions = model.preemptions.map(|own| bound.unwrap_or(own));
+    let preemptions = bound.or(model.preemptions);
     println!("{} executions", tool::explore(preemptions, model.body));
     ExitCode::SUCCESS
 }

@@ -40,7 +40,7 @@ const PROFILE: &str = "proof";
 /// How much of the models is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// The kernel itself alone; its models with at most two preemptions where the table has a bound.
+    /// The kernel itself alone; its models with at most two preemptions.
     Bounded,
     /// The table's bounds, and every mutant.
     Full,
