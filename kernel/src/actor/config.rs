@@ -12,6 +12,12 @@ use crate::sched::{Priority, SpawnError};
 /// Mailboxes that may be stolen, for so many workers, unless the configuration says otherwise: 16 for one, which is C∀'s sharding
 /// factor, and 32 for up to sixteen. More for each worker would make batches smaller, and every message dearer (`docs/performance.md`);
 /// with fewer than two for each there would be nothing to share out.
+///
+/// ```
+/// use magpie::actor::default_mailboxes;
+///
+/// assert_eq!([1, 2, 16, 64].map(default_mailboxes), [16, 32, 32, 128]);
+/// ```
 #[must_use]
 pub const fn default_mailboxes(workers: usize) -> usize {
     match workers {
