@@ -257,6 +257,11 @@ impl StackBlock {
         self.charged.store(0, Ordering::Relaxed);
     }
 
+    /// The turn has used up what it was granted from now on.
+    pub(crate) fn exhaust(&self) {
+        self.granted.store(0, Ordering::Relaxed);
+    }
+
     /// What was charged in the turn that has ended, if anything was.
     #[inline(always)]
     pub(crate) fn take_charged(&self) -> Option<u64> {

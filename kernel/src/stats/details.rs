@@ -30,13 +30,14 @@ impl fmt::Display for Details {
         write!(
             f,
             "mailboxes handled for idle workers {}, sent home {}\n\
-             dozes {} sleeps {} | turns {} preemptions without a stack {} detachments {} refused {}\n\
+             dozes {} sleeps {} | turns {} preemptions for something urgent {} without a stack {} detachments {} refused {}\n\
              balancing attempts {} processes {}",
             mail(|worker| worker.guests.get()),
             mail(|worker| worker.guests_sent_home.get()),
             of(|core| core.dozes.get()),
             of(|core| core.sleeps.get()),
             of(|core| core.context_switches()),
+            of(|core| core.urgent_preemptions.get()),
             of(|core| core.preemptions_without_stack.get()),
             mail(|worker| worker.detached_behaviours.get()),
             of(|core| core.detachments_refused.get()),

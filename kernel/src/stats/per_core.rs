@@ -38,6 +38,8 @@ pub struct CoreStatistics {
     pub processes_evacuated: Counter,
     /// Turns preempted: suspended on a lent stack.
     pub preemptions: Counter,
+    /// Of these, those for something more urgent.
+    pub urgent_preemptions: Counter,
     /// Turns not preempted because no stack was left.
     pub preemptions_without_stack: Counter,
     /// Turns of residents not preempted because they had nothing to detach.
@@ -79,6 +81,7 @@ impl CoreStatistics {
             steal_failures_lost_race: Counter::new(),
             processes_evacuated: Counter::new(),
             preemptions: Counter::new(),
+            urgent_preemptions: Counter::new(),
             preemptions_without_stack: Counter::new(),
             detachments_refused: Counter::new(),
             crashes: Counter::new(),

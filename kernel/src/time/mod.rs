@@ -22,6 +22,6 @@ pub(crate) mod wheels;
 pub use instant::{Instant, of_ticks};
 pub use sleep::{Elapsed, Sleep, Timeout, background_timeout, sleep, sleep_until, timeout};
 pub(crate) use wheels::owned::OwnedTimers;
-pub(crate) use wheels::timers::{expire, next_deadline, take_out_of_crashed};
+pub(crate) use wheels::timers::{expire, next_deadline, next_urgent_deadline, take_out_of_crashed};
 pub use wheels::timers::{fired, longest_pass, pending};
 pub(crate) use wheels::{DelayedCall, Held, TakeBack, comparator};

@@ -14,6 +14,7 @@ mod offline;
 mod policy;
 mod preemption;
 mod stealing;
+mod urgency;
 mod wake_up;
 
 magpie_tests::suite!();

@@ -1,8 +1,12 @@
-//! Whether a core is in a turn, and how many slice ends that turn has seen: one word, which a turn's beginning and end write.
+//! Whether a core is in a turn, whether that is urgent, and how many slice ends it has seen: one word, which a turn's beginning and
+//! end write.
 
 use crate::arch::atomic::{AtomicU32, Ordering};
 
-/// Zero between turns, otherwise one more than the slice ends seen.
+/// The turn is that of something urgent.
+const URGENT: u32 = 1 << 31;
+
+/// Zero between turns, otherwise one more than the slice ends seen, and perhaps [`URGENT`].
 ///
 /// Relaxed throughout: written by the core's own loop and its interrupts, read by others as an estimate.
 pub(crate) struct InTurn(AtomicU32);
@@ -12,10 +16,20 @@ impl InTurn {
         Self(AtomicU32::new(0))
     }
 
-    /// A turn begins, or its slice ends are counted anew.
+    /// A turn begins.
     #[inline(always)]
-    pub(crate) fn begin(&self) {
-        self.0.store(1, Ordering::Relaxed);
+    pub(crate) fn begin(&self, is_urgent: bool) {
+        self.0.store(if is_urgent { 1 | URGENT } else { 1 }, Ordering::Relaxed);
+    }
+
+    /// The turn's slice ends are counted anew.
+    pub(crate) fn begin_again(&self) {
+        self.begin(self.is_urgent());
+    }
+
+    /// Whether what runs now is urgent.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & URGENT != 0
     }
 
     /// The turn has ended, or was suspended.
@@ -32,13 +46,14 @@ impl InTurn {
 
     /// Slice ends that the turn has seen.
     pub(crate) fn slices(&self) -> u32 {
-        self.0.load(Ordering::Relaxed).saturating_sub(1)
+        (self.0.load(Ordering::Relaxed) & !URGENT).saturating_sub(1)
     }
 
     /// A slice has ended. In the timer's interrupt.
     pub(crate) fn note_slice_end(&self) {
-        if self.is_in() {
-            self.0.store(self.0.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+        let word = self.0.load(Ordering::Relaxed);
+        if word != 0 && word & !URGENT < !URGENT {
+            self.0.store(word + 1, Ordering::Relaxed);
         }
     }
 }

@@ -113,6 +113,15 @@ impl RunQueue {
         Priority::ALL.into_iter().find(|priority| mask & priority.bit() != 0)
     }
 
+    /// Whether something urgent waits here, and is more urgent than this.
+    #[inline(always)]
+    pub(crate) fn has_more_urgent(&self, than: Priority) -> bool {
+        let mask = self.ready.bits();
+        [Priority::Max, Priority::High]
+            .into_iter()
+            .any(|priority| priority < than && mask & priority.bit() != 0 && !self.of(priority).is_empty())
+    }
+
     /// Whether a process waits in the run-next slot.
     pub(crate) fn run_next_is_taken(&self) -> bool {
         // Relaxed: an estimate.

@@ -2,7 +2,7 @@
 
 use crate::arch::{CoreId, barrier, clock};
 use crate::sched::cores::{self, Core, ThisCore};
-use crate::sched::place::{backlog, global, wake};
+use crate::sched::place::{backlog, global, urgent, wake};
 use crate::sched::process::{Header, Priority, ProcessRef, Runnable, reductions};
 use crate::sync::PreemptGuard;
 
@@ -46,8 +46,9 @@ pub(crate) fn woken(process: Runnable) {
 /// Puts a process into this core's own queue, and calls a thief if one could take it.
 #[inline(always)]
 fn keep(core: &ThisCore<'_>, process: Runnable) {
-    let pinned = process.is_pinned();
+    let (pinned, priority) = (process.is_pinned(), process.priority());
     core.push(process);
+    urgent::ask_here(core, priority);
     if !pinned {
         call_thief_for(core);
     }
@@ -113,12 +114,17 @@ pub(crate) fn requeue(core: &ThisCore<'_>, process: Runnable) {
 
 /// Delivers a process to another core's inbox, and wakes it or, if it is busy, a thief.
 pub(crate) fn deliver(process: Runnable, target: &Core) {
-    let pinned = process.is_pinned();
+    let (pinned, priority) = (process.is_pinned(), process.priority());
     process.set_home(target.id());
     target.queue.push_remote(process);
     // Pairs with the barrier in `wake::announce`.
     barrier::full();
-    if !wake::wake(target) && !pinned {
+    if wake::wake(target) {
+        return;
+    }
+    let here = PreemptGuard::new();
+    urgent::ask(target, Core::current(&here), priority);
+    if !pinned {
         call_thief_for(target);
     }
 }
@@ -138,7 +144,8 @@ fn place(core: &'static Core, header: &Header) -> &'static Core {
         && let Some(home) = cores::get(home.index())
         && (allowed & core.id().mask() == 0 || !wake::is_idle(home))
     {
-        return home;
+        let others = cores::all().filter(|core| allowed & core.id().mask() != 0);
+        return urgent::elsewhere(home, header.priority(), others);
     }
     if allowed & core.id().mask() != 0 { core } else { place_from_outside(header) }
 }

@@ -5,6 +5,7 @@ pub(crate) mod enqueue;
 pub(crate) mod global;
 pub(crate) mod pick;
 pub(crate) mod thieves;
+pub(crate) mod urgent;
 pub(crate) mod wake;
 pub(crate) mod waker;
 mod yield_now;

@@ -37,6 +37,12 @@ impl Priority {
         self as usize
     }
 
+    /// Whether it comes before everything else at once, rather than at the end of a slice.
+    #[inline(always)]
+    pub(crate) const fn is_urgent(self) -> bool {
+        (self as u8) < Self::Normal as u8
+    }
+
     /// Its bit in a mask of non-empty queues.
     pub const fn bit(self) -> u32 {
         1 << self as u32

@@ -108,7 +108,7 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> NonNull<Header> {
     if core.taken_from.get().is_some() {
         core.turn_began_at.set(now);
     }
-    core.in_turn.begin();
+    core.in_turn.begin(header.priority().is_urgent());
     core.looks.set(0);
     slice::ensure_slice_timer(core);
     if let Some(stack) = NonNull::new(header.take_stack()) {

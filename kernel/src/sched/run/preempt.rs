@@ -21,8 +21,11 @@
 //! A section that disables preemption is never interrupted this way: the request is remembered in the
 //! stack's preemption word, and the end of the section enters here by a trap.
 //!
+//! What is urgent (`place/urgent.rs`) does not wait for slices: the first interrupt, or the first end of a section, that finds it
+//! waiting lends the stack of a turn that is less urgent.
+//!
 //! The bound: a process that never yields holds its core for at most two slices while others wait, plus
-//! the longest section with preemption disabled.
+//! the longest section with preemption disabled; while something more urgent waits, for that section alone.
 
 use core::ptr::{self, NonNull};
 
@@ -32,16 +35,19 @@ use crate::mem::stack::{self, StackBlock};
 use crate::sched::cores::Core;
 #[cfg(target_os = "none")]
 use crate::sched::cores::calls;
-use crate::sched::place::pick;
-use crate::sched::process::{Header, Runnable};
+use crate::sched::place::{pick, urgent};
+use crate::sched::process::{Header, Priority, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
 use crate::sched::run::{balance, crash, fresh, reserve, steal, stop};
 use crate::sched::spawn::{detached, residents};
-use crate::time;
+use crate::time::{self, comparator};
 
 /// Slice ends a turn may see before it is preempted: the first may come right after its start.
 const SLICE_ENDS: u32 = 2;
+
+/// After so long a turn that could not be suspended for something urgent is tried again.
+const TRY_AGAIN_MICROSECONDS: u64 = 5;
 
 /// The end of an interrupt, or of a section that postponed a preemption.
 ///
@@ -87,7 +93,9 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         unsafe { residents::let_go(process) };
         block.preempt().reset(0);
     }
-    if core.in_turn.slices() < SLICE_ENDS || !is_worth_it(core, process) {
+    // SAFETY: the process runs, so it is alive.
+    let is_urgent = is_urgent(core, unsafe { process.as_ref() }.priority());
+    if !is_urgent && (core.in_turn.slices() < SLICE_ENDS || !is_worth_it(core, process)) {
         block.preempt().clear_request();
         return;
     }
@@ -98,7 +106,14 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     // SAFETY: by contract the frame is that of the code that was interrupted.
     append::restart(unsafe { &mut *frame });
     // SAFETY: by contract; preemption was enabled, so the turn holds no lock.
-    unsafe { lend_stack(core, block, process, frame) };
+    unsafe { lend_stack(core, block, process, frame, is_urgent) };
+}
+
+/// Whether something urgent waits on this core that preempts a turn of this priority: a process, or what a timer that is due wakes.
+fn is_urgent(core: &Core, running: Priority) -> bool {
+    core.queue.has_more_urgent(running)
+        || (urgent::preempts(Priority::High, running)
+            && time::next_urgent_deadline(core.id()).is_some_and(|deadline| deadline <= clock::now()))
 }
 
 /// Whether anything would run in the process's place.
@@ -119,11 +134,14 @@ unsafe fn lend_stack(
     block: &'static StackBlock,
     process: NonNull<Header>,
     frame: *mut Frame,
+    is_urgent: bool,
 ) {
     // From here on this is ordinary kernel code that happens to have interrupts masked.
     block.preempt().reset(1);
-    // If the attempt fails, the next is two slices away.
-    core.in_turn.begin();
+    if !is_urgent {
+        // If the attempt fails, the next is two slices away.
+        core.in_turn.begin_again();
+    }
     let from_pool = stack::take();
     let is_reserve = from_pool.is_none();
     let Some(stack) = from_pool.or_else(|| reserve::take(core)) else {
@@ -136,6 +154,12 @@ unsafe fn lend_stack(
         reserve::keep_or_give(core, stack);
         core.statistics.detachments_refused.bump();
         block.preempt().reset(0);
+        if is_urgent {
+            // The turn is to end by itself as soon as it looks, and is tried again.
+            block.exhaust();
+            let soon = TRY_AGAIN_MICROSECONDS * clock::frequency() / 1_000_000;
+            comparator::arm_if_earlier(clock::now() + soon);
+        }
         return;
     };
     let (suspended, resident) = handover;
@@ -155,6 +179,9 @@ unsafe fn lend_stack(
     }
     core.in_turn.end();
     core.statistics.preemptions.bump();
+    if is_urgent {
+        core.statistics.urgent_preemptions.bump();
+    }
     stack.block().preempt().reset(1);
     // SAFETY: the fresh stack is this core's alone, its preemption count is 1 as the loop needs it, and
     // interrupts are masked. The code suspended here holds no lock and nothing of the core's.

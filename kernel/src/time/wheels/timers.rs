@@ -47,6 +47,12 @@ pub fn next_deadline(core: CoreId) -> Option<u64> {
     }
 }
 
+/// The same of what is urgent.
+pub fn next_urgent_deadline(core: CoreId) -> Option<u64> {
+    let _ = core;
+    None
+}
+
 /// How many timers are pending that count as work, on all cores.
 pub fn pending() -> u64 {
     // Acquire: pairs with the release of the decrement, which comes after the wake-up.

@@ -1,0 +1,69 @@
+//! What is urgent: a process of priority `Max` or `High` does not wait for the end of a slice behind one that is less urgent.
+//!
+//! Whoever makes such a process runnable sees to it that the core it waits on considers a preemption at once:
+//! - on the core itself, in a turn, the turn is asked for; the section that the caller is in ends with a preemption;
+//! - in an interrupt nothing is needed, because each interrupt ends with considering one;
+//! - another core, if it is not idle, is sent the wake-up interrupt, whatever it runs: what it is seen to run is an estimate, and if
+//!   it is between two turns the process might otherwise wait behind the one that it has just chosen.
+//!
+//! What the core does then is in `run/preempt.rs`. A timer that wakes something urgent interrupts by itself, and that interrupt ends
+//! in the same way.
+
+use core::ptr::NonNull;
+
+use crate::arch::ipi;
+use crate::mem::stack::StackBlock;
+use crate::sched::cores::{Core, ThisCore};
+use crate::sched::place::wake;
+use crate::sched::process::{Header, Priority};
+
+/// Whether what waits with the first priority preempts what runs with the second.
+#[inline(always)]
+pub(crate) fn preempts(waiting: Priority, running: Priority) -> bool {
+    waiting.is_urgent() && waiting < running
+}
+
+/// A process of this priority waits on this core from now on.
+#[inline(always)]
+pub(super) fn ask_here(_core: &ThisCore<'_>, waiting: Priority) {
+    if waiting.is_urgent() {
+        ask_the_turn(waiting);
+    }
+}
+
+#[inline(never)]
+fn ask_the_turn(waiting: Priority) {
+    let block = StackBlock::current();
+    let Some(running) = NonNull::new(block.process().cast::<Header>()) else { return };
+    // SAFETY: the process runs on this stack, so it is alive.
+    if preempts(waiting, unsafe { running.as_ref() }.priority()) {
+        block.preempt().request();
+    }
+}
+
+/// A process of this priority was delivered to `target`, which was not idle. The caller has passed a full barrier since.
+pub(super) fn ask(target: &Core, here: Option<&Core>, waiting: Priority) {
+    if waiting.is_urgent() && here.is_none_or(|here| here.id() != target.id()) {
+        ipi::send(target.id());
+    }
+}
+
+/// Where something urgent goes whose own core is in a turn that it does not preempt: to one that is idle, or in a turn that it does,
+/// if there is one. All of it is an estimate.
+pub(super) fn elsewhere<'a>(
+    own: &'a Core,
+    waiting: Priority,
+    mut others: impl Iterator<Item = &'a Core>,
+) -> &'a Core {
+    let is_idle = |core: &Core| wake::is_idle(core);
+    if !waiting.is_urgent() || !own.in_turn.is_urgent() || is_idle(own) {
+        return own;
+    }
+    let mut best = own;
+    others.by_ref().for_each(|core| {
+        if is_idle(core) || (!core.in_turn.is_urgent() && !is_idle(best)) {
+            best = core;
+        }
+    });
+    best
+}
