@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! @bench NAME ops=N ns=N workers=N steal=0|1 parameters=N:N turns=N wakes=N mailbox_steals=N
-//!     process_steals=N mailbox_attempts=N process_attempts=N dozes=N sleeps=N [bytes=N]
+//!     process_steals=N mailbox_attempts=N process_attempts=N dozes=N sleeps=N
+//!     [median=N p99999=N most=N] [bytes=N]
 //! ```
 //!
 //! on one line. From `turns` on they are what the kernel counted on all cores during the benchmark: turns of
@@ -26,6 +27,7 @@ mod busy;
 mod driver;
 mod failed;
 mod figures;
+mod latency;
 mod random;
 mod run;
 mod stopwatch;

@@ -1,7 +1,7 @@
 //! Runs benchmarks one after another, each on an executor of its own.
 
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use magpie::actor::{Config, Executor, ExecutorHandle, MailboxVictim};
@@ -13,7 +13,7 @@ use magpie_boot::ExitCode;
 
 use crate::failed::Failed;
 use crate::figures::{ALL, Figure};
-use crate::{stopwatch, verdict};
+use crate::{latency, stopwatch, verdict};
 
 fn number(name: &str) -> Option<u64> {
     machine::argument(name)?.parse().ok()
@@ -100,10 +100,13 @@ async fn timed(
         return Err(Failed::Wrong(what));
     }
     let (nanoseconds, activity) = stopwatch::reading().ok_or(Failed::Unfinished)?;
+    let latency = latency::take();
+    let nanoseconds = latency.map_or(nanoseconds, |latency| latency.sum);
+    let latency = latency.map_or(String::new(), |latency| format!(" {latency}"));
     let (name, workers, steals) = (figure.name, handle.workers(), u8::from(steals));
     let parameters = parameters.iter().map(u64::to_string).collect::<Vec<_>>().join(":");
     let figures = format!(
-        "ops={operations} ns={nanoseconds} workers={workers} steal={steals} parameters={parameters} {activity}"
+        "ops={operations} ns={nanoseconds} workers={workers} steal={steals} parameters={parameters} {activity}{latency}"
     );
     match figure.bytes_per_operation {
         false => console::notice(format_args!("@bench {name} {figures}")),

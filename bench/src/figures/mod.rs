@@ -6,6 +6,7 @@ mod boot;
 mod executor;
 mod fan_in;
 mod fork_join;
+mod latency;
 mod ping_pong;
 mod process;
 mod repeat;
@@ -70,6 +71,16 @@ pub const ALL: &[Figure] = &[
     figure("yield-200", &[200, 500, 0], process::prepare_one),
     figure("yield-1000", &[1000, 100, 0], process::prepare_one),
     figure("boot", &[], boot::prepare),
+    figure("wake-idle", &[2000], latency::prepare_process::<0>),
+    figure("wake-hogs", &[2000], latency::prepare_process::<1>),
+    figure("wake-thieves", &[2000], latency::prepare_process::<2>),
+    figure("wake-timers", &[2000], latency::prepare_process::<3>),
+    figure("wake-offline", &[2000], latency::prepare_process::<4>),
+    figure("mail-idle", &[2000], latency::prepare_message::<0>),
+    figure("mail-hogs", &[2000], latency::prepare_message::<1>),
+    figure("mail-thieves", &[2000], latency::prepare_message::<2>),
+    figure("mail-timers", &[2000], latency::prepare_message::<3>),
+    figure("mail-offline", &[2000], latency::prepare_message::<4>),
     figure("bank", &[20, 100, 500], savina::bank::prepare),
     figure("chameneos", &[100, 20_000], savina::chameneos::prepare),
     figure("philosophers", &[20, 500], savina::philosophers::prepare),

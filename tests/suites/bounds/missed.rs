@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use magpie::actor::{Actor, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
-use magpie::{sched, stats};
+use magpie::{machine, sched, stats};
 use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
 
 use crate::needs_counted_time;
@@ -52,7 +52,8 @@ async fn balance(every_other: bool) -> Result<[u64; 3], Failure> {
         ]
     };
     let before = counts();
-    let executor = Executor::start(&Config::default())?;
+    // As many as the source has: with fewer, gulps are larger and fewer, and each theft takes more of them.
+    let executor = Executor::start(&Config::default().mailboxes(16 * machine::cores()))?;
     let handle = executor.handle();
     let busy = if every_other { handle.workers().div_ceil(2) } else { 1 };
     let handled = Arc::new(AtomicU64::new(0));

@@ -24,7 +24,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Every benchmark.
-const SPECS: [&str; 29] = [
+const SPECS: [&str; 39] = [
     "send-static:2000",
     "send-self:500",
     "send-self-64:500",
@@ -46,6 +46,16 @@ const SPECS: [&str; 29] = [
     "yield-200:20:5",
     "yield-1000:50:5",
     "boot",
+    "wake-idle:20",
+    "wake-hogs:20",
+    "wake-thieves:20",
+    "wake-timers:20",
+    "wake-offline:20",
+    "mail-idle:20",
+    "mail-hogs:20",
+    "mail-thieves:20",
+    "mail-timers:20",
+    "mail-offline:20",
     "bank:3:4:20",
     "chameneos:5:50",
     "philosophers:3:10",

@@ -57,6 +57,17 @@ pub const GOALS: &[Goal] = &[
     own_goal("yield-1000", 95, ANY),
     // From the start of the machine to main.
     no_goal("boot", ANY),
+    // From a timer to the process, or behaviour, that it wakes: the goal is one of the latest sample.
+    own_goal("wake-idle", 300, ANY),
+    own_goal("wake-hogs", 600, ANY),
+    own_goal("wake-thieves", 600, ANY),
+    own_goal("wake-timers", 600, ANY),
+    own_goal("wake-offline", 600, ANY),
+    own_goal("mail-idle", 400, ANY),
+    own_goal("mail-hogs", 600, ANY),
+    own_goal("mail-thieves", 600, ANY),
+    own_goal("mail-timers", 600, ANY),
+    own_goal("mail-offline", 600, ANY),
     // Programs of the Savina suite; the same.
     no_goal("bank", LONE),
     no_goal("chameneos", LONE),

@@ -8,7 +8,8 @@
 //!
 //! A figure is of one benchmark on one machine, the median of `runs`. `kind` is `icount` or `wall`;
 //! `ns_per_operation` of the first are instructions of all cores together, of the second the host's time. `goal` and
-//! `best_peer` are instructions on one core, `ratio_goal` is the most that `ratio_to_one_core` may be. `counters` are what the kernel counted in the whole run, not for an
+//! `best_peer` are instructions on one core, `ratio_goal` is the most that `ratio_to_one_core` may be. `latency` says how late samples came,
+//! in nanoseconds: their mean is `ns_per_operation` then, and the goal is one of the latest. `counters` are what the kernel counted in the whole run, not for an
 //! operation. What is not known is null.
 
 use super::boot::Machinery;
@@ -75,6 +76,7 @@ fn figure(row: &Row, cell: &Cell) -> Value {
         "goal": goal,
         "best_peer": peer.map(|(figure, peer)| json!({ "name": peer, "figure": figure })),
         "bytes_per_operation": measured.bytes,
+        "latency": measured.latency.map(|late| json!({ "median": late.median, "p99999": late.p99999, "most": late.most })),
         "counters": counters,
     })
 }
@@ -109,6 +111,7 @@ mod tests {
                 "benchmark": "big", "parameters": [5], "kind": "icount", "variant": null, "cores": 2, "runs": 1,
                 "operations": 10, "nanoseconds": 1500, "ns_per_operation": 150.0, "ratio_to_one_core": 1.5,
                 "ratio_goal": 1.5, "goal": 52, "best_peer": { "name": "tokio", "figure": 508 }, "bytes_per_operation": null,
+                "latency": null,
                 "counters": {
                     "turns": 5, "wakes": 1, "mailbox_steals": 2, "process_steals": 0, "mailbox_attempts": 0,
                     "process_attempts": 0, "dozes": 0, "sleeps": 0

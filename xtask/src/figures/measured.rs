@@ -12,6 +12,17 @@ pub const COUNTERS: [&str; 8] = [
     "sleeps",
 ];
 
+/// How late the samples of a benchmark of latencies came, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Latency {
+    /// The one in the middle.
+    pub median: u64,
+    /// The latest of 99.999 per cent: of all, where there are fewer than 100,000.
+    pub p99999: u64,
+    /// The latest.
+    pub most: u64,
+}
+
 /// What a benchmark came to in one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
@@ -25,6 +36,8 @@ pub struct Measured {
     pub nanoseconds: u64,
     /// Memory for each operation's actor, where that is of interest.
     pub bytes: Option<u64>,
+    /// How late its samples came, where that is what it measures. The time of one operation is their mean then.
+    pub latency: Option<Latency>,
     /// What the kernel did meanwhile; zeros in a kernel without statistics.
     pub counters: [u64; COUNTERS.len()],
 }
@@ -41,6 +54,10 @@ impl Measured {
             operations: number("ops").filter(|&operations| operations > 0)?,
             nanoseconds: number("ns")?,
             bytes: number("bytes"),
+            latency: number("median")
+                .zip(number("p99999"))
+                .zip(number("most"))
+                .map(|((median, p99999), most)| Latency { median, p99999, most }),
             counters: COUNTERS.map(|key| number(key).unwrap_or(0)),
         })
     }
@@ -74,6 +91,13 @@ mod tests {
         let line = Measured::parse("spawn", words).unwrap();
         assert_eq!((line.each(), line.bytes, line.parameters.as_str()), (400.0, Some(17), "50:2"));
         assert_eq!((line.counter("turns"), line.counter("sleeps"), line.counter("dozes")), (7, 3, 0));
+    }
+
+    #[test]
+    fn reads_latencies_if_all_three_are_there() {
+        let line = |words: &str| Measured::parse("wake-idle", words).unwrap().latency;
+        let most = line("ops=5 ns=20 median=3 p99999=8 most=9").map(|latency| latency.most);
+        assert_eq!((most, line("ops=5 ns=20 median=3 most=9")), (Some(9), None));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Figures as tables for a person.
 
+use super::measured::Latency;
 use super::row::Row;
 use super::sweep::Trial;
 use std::fmt::Write;
@@ -102,6 +103,31 @@ pub fn activity(rows: &[Row]) -> String {
                 text += &format!(" {:>10.4}", sum as f64 / cell.measured.operations as f64);
             }
             text.push('\n');
+        }
+    }
+    text
+}
+
+/// How late the samples of latencies came, by benchmark and cores; nothing where there are none.
+pub fn latencies(rows: &[Row]) -> String {
+    let width = name_width(rows);
+    let mut text = String::new();
+    for row in rows {
+        for cell in &row.cells {
+            let Some(Latency { median, p99999, most }) = cell.measured.latency else { continue };
+            if text.is_empty() {
+                let _ = writeln!(
+                    text,
+                    "{:<width$} {:>6} {:>9} {:>9} {:>9} {:>9} {:>6}",
+                    "benchmark", "cores", "mean", "median", "99.999 %", "most", "goal"
+                );
+            }
+            let goal = row.goal().and_then(|known| known.goal).map_or("-".into(), |goal| goal.to_string());
+            let (label, cores, mean) = (&row.label, cell.cores, cell.measured.each());
+            let _ = writeln!(
+                text,
+                "{label:<width$} {cores:>6} {mean:>9.0} {median:>9} {p99999:>9} {most:>9} {goal:>6}"
+            );
         }
     }
     text

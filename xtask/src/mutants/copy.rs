@@ -136,11 +136,18 @@ mod tests {
         }
     }
 
+    /// What all files of a folder say, and of those in it.
+    fn text_below(folder: &Path) -> String {
+        let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        paths
+            .map(|path| if path.is_dir() { text_below(&path) } else { fs::read_to_string(path).unwrap() })
+            .collect()
+    }
+
     #[test]
     fn the_models_have_every_mutant_and_no_other() {
         let kernel = root().join(KERNEL);
-        let models = fs::read_dir(kernel.join("tests/models")).unwrap();
-        let text: String = models.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
+        let text = text_below(&kernel.join("tests/models"));
         let names_after = |head: &str| -> BTreeSet<String> {
             text.split(head).skip(1).filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
         };

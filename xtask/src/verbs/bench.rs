@@ -120,6 +120,7 @@ fn measure(options: &Options, plan: &Plan, bench: &mut Bench<'_>) -> Result<()> 
             bench.machinery.qemu
         );
         print!("{}", figures::instructions(&rows, &cores_of(&plan.counted)));
+        print_latencies(&rows);
         print_activity(options, &rows);
     }
     if !plan.clocked.is_empty() {
@@ -160,6 +161,14 @@ fn print_activity(options: &Options, rows: &[Row]) {
     if options.activity {
         println!("what the kernel did for each operation, all cores together:");
         print!("{}", figures::activity(rows));
+    }
+}
+
+fn print_latencies(rows: &[Row]) {
+    let table = figures::latencies(rows);
+    if !table.is_empty() {
+        println!("how late samples came, in instructions of all cores together:");
+        print!("{table}");
     }
 }
 

@@ -5,6 +5,7 @@
 
 use core::cell::Cell;
 
+use super::handover::Handover;
 use super::idle_flag::IdleFlag;
 use super::in_turn::InTurn;
 use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -17,7 +18,6 @@ use crate::sched::cores::run_queue::RunQueue;
 use crate::sched::policy::migration::TargetHistory;
 use crate::sched::policy::pace::Pace;
 use crate::sched::policy::{sharing, victim};
-use crate::sched::process::Runnable;
 use crate::stats::{self, Activity, CoreStatistics};
 use crate::sync::PreemptGuard;
 
@@ -56,8 +56,8 @@ pub(crate) struct Core {
     pub slice_end: Cell<u64>,
     /// Deep in an interrupt: the owner's side of the queues must not be touched.
     pub in_interrupt: Cell<bool>,
-    /// What a preemption leaves to the fresh core loop: to enqueue.
-    pub handover: Cell<[Option<Runnable>; 2]>,
+    /// What a preemption or a crash leaves to the fresh core loop.
+    pub handover: Cell<Handover>,
     /// The stack that a resumption leaves behind, to give back.
     pub left_stack: Cell<Option<StackRef>>,
     /// The stack that its loop goes on with when a turn is suspended and no other stack is left.
@@ -197,7 +197,7 @@ impl Core {
                 lets_go: Cell::new(false),
                 slice_end: Cell::new(0),
                 in_interrupt: Cell::new(false),
-                handover: Cell::new([const { None }; 2]),
+                handover: Cell::new(Handover::Nothing),
                 left_stack: Cell::new(None),
                 reserve: Cell::new(None),
                 on_reserve: Cell::new(false),

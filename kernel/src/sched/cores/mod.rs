@@ -4,6 +4,7 @@
 
 mod block;
 pub(crate) mod calls;
+pub(crate) mod handover;
 pub(crate) mod here;
 pub(crate) mod idle_flag;
 mod in_turn;

@@ -22,6 +22,7 @@ use crate::arch::switch::{Frame, KeptRegisters};
 use crate::arch::{irq, stack_layout, switch};
 use crate::mem::orphans;
 use crate::mem::stack::StackBlock;
+use crate::sched::cores::handover::Handover;
 use crate::sched::cores::{Core, here, population};
 use crate::sched::process::{Header, ProcessRef, Runnable};
 use crate::sched::run::fresh;
@@ -169,7 +170,7 @@ unsafe fn end(core: &Core, process: NonNull<Header>) {
     if resident {
         // The resident itself lives on; only the piece it was carrying out has crashed.
         // SAFETY: its turn has ended, by contract.
-        core.handover.set([None, Some(unsafe { Runnable::new(process) })]);
+        core.handover.set(Handover::Resident(unsafe { Runnable::new(process) }));
     } else {
         population::note_end(header);
         // SAFETY: the scheduler's reference, which ends with the process.

@@ -2,9 +2,10 @@
 
 use crate::arch::{irq, switch};
 use crate::mem::stack::{StackBlock, StackRef};
+use crate::sched::cores::handover::Handover;
 use crate::sched::cores::{Core, ThisCore};
 use crate::sched::place::enqueue;
-use crate::sched::run::{core_loop, stop};
+use crate::sched::run::{core_loop, preempt, stop};
 
 /// A core loop on a fresh stack, after a preemption.
 pub(crate) extern "C" fn enter(_: usize) -> ! {
@@ -20,17 +21,18 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
         // SAFETY: this is the first code on the stack since the crash.
         unsafe { block.clear_below() };
     }
-    let [suspended, resident] = core.handover.take();
-    if let Some(resident) = resident {
-        // One whose piece was detached takes its next turn from the queue like everyone.
-        core.prefer_bound();
-        enqueue::requeue(&core, resident);
-    }
-    if let Some(suspended) = suspended {
-        enqueue::requeue(&core, suspended);
-    }
+    let handover = core.handover.take();
     // SAFETY: the loop runs with interrupts unmasked; nothing here relies on them being masked.
     unsafe { irq::enable() };
+    match handover {
+        Handover::Nothing => {}
+        Handover::Resident(resident) => {
+            core.prefer_bound();
+            enqueue::requeue(&core, resident);
+        }
+        // SAFETY: this is the core's loop, which begins here.
+        Handover::Turn(interrupted) => unsafe { preempt::finish(&core, interrupted) },
+    }
     // SAFETY: the core's block was set at its start, this stack's block by `start_on`, and the count is 1.
     unsafe { core_loop::run() };
     stop::core_stopped()

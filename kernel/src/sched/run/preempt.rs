@@ -6,9 +6,10 @@
 //!
 //! 1. the interrupt has saved all registers in that stack's block;
 //! 2. a fresh stack is taken from the pool or, when that is empty, the core's reserve;
-//! 3. a resident is asked to detach the piece of work that runs; an ordinary process stands for itself;
-//! 4. the core starts a new loop on the fresh stack, which *then* puts the suspended process into a queue:
-//!    any earlier, and another core could resume it while this one still uses its stack.
+//! 3. the core starts a new loop on the fresh stack, which unmasks interrupts, because the rest may take long;
+//! 4. a resident is asked to detach the piece of work that was interrupted; an ordinary process stands for itself. Where there is
+//!    nothing to detach the turn goes on;
+//! 5. what is suspended comes into a queue: any earlier, and another core could resume it while this one still uses its stack.
 //!
 //! On its reserve a core resumes what is suspended, which needs no stack, and gives turns to what is urgent and to what has
 //! ended turns by itself before; what is new waits until a stack is free (`run/reserve.rs`). So however many new
@@ -32,14 +33,15 @@ use core::ptr::{self, NonNull};
 use crate::arch::switch::{self, Frame};
 use crate::arch::{append, clock};
 use crate::mem::stack::{self, StackBlock};
-use crate::sched::cores::Core;
 #[cfg(target_os = "none")]
 use crate::sched::cores::calls;
-use crate::sched::place::{pick, urgent};
+use crate::sched::cores::handover::{Handover, Interrupted};
+use crate::sched::cores::{Core, ThisCore};
+use crate::sched::place::{enqueue, pick, urgent};
 use crate::sched::process::{Header, Priority, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
-use crate::sched::run::{balance, crash, fresh, reserve, steal, stop};
+use crate::sched::run::{balance, crash, fresh, reserve, resume, steal, stop};
 use crate::sched::spawn::{detached, residents};
 use crate::time::{self, comparator};
 
@@ -138,50 +140,25 @@ unsafe fn lend_stack(
 ) {
     // From here on this is ordinary kernel code that happens to have interrupts masked.
     block.preempt().reset(1);
-    if !is_urgent {
-        // If the attempt fails, the next is two slices away.
-        core.in_turn.begin_again();
-    }
     let from_pool = stack::take();
     let is_reserve = from_pool.is_none();
     let Some(stack) = from_pool.or_else(|| reserve::take(core)) else {
         core.statistics.preemptions_without_stack.bump();
+        // The next attempt is two slices away, or with the next interrupt.
+        core.in_turn.begin_again();
         block.preempt().reset(0);
         return;
     };
-    // SAFETY: the process runs, so it is alive.
-    let Some(handover) = (unsafe { hand_over(core, process) }) else {
-        reserve::keep_or_give(core, stack);
-        core.statistics.detachments_refused.bump();
-        block.preempt().reset(0);
-        if is_urgent {
-            // The turn is to end by itself as soon as it looks, and is tried again.
-            block.exhaust();
-            let soon = TRY_AGAIN_MICROSECONDS * clock::frequency() / 1_000_000;
-            comparator::arm_if_earlier(clock::now() + soon);
-        }
-        return;
-    };
-    let (suspended, resident) = handover;
-    block.set_process(core::ptr::from_ref::<Header>(&suspended).cast_mut().cast());
     if frame != block.saved() {
         // It came by a trap. SAFETY: both are valid, and nobody else uses this stack's block.
         unsafe { ptr::copy_nonoverlapping(frame, block.saved(), 1) };
     }
-    suspended.suspend_on(core::ptr::from_ref(block).cast_mut());
-    core.handover.set([Some(suspended), resident]);
+    core.handover.set(Handover::Turn(Interrupted { process, block, is_urgent }));
     core.on_reserve.set(is_reserve);
     if is_reserve {
         core.ask_attention();
     }
-    if core.taken_from.get().is_some() {
-        steal::judge_theft(core);
-    }
     core.in_turn.end();
-    core.statistics.preemptions.bump();
-    if is_urgent {
-        core.statistics.urgent_preemptions.bump();
-    }
     stack.block().preempt().reset(1);
     // SAFETY: the fresh stack is this core's alone, its preemption count is 1 as the loop needs it, and
     // interrupts are masked. The code suspended here holds no lock and nothing of the core's.
@@ -190,19 +167,57 @@ unsafe fn lend_stack(
     }
 }
 
+/// The rest of a preemption, on the fresh stack and with interrupts unmasked: puts what was interrupted into a queue, or goes on
+/// with it if there is nothing to suspend.
+///
+/// # Safety
+/// The caller is the core's loop, keeps nothing that needs dropping, and was just started to go on in the place of that turn.
+pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
+    let Interrupted { process, block, is_urgent } = interrupted;
+    // SAFETY: by contract; the turn holds no lock, because preemption was enabled.
+    let Some((suspended, resident)) = (unsafe { hand_over(core, process) }) else {
+        core.statistics.detachments_refused.bump();
+        if is_urgent {
+            // The turn is to end by itself as soon as it looks, and is tried again.
+            block.exhaust();
+            let soon = TRY_AGAIN_MICROSECONDS * clock::frequency() / 1_000_000;
+            comparator::arm_if_earlier(clock::now() + soon);
+        }
+        // SAFETY: the process runs, so it is alive.
+        core.in_turn.begin(unsafe { process.as_ref() }.priority().is_urgent());
+        // SAFETY: by contract; the turn was interrupted on that stack, and is in no queue.
+        unsafe { resume::resume(core.core(), NonNull::from(block)) }
+    };
+    block.set_process(ptr::from_ref::<Header>(&suspended).cast_mut().cast());
+    suspended.suspend_on(ptr::from_ref(block).cast_mut());
+    if core.taken_from.get().is_some() {
+        steal::judge_theft(core);
+    }
+    core.statistics.preemptions.bump();
+    if is_urgent {
+        core.statistics.urgent_preemptions.bump();
+    }
+    if let Some(resident) = resident {
+        // One whose piece was detached takes its next turn from the queue like everyone.
+        core.prefer_bound();
+        enqueue::requeue(core, resident);
+    }
+    enqueue::requeue(core, suspended);
+}
+
 /// What the fresh loop has to enqueue: the process to suspend and, if that is a detached piece, the
 /// resident it came from. `None` if the resident refuses or memory is short.
 ///
 /// # Safety
-/// The turn of `process` runs on the current stack and holds no lock; the caller suspends it.
+/// The turn of `process` was interrupted on this core and holds no lock; the caller suspends it.
 unsafe fn hand_over(core: &Core, process: NonNull<Header>) -> Option<(Runnable, Option<Runnable>)> {
-    // SAFETY: the process runs on this stack, so it is alive.
+    // SAFETY: its turn was interrupted, so it is alive.
     let header = unsafe { process.as_ref() };
     // SAFETY: its turn ends here, so it is nobody's but the caller's.
     let own = || unsafe { Runnable::new(process) };
     let Some(detach) = header.vtable().detach else { return Some((own(), None)) };
     let reservation = detached::Reservation::new(header.priority(), core.id())?;
-    // SAFETY: its turn runs on this stack and holds no lock, as the caller promised.
+    // SAFETY: its turn was interrupted and holds no lock, as the caller promised.
     let token = unsafe { detach(process) }?;
     Some((reservation.fill(token), Some(own())))
 }

@@ -1,0 +1,47 @@
+//! How late samples came, from which a benchmark of latencies gives its figures: the mean in the place of the time of one
+//! operation, and beside it what was found in the middle, at 99.999 per cent, and at most.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use magpie::internals::arch::clock;
+use magpie::internals::sync::SpinLock;
+
+static FOUND: SpinLock<Option<Latency>> = SpinLock::new(None);
+
+/// What samples came to, in nanoseconds.
+#[derive(Clone, Copy)]
+pub struct Latency {
+    /// Of all samples together.
+    pub sum: u64,
+    median: u64,
+    most_of_all_but_few: u64,
+    most: u64,
+}
+
+impl fmt::Display for Latency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { median, most_of_all_but_few, most, .. } = self;
+        write!(f, "median={median} p99999={most_of_all_but_few} most={most}")
+    }
+}
+
+/// A benchmark has come to these, in clock ticks.
+pub fn note(mut samples: Vec<u32>) {
+    samples.sort_unstable();
+    let nanoseconds =
+        |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(clock::frequency())) as u64;
+    let Some(&most) = samples.last() else { return };
+    let few = samples.len() / 100_000;
+    *FOUND.lock() = Some(Latency {
+        sum: nanoseconds(samples.iter().map(|&ticks| u64::from(ticks)).sum()),
+        median: nanoseconds(samples[samples.len() / 2].into()),
+        most_of_all_but_few: nanoseconds(samples[samples.len() - 1 - few].into()),
+        most: nanoseconds(most.into()),
+    });
+}
+
+/// What a benchmark has noted since the last call.
+pub fn take() -> Option<Latency> {
+    FOUND.lock().take()
+}
