@@ -2,6 +2,7 @@
 
 use core::ptr::NonNull;
 
+use super::in_turn::Turn;
 use crate::mem::stack::StackBlock;
 use crate::sched::process::{Header, Runnable};
 
@@ -17,12 +18,30 @@ pub(crate) enum Handover {
     Turn(Interrupted),
 }
 
+/// What is to become of a turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reason {
+    /// It is suspended.
+    pub suspends: bool,
+    /// For something more urgent.
+    pub is_urgent: bool,
+    /// What a resident has in hand is given to other cores.
+    pub lets_go: bool,
+}
+
+impl Reason {
+    /// It goes on.
+    pub(crate) const NONE: Self = Self { suspends: false, is_urgent: false, lets_go: false };
+}
+
 /// A turn that was interrupted, with the core's loop gone from its stack.
 pub(crate) struct Interrupted {
     /// Whose turn it was.
     pub process: NonNull<Header>,
     /// The stack that it runs on.
     pub block: &'static StackBlock,
-    /// For something more urgent.
-    pub is_urgent: bool,
+    /// What is to become of it.
+    pub reason: Reason,
+    /// What was known of the turn.
+    pub turn: Turn,
 }

@@ -11,6 +11,10 @@ const URGENT: u32 = 1 << 31;
 /// Relaxed throughout: written by the core's own loop and its interrupts, read by others as an estimate.
 pub(crate) struct InTurn(AtomicU32);
 
+/// What is known of a turn that was interrupted.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn(u32);
+
 impl InTurn {
     pub(crate) const fn new() -> Self {
         Self(AtomicU32::new(0))
@@ -20,6 +24,18 @@ impl InTurn {
     #[inline(always)]
     pub(crate) fn begin(&self, is_urgent: bool) {
         self.0.store(if is_urgent { 1 | URGENT } else { 1 }, Ordering::Relaxed);
+    }
+
+    /// The turn is interrupted. What is known of it is for [`Self::go_on`].
+    pub(crate) fn interrupt(&self) -> Turn {
+        let word = self.0.load(Ordering::Relaxed);
+        self.end();
+        Turn(word)
+    }
+
+    /// The turn that was interrupted goes on.
+    pub(crate) fn go_on(&self, Turn(word): Turn) {
+        self.0.store(word, Ordering::Relaxed);
     }
 
     /// The turn's slice ends are counted anew.

@@ -113,6 +113,14 @@ impl RunQueue {
         Priority::ALL.into_iter().find(|priority| mask & priority.bit() != 0)
     }
 
+    /// Whether something waits here that was flagged: what a sender is just putting there is not, and its interrupt, or the next
+    /// look, comes later.
+    pub(crate) fn has_any(&self) -> bool {
+        let mask = self.ready.bits();
+        let waits = |priority: Priority| mask & priority.bit() != 0 && !self.of(priority).is_empty();
+        self.run_next_is_taken() || Priority::ALL.into_iter().any(waits)
+    }
+
     /// Whether something urgent waits here, and is more urgent than this.
     #[inline(always)]
     pub(crate) fn has_more_urgent(&self, than: Priority) -> bool {

@@ -12,6 +12,8 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
     // SAFETY: the stack's preemption count is 1, and this becomes the core's loop.
     let core = unsafe { ThisCore::of_loop() };
     let block = StackBlock::current();
+    // SAFETY: the loop runs with interrupts unmasked; nothing here relies on them being masked.
+    unsafe { irq::enable() };
     if block.is_in_reserve() {
         // SAFETY: what ran on this stack has crashed, and its reserve is far below this.
         unsafe { block.map_reserve(false) };
@@ -21,10 +23,7 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
         // SAFETY: this is the first code on the stack since the crash.
         unsafe { block.clear_below() };
     }
-    let handover = core.handover.take();
-    // SAFETY: the loop runs with interrupts unmasked; nothing here relies on them being masked.
-    unsafe { irq::enable() };
-    match handover {
+    match core.handover.take() {
         Handover::Nothing => {}
         Handover::Resident(resident) => {
             core.prefer_bound();

@@ -35,9 +35,9 @@ use crate::arch::{append, clock};
 use crate::mem::stack::{self, StackBlock};
 #[cfg(target_os = "none")]
 use crate::sched::cores::calls;
-use crate::sched::cores::handover::{Handover, Interrupted};
+use crate::sched::cores::handover::{Handover, Interrupted, Reason};
 use crate::sched::cores::{Core, ThisCore};
-use crate::sched::place::{enqueue, pick, urgent};
+use crate::sched::place::{enqueue, global, urgent};
 use crate::sched::process::{Header, Priority, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
@@ -81,23 +81,9 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         block.preempt().clear_request();
         return;
     };
-    if core.lets_go.get() {
-        if !block.preempt().is_enabled() {
-            block.preempt().request();
-            return;
-        }
-        core.lets_go.set(false);
-        // SAFETY: by contract the frame is that of the code that was interrupted.
-        append::restart(unsafe { &mut *frame });
-        // What follows is ordinary code that happens to have interrupts masked.
-        block.preempt().reset(1);
-        // SAFETY: preemption was enabled, so the turn holds no lock; the process runs, so it is alive.
-        unsafe { residents::let_go(process) };
-        block.preempt().reset(0);
-    }
     // SAFETY: the process runs, so it is alive.
-    let is_urgent = is_urgent(core, unsafe { process.as_ref() }.priority());
-    if !is_urgent && (core.in_turn.slices() < SLICE_ENDS || !is_worth_it(core, process)) {
+    let reason = reason(core, unsafe { process.as_ref() });
+    if reason == Reason::NONE {
         block.preempt().clear_request();
         return;
     }
@@ -108,7 +94,21 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     // SAFETY: by contract the frame is that of the code that was interrupted.
     append::restart(unsafe { &mut *frame });
     // SAFETY: by contract; preemption was enabled, so the turn holds no lock.
-    unsafe { lend_stack(core, block, process, frame, is_urgent) };
+    unsafe { lend_stack(core, block, process, frame, reason) };
+}
+
+/// Why the turn of a process on this core is to be left, if it is.
+fn reason(core: &Core, process: &Header) -> Reason {
+    let is_urgent = is_urgent(core, process.priority());
+    Reason {
+        suspends: is_urgent || (core.in_turn.slices() >= SLICE_ENDS && is_worth_it(core, process)),
+        is_urgent,
+        lets_go: core.lets_go.get() && is_resident(process),
+    }
+}
+
+fn is_resident(process: &Header) -> bool {
+    process.vtable().detach.is_some()
 }
 
 /// Whether something urgent waits on this core that preempts a turn of this priority: a process, or what a timer that is due wakes.
@@ -119,11 +119,10 @@ fn is_urgent(core: &Core, running: Priority) -> bool {
 }
 
 /// Whether anything would run in the process's place.
-fn is_worth_it(core: &Core, process: NonNull<Header>) -> bool {
-    // SAFETY: the process runs, so it is alive.
-    let is_resident = unsafe { process.as_ref() }.vtable().detach.is_some();
-    is_resident
-        || pick::has_work(core)
+fn is_worth_it(core: &Core, process: &Header) -> bool {
+    is_resident(process)
+        || core.queue.has_any()
+        || global::has_work_for(core)
         || balance::is_called_for(core)
         || time::next_deadline(core.id()).is_some_and(|deadline| deadline <= clock::now())
         || stop::is_requested()
@@ -136,7 +135,7 @@ unsafe fn lend_stack(
     block: &'static StackBlock,
     process: NonNull<Header>,
     frame: *mut Frame,
-    is_urgent: bool,
+    reason: Reason,
 ) {
     // From here on this is ordinary kernel code that happens to have interrupts masked.
     block.preempt().reset(1);
@@ -153,12 +152,12 @@ unsafe fn lend_stack(
         // It came by a trap. SAFETY: both are valid, and nobody else uses this stack's block.
         unsafe { ptr::copy_nonoverlapping(frame, block.saved(), 1) };
     }
-    core.handover.set(Handover::Turn(Interrupted { process, block, is_urgent }));
+    let turn = core.in_turn.interrupt();
+    core.handover.set(Handover::Turn(Interrupted { process, block, reason, turn }));
     core.on_reserve.set(is_reserve);
     if is_reserve {
         core.ask_attention();
     }
-    core.in_turn.end();
     stack.block().preempt().reset(1);
     // SAFETY: the fresh stack is this core's alone, its preemption count is 1 as the loop needs it, and
     // interrupts are masked. The code suspended here holds no lock and nothing of the core's.
@@ -173,18 +172,27 @@ unsafe fn lend_stack(
 /// # Safety
 /// The caller is the core's loop, keeps nothing that needs dropping, and was just started to go on in the place of that turn.
 pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
-    let Interrupted { process, block, is_urgent } = interrupted;
-    // SAFETY: by contract; the turn holds no lock, because preemption was enabled.
-    let Some((suspended, resident)) = (unsafe { hand_over(core, process) }) else {
-        core.statistics.detachments_refused.bump();
-        if is_urgent {
+    let Interrupted { process, block, reason, turn } = interrupted;
+    if reason.lets_go {
+        core.lets_go.set(false);
+        // SAFETY: by contract; the turn holds no lock, because preemption was enabled, and its process is alive.
+        unsafe { residents::let_go(process) };
+    }
+    // SAFETY: as above.
+    let handed_over = if reason.suspends { unsafe { hand_over(core, process) } } else { None };
+    let Some((suspended, resident)) = handed_over else {
+        core.statistics.detachments_refused.add(reason.suspends.into());
+        if reason.is_urgent {
             // The turn is to end by itself as soon as it looks, and is tried again.
             block.exhaust();
             let soon = TRY_AGAIN_MICROSECONDS * clock::frequency() / 1_000_000;
             comparator::arm_if_earlier(clock::now() + soon);
         }
-        // SAFETY: the process runs, so it is alive.
-        core.in_turn.begin(unsafe { process.as_ref() }.priority().is_urgent());
+        core.in_turn.go_on(turn);
+        if reason.suspends {
+            // The next attempt is two slices away.
+            core.in_turn.begin_again();
+        }
         // SAFETY: by contract; the turn was interrupted on that stack, and is in no queue.
         unsafe { resume::resume(core.core(), NonNull::from(block)) }
     };
@@ -194,7 +202,7 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         steal::judge_theft(core);
     }
     core.statistics.preemptions.bump();
-    if is_urgent {
+    if reason.is_urgent {
         core.statistics.urgent_preemptions.bump();
     }
     if let Some(resident) = resident {

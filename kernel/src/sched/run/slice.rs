@@ -59,7 +59,7 @@ fn look_for_waiting(core: &Core, now: u64) {
     let was_waiting = core.next_look.replace(0) != 0;
     // Notes what it sees, so that the core that is called finds how long it has been so.
     place::may_be_robbed(core, now);
-    if !wake::some_core_is_idle() || !(running_has_waiting(now) | !core.queue.is_empty()) {
+    if !wake::some_core_is_idle() || !(running_has_waiting(now) | core.queue.has_any()) {
         return;
     }
     if was_waiting {
