@@ -9,6 +9,7 @@ mod face;
 mod failure;
 mod figures;
 mod machine;
+mod masked;
 #[cfg(test)]
 mod memory_count;
 mod mutants;

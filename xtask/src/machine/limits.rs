@@ -56,6 +56,8 @@ pub struct Machine {
     pub cpu: String,
     /// Whether one instruction is one nanosecond of guest time, on one thread: repeatable counts.
     pub icount: bool,
+    /// Whether QEMU writes a line for each instruction.
+    pub is_traced: bool,
 }
 
 impl Machine {
@@ -91,6 +93,7 @@ impl Machine {
             el2: false,
             cpu: "cortex-a72".into(),
             icount: false,
+            is_traced: false,
         })
     }
 
@@ -104,6 +107,7 @@ impl Machine {
             el2: true,
             cpu: "cortex-a72".into(),
             icount: false,
+            is_traced: false,
         }
     }
 

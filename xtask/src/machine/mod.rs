@@ -9,5 +9,5 @@ mod size;
 pub use limits::{Gic, Machine};
 pub use qemu::{Guest, guest_command};
 pub use raspi4b::write_tree;
-pub use run::{Ending, Listener, catch_interrupts, interrupted, run, run_while_heard};
+pub use run::{Ending, Listener, catch_interrupts, end_with_this_tool, interrupted, run, run_while_heard};
 pub use size::Size;

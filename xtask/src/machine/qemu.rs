@@ -43,7 +43,12 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
         }
     }
     command.arg("-m").arg(machine.memory.to_string());
-    if machine.icount {
+    if machine.is_traced {
+        command.args(["-accel", "tcg,thread=single,one-insn-per-tb=on", "-d", "exec,nochain"]);
+        // Where standard error leads by its name, QEMU does not write each line by itself.
+        command.args(["-D", "/dev/stderr"]);
+        command.args(["-icount", "shift=0,sleep=off"]);
+    } else if machine.icount {
         command.args(["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]);
     } else {
         command.args(["-accel", "tcg,thread=multi"]);

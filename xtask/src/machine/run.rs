@@ -210,7 +210,7 @@ pub fn run_while_heard(qemu: &Path, guest: &Guest, listener: &mut dyn Listener) 
 }
 
 /// Makes the system end QEMU if this tool is killed in a way that it cannot see.
-fn end_with_this_tool(command: &mut Command) {
+pub fn end_with_this_tool(command: &mut Command) {
     #[cfg(target_os = "linux")]
     {
         use nix::sys::{prctl, signal::Signal};

@@ -18,3 +18,4 @@ pub use decoder::{Decoder, Output, notices};
 pub use notice::Notice;
 pub use outlet::Outlet;
 pub use show::show;
+pub use symbols::Symbols;

@@ -28,11 +28,19 @@ impl Symbols {
         Self { functions }
     }
 
+    fn find(&self, address: u64) -> Option<&(u64, u64, String)> {
+        let after = self.functions.partition_point(|(start, ..)| *start <= address);
+        self.functions.get(after.checked_sub(1)?).filter(|(start, bytes, _)| address - start < *bytes)
+    }
+
+    /// The function that an address is in.
+    pub fn function(&self, address: u64) -> Option<&str> {
+        self.find(address).map(|(.., name)| name.as_str())
+    }
+
     /// The function that an address is in, and how far.
     fn name_of(&self, address: u64) -> Option<String> {
-        let after = self.functions.partition_point(|(start, ..)| *start <= address);
-        let (start, bytes, name) = self.functions.get(after.checked_sub(1)?)?;
-        (address - start < *bytes).then(|| format!("{name} + {:#x}", address - start))
+        self.find(address).map(|(start, _, name)| format!("{name} + {:#x}", address - start))
     }
 
     /// What a line of a register dump says about code, one line for each register; nothing for other lines.

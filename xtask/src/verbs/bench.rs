@@ -10,10 +10,11 @@
 
 mod plan;
 
-use crate::build::{Features, build_example, write_flat};
+use crate::build::{Features, Image, build_example, write_flat};
 use crate::failure::{INTERRUPTED, SUCCESS};
-use crate::figures::{self, Bench, Broken, Grid, Row};
+use crate::figures::{self, Bench, Broken, Grid, Row, Spec};
 use crate::machine::{Machine, catch_interrupts};
+use crate::masked::{Stretch, trace};
 use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
 use anyhow::Result;
 use clap::Args;
@@ -38,6 +39,10 @@ pub struct Options {
     /// Also show what the kernel did for each operation: turns, wake-ups, steals, waits
     #[arg(long)]
     activity: bool,
+    /// In place of figures, show for how long interrupts are masked at a time, and where: the named benchmarks are traced,
+    /// instruction by instruction, so give them little to do
+    #[arg(long)]
+    masked: bool,
     /// Print one JSON document and nothing else
     #[arg(long)]
     json: bool,
@@ -100,11 +105,14 @@ pub fn execute(options: &Options) -> Result<u8> {
         write_flat(&build_example(PACKAGE, Features { portable, uncounted, ..Features::default() })?)?;
     catch_interrupts()?;
     let limit = Duration::from_secs(options.timeout);
+    if plan.task == Task::Masked {
+        return masked(&plan, &qemu, &image, &options.append, limit).map(|()| SUCCESS);
+    }
     let mut bench = Bench::new(&qemu, &image, &options.append, limit);
     let done = match &plan.task {
         Task::Sweep(grid) => sweep(options, &plan, grid, &mut bench),
         Task::Wall => wall(options, &plan, &mut bench),
-        Task::Measure => measure(options, &plan, &mut bench),
+        Task::Measure | Task::Masked => measure(options, &plan, &mut bench),
     };
     match done {
         Err(error) if error.is::<Broken>() => Ok(INTERRUPTED),
@@ -147,6 +155,26 @@ fn wall(options: &Options, plan: &Plan, bench: &mut Bench<'_>) -> Result<()> {
     println!("{}", wall_heading(options));
     print!("{}", figures::wall_clock(&rows, &cores_of(&plan.clocked)));
     print_activity(options, &rows);
+    Ok(())
+}
+
+/// Traces the benchmarks, and shows the longest stretches with interrupts masked.
+fn masked(plan: &Plan, qemu: &Qemu, image: &Image, append: &str, limit: Duration) -> Result<()> {
+    const MOST_SHOWN: usize = 8;
+    const MOST_FUNCTIONS: usize = 4;
+    for machine in &plan.counted {
+        let arguments = format!("{} {append}", Spec::argument(&plan.specs));
+        let found = trace(qemu, image, machine, &arguments, limit)?;
+        let s = if machine.cores == 1 { "" } else { "s" };
+        println!("interrupts masked on {} core{s}, in instructions:", machine.cores);
+        println!("{:>8} {:>8}  from, to, and where most of it is spent", "longest", "times");
+        for Stretch { instructions, count, begin, end, spent } in found.iter().take(MOST_SHOWN) {
+            println!("{instructions:>8} {count:>8}  {begin} to {end}");
+            for (name, count) in spent.iter().take(MOST_FUNCTIONS) {
+                println!("{count:>26}  {name}");
+            }
+        }
+    }
     Ok(())
 }
 

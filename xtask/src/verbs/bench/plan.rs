@@ -10,6 +10,7 @@ use anyhow::Result;
 const MEMORY: Size = Size::from_mebibytes(1024);
 const CORES: [u32; 4] = [1, 2, 4, 8];
 const SMP: [u32; 2] = [2, 4];
+const MASKED_CORES: [u32; 1] = [2];
 
 /// What is to be done; made of options that fit together.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub enum Task {
     Wall,
     /// Count the specs on each point of the grid.
     Sweep(Grid),
+    /// Trace the specs for stretches with interrupts masked.
+    Masked,
 }
 
 impl Plan {
@@ -42,6 +45,10 @@ impl Plan {
         let specs = options.benchmarks.iter().map(|text| Spec::parse(text)).collect::<Result<Vec<_>>>()?;
         let specs = if named { specs } else { Spec::all() };
         let task = match (options.wall, options.sweep.is_empty()) {
+            (false, true) if options.masked => Task::Masked,
+            _ if options.masked => {
+                return Err(usage("--masked traces instructions; leave out --wall and --sweep"));
+            }
             (false, true) => Task::Measure,
             (true, true) => Task::Wall,
             (false, false) => Task::Sweep(Grid::parse(&options.sweep)?),
@@ -51,6 +58,11 @@ impl Plan {
         };
         if options.wall && !named {
             return Err(usage("--wall takes the names of benchmarks, as in: bench thread-ring --wall"));
+        }
+        if options.masked && (!named || options.json || options.activity) {
+            return Err(usage(
+                "--masked takes the names of benchmarks, and shows nothing else, as in: bench wake-hogs:20 --masked",
+            ));
         }
         if options.wall && options.cores.is_some() {
             return Err(usage("--cores is for instructions; with --wall give the numbers of cores as --smp"));
@@ -67,10 +79,13 @@ impl Plan {
         }
         let counted = match task {
             Task::Wall => Vec::new(),
-            _ => machines("--cores", options.cores.as_deref().unwrap_or(&CORES), true)?,
+            Task::Masked => machines("--cores", options.cores.as_deref().unwrap_or(&MASKED_CORES), true)?,
+            Task::Measure | Task::Sweep(_) => {
+                machines("--cores", options.cores.as_deref().unwrap_or(&CORES), true)?
+            }
         };
         let clocked = match task {
-            Task::Sweep(_) => Vec::new(),
+            Task::Sweep(_) | Task::Masked => Vec::new(),
             Task::Measure if named => Vec::new(),
             _ => machines("--smp", options.smp.as_deref().unwrap_or(&SMP), false)?,
         };
@@ -119,6 +134,20 @@ mod tests {
         assert!(plan.counted.iter().all(|machine| machine.icount));
         assert!(plan.clocked.iter().all(|machine| !machine.icount));
         assert!(plan.specs.iter().any(|spec| spec.text() == "bank"));
+    }
+
+    #[test]
+    fn a_trace_is_of_named_benchmarks_and_nothing_else() {
+        let traced = plan("big:3 --masked").unwrap();
+        assert_eq!(
+            (&traced.task, cores_of(&traced.counted), traced.clocked.len()),
+            (&Task::Masked, vec![2], 0)
+        );
+        for line in
+            ["--masked", "big --masked --wall", "big --masked --json", "big --masked --sweep share.looks=1"]
+        {
+            assert_eq!(status_of(&plan(line).unwrap_err()), USAGE, "{line}");
+        }
     }
 
     #[test]

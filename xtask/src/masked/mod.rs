@@ -1,0 +1,80 @@
+//! How long interrupts are masked at a time: an image is traced instruction by instruction, and every stretch between the one that
+//! masks them and the one that takes that back is counted, on each core.
+//!
+//! What precedes a core's first unmasking is its boot, and left out. So is the instruction that waits for an interrupt while they are
+//! masked: it takes as long as there is nothing to do. Here is the run of QEMU; what its lines mean is in [`stretches`], what the
+//! image's instructions do in [`code`].
+
+mod code;
+mod stretches;
+
+use crate::build::Image;
+use crate::machine::{Guest, Machine, end_with_this_tool, guest_command};
+use crate::setup::Qemu;
+use anyhow::{Context, Result, bail};
+use code::Code;
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+pub use stretches::Stretch;
+use stretches::Stretches;
+
+/// Bytes of the trace that are read at once.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Boots an image with these arguments, traced, until it ends. The stretches, longest first: of those that begin and end in the same
+/// functions the longest.
+pub fn trace(
+    qemu: &Qemu,
+    image: &Image,
+    machine: &Machine,
+    arguments: &str,
+    limit: Duration,
+) -> Result<Vec<Stretch>> {
+    let elf = std::fs::read(&image.elf).with_context(|| format!("cannot read {}", image.elf.display()))?;
+    let code = Code::of(&elf)?;
+    let guest = Guest {
+        machine: Machine { icount: true, is_traced: true, ..machine.clone() },
+        image: image.clone(),
+        input: None,
+        tree: None,
+        arguments: arguments.to_owned(),
+        limit,
+        commands: false,
+    };
+    let mut command = guest_command(&qemu.path, &guest);
+    end_with_this_tool(&mut command);
+    let began = Instant::now();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("{} cannot be started", qemu.path.display()))?;
+    let mut serial = child.stdout.take().context("QEMU has no output")?;
+    let said = thread::spawn(move || {
+        let mut said = Vec::new();
+        let _ = serial.read_to_end(&mut said);
+        said
+    });
+    let mut lines = BufReader::with_capacity(BUFFER_BYTES, child.stderr.take().context("QEMU has no trace")?);
+    let mut stretches = Stretches::new(&code, machine.cores as usize);
+    let (mut line, mut count) = (Vec::new(), 0_u32);
+    while lines.read_until(b'\n', &mut line).context("the trace cannot be read")? > 0 {
+        stretches.take(&line);
+        line.clear();
+        count = count.wrapping_add(1);
+        if count.is_multiple_of(1 << 16) && began.elapsed() > limit {
+            let _ = child.kill();
+            let _ = child.wait();
+            bail!("the traced image did not end within {} s: give it less to do", limit.as_secs());
+        }
+    }
+    let status = child.wait().context("QEMU is gone")?;
+    let said = said.join().unwrap_or_default();
+    if !status.success() {
+        bail!("the traced image failed ({status}): {}", String::from_utf8_lossy(&said));
+    }
+    Ok(stretches.found())
+}
