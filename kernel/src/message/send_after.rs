@@ -1,7 +1,7 @@
 //! Messages that are sent later: timers as messages.
 //!
-//! The message waits in a delayed call of the timer wheel, not in the mailbox, and counts as work there. When its
-//! time has come the core whose wheel it is in sends it like any other. It is then handled, or dropped in a
+//! The message waits in a delayed call of the timer queue, not in the mailbox, and counts as work there. When its
+//! time has come the core whose queue it is in sends it like any other. It is then handled, or dropped in a
 //! process of its own; or it was taken back before: one of these, once.
 //!
 //! Where it goes is known to those alone who send it: the functions `send_after` in `actor` and `channel`.

@@ -1,8 +1,8 @@
 //! Futures that wait for a moment.
 //!
-//! A timer in a wheel has an allocation of its own, which the future owns: the wheel links it, and a future may lie in
+//! A timer in a queue has an allocation of its own, which the future owns: the queue links it, and a future may lie in
 //! memory that a crash gives back without dropping anything (see `sched::spawn::task`). When a process crashes, the timers that
-//! would wake it are taken out of their wheels (`wheels/owned.rs`); their memory stays, because the future may belong
+//! would wake it are taken out of their queues (`timers/owned.rs`); their memory stays, because the future may belong
 //! to another process by now. That process arms a timer of its own.
 //!
 //! **Without memory** for its timer a future asks to be polled again at once, until there is some or its moment has come.
@@ -17,9 +17,9 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use super::instant::Instant;
-use super::wheels::owned::OwnedTimers;
-use super::wheels::timers::{self, Checked};
-use super::wheels::wheel::Timer;
+use super::timers::owned::OwnedTimers;
+use super::timers::per_core::{self, Checked};
+use super::timers::timer::Timer;
 use crate::sync::keep_waker;
 use crate::{mem, sched};
 
@@ -131,14 +131,14 @@ fn owner_of(waker: &Waker) -> Option<NonNull<OwnedTimers>> {
     sched::timers_of(waker).map(NonNull::from)
 }
 
-/// A timer that was put into a wheel, in memory of its own. Dropped, it is taken out and freed.
+/// A timer that was put into a queue, in memory of its own. Dropped, it is taken out and freed.
 struct Armed {
     timer: NonNull<Timer>,
-    /// The core in whose wheel it is.
+    /// The core in whose queue it is.
     core: usize,
 }
 
-// SAFETY: the timer is touched under its wheel's lock only, until it was taken out.
+// SAFETY: the timer is touched under its queue's lock only, until it was taken out.
 unsafe impl Send for Armed {}
 // SAFETY: as above; and the lock makes one caller at a time of several.
 unsafe impl Sync for Armed {}
@@ -152,23 +152,23 @@ impl Armed {
         let timer = NonNull::from(Box::leak(timer));
         // SAFETY: a box's content does not move, and this one is freed in `drop` only, after it was taken out. A crash
         // frees nothing.
-        let core = unsafe { timers::arm(timer, deadline.ticks()) };
+        let core = unsafe { per_core::arm(timer, deadline.ticks()) };
         Some(Self { timer, core })
     }
 
     /// Whether it has fired; if not, `waker` is woken when it does.
     fn check(&self, waker: &Waker) -> Checked {
         // SAFETY: armed on that core; the list is in the process that the waker keeps.
-        unsafe { timers::check(self.timer, self.core, waker, owner_of(waker)) }
+        unsafe { per_core::check(self.timer, self.core, waker, owner_of(waker)) }
     }
 }
 
 impl Drop for Armed {
     fn drop(&mut self) {
-        // SAFETY: armed on that core, and in no wheel afterwards, so the memory is this value's alone; it came from a
+        // SAFETY: armed on that core, and in no queue afterwards, so the memory is this value's alone; it came from a
         // box.
         unsafe {
-            timers::cancel(self.timer, self.core);
+            per_core::cancel(self.timer, self.core);
             drop(Box::from_raw(self.timer.as_ptr()));
         }
     }

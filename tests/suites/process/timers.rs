@@ -27,7 +27,7 @@ impl Receive<u32> for Adder {
 const TRIED: u32 = 10_000;
 
 kernel_test! {
-    /// A million messages wait in one core's wheel, or as many as the boot argument `timers` says. However
+    /// A million messages wait in one core's timer queue, or as many as the boot argument `timers` says. However
     /// many are due at once, a pass handles a bounded number, and processes run between two passes.
     async fn a_million_pending_timers_make_no_pass_long() -> Outcome {
         let count = amount("timers", 1_000_000);
@@ -59,7 +59,7 @@ async fn all_fire(executor: &Executor, count: u64, needed: Duration) -> Result<O
     let sums = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
     let adder = executor.handle().spawn(Adder(sums.clone()))?;
     let core = sched::current_core().ok_or("on no core")?;
-    // All are due in a moment after the last was set: the worst that a wheel can be given.
+    // All are due in a moment after the last was set: the worst that a core can be given.
     let begin = time::Instant::now();
     let first = begin + needed;
     let fired = time::fired();

@@ -64,7 +64,7 @@ pub(super) async fn each_is_sent_or_taken_back(work: u64) -> Verdict {
     let (handled, early, drops) = (counter(), counter(), counter());
     let clock = executor.handle().spawn(Clock { handled, early }).map_err(failed)?;
     let each = work / 400;
-    // As many processes as make the wheels of several cores fire while others cancel.
+    // As many processes as make the timers of several cores fire while others cancel.
     let mut taking = Vec::new();
     for process in 0..4 {
         let body = async move {

@@ -1,10 +1,10 @@
 //! Delayed calls: a value that is handed to a function when its time has come, unless it is taken back.
 //!
-//! A delayed call is a timer in the wheel of the core that set it, whose waker is not a process's but the call
+//! A delayed call is a timer in the queue of the core that set it, whose waker is not a process's but the call
 //! itself. Two references keep its memory: the handle's and the waker's. The value is taken exactly once:
 //!
 //! ```text
-//!            wake: the wheel fires            handed to the function
+//!            wake: the queue fires            handed to the function
 //! PENDING ──────────────────────────► TAKEN
 //!            cancel: the handle's owner       handed to that one
 //! ```
@@ -24,8 +24,8 @@ use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 use core::time::Duration;
 
-use super::timers;
-use super::wheel::Timer;
+use super::per_core;
+use super::timer::Timer;
 use crate::arch::atomic::{AtomicBool, Ordering};
 use crate::mem::{self, OutOfMemory};
 use crate::sync::ReferenceCount;
@@ -44,7 +44,7 @@ pub(crate) trait TakeBack: Send + 'static {
 trait Pending<V> {
     fn is_pending(&self) -> bool;
 
-    /// Takes the timer out of the wheel, and the value back, unless it was handed on already.
+    /// Takes the timer out of the queue, and the value back, unless it was handed on already.
     ///
     /// # Safety
     /// The timer was armed on `core`, and this is called once.
@@ -57,7 +57,7 @@ trait Pending<V> {
 struct Block<R, T> {
     /// Whatever the function needs to go on elsewhere. First, so that it is found by its address.
     room: R,
-    /// In a wheel, under whose lock it is used. After [`timers::cancel`] it belongs to the canceller alone.
+    /// In a queue, under whose lock it is used. After [`per_core::cancel`] it belongs to the canceller alone.
     timer: UnsafeCell<Timer>,
     references: ReferenceCount,
     /// The value is still there.
@@ -152,7 +152,7 @@ impl<R, T> Block<R, T> {
         // SAFETY: the reference that is given up here keeps the block until then.
         let this = unsafe { &*data.cast::<Self>() };
         if this.references.release() {
-            // SAFETY: the last reference is gone, so the timer is in no wheel; the memory came from a box.
+            // SAFETY: the last reference is gone, so the timer is in no queue; the memory came from a box.
             drop(unsafe { Box::from_raw(data.cast::<Self>().cast_mut()) });
         }
     }
@@ -173,13 +173,13 @@ impl<R, T: TakeBack> Pending<T::Taken> for Block<R, T> {
     unsafe fn cancel(&self, core: usize) -> Option<T::Taken> {
         let value = self.take();
         let timer = self.timer.get();
-        // SAFETY: by contract. Afterwards it is in no wheel and, as the wheel's lock was taken after it had left, nobody
+        // SAFETY: by contract. Afterwards it is in no queue and, as the queue's lock was taken after it had left, nobody
         // else touches it, so what is left in it is this caller's.
         let waker = unsafe {
-            timers::cancel(NonNull::new_unchecked(timer), core);
+            per_core::cancel(NonNull::new_unchecked(timer), core);
             (*timer).waker.take()
         };
-        // The waker's reference, unless the wheel has taken it out to fire.
+        // The waker's reference, unless the queue has taken it out to fire.
         drop(waker);
         value.and_then(T::taken_back)
     }
@@ -192,12 +192,12 @@ impl<R, T: TakeBack> Pending<T::Taken> for Block<R, T> {
 /// The right to take back what waits for its moment.
 pub(crate) struct DelayedCall<V> {
     block: NonNull<dyn Pending<V>>,
-    /// The core in whose wheel the timer is.
+    /// The core in whose queue the timer is.
     core: usize,
 }
 
 // SAFETY: the value can change cores (`TakeBack`), and does so whole, as does what is made of it here; the timer is used under
-// its wheel's lock; the room is the function's, which takes care of it.
+// its queue's lock; the room is the function's, which takes care of it.
 unsafe impl<V: Send> Send for DelayedCall<V> {}
 // SAFETY: a shared call can only be asked whether it is pending.
 unsafe impl<V: Send> Sync for DelayedCall<V> {}
@@ -232,11 +232,11 @@ impl<V> DelayedCall<V> {
         // SAFETY: the functions of `VTABLE` count references; one of the two is this waker's.
         let waker = unsafe { Waker::new(block.as_ptr().cast_const().cast(), &Block::<R, T>::VTABLE) };
         // SAFETY: nobody else knows the block yet. It stays where it is: the waker's reference keeps it until
-        // the timer has fired, and the handle's until `cancel` has taken it from the wheel.
+        // the timer has fired, and the handle's until `cancel` has taken it from the queue.
         let core = unsafe {
             let timer = block.as_ref().timer.get();
             (*timer).waker = Some(waker);
-            timers::arm(NonNull::new_unchecked(timer), deadline)
+            per_core::arm(NonNull::new_unchecked(timer), deadline)
         };
         Ok(Self { block, core })
     }
@@ -261,7 +261,7 @@ impl<V> DelayedCall<V> {
 impl<V> Drop for DelayedCall<V> {
     fn drop(&mut self) {
         if self.block().references().release() {
-            // SAFETY: the last reference is gone, so the timer is in no wheel; the memory came from a box of this type.
+            // SAFETY: the last reference is gone, so the timer is in no queue; the memory came from a box of this type.
             drop(unsafe { Box::from_raw(self.block.as_ptr()) });
         }
     }
