@@ -60,7 +60,7 @@ pub use cores::here::{current_core, current_process};
 pub use cores::population::live_processes;
 pub use cores::{CoreLoad, Load, LoadMonitor};
 pub(crate) use place::wake::{some_core_is_idle, wake_thief};
-pub(crate) use place::waker::{process_of, timers_of};
+pub(crate) use place::waker::{priority_of, process_of, timers_of};
 pub use place::{YieldNow, yield_now};
 pub use policy::dispatch::Dispatch;
 pub use policy::migration::Rule;

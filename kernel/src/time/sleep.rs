@@ -148,6 +148,7 @@ impl Armed {
     fn new(deadline: Instant, background: bool, waker: &Waker) -> Option<Self> {
         let mut timer = mem::try_box(Timer::new(background)).ok()?;
         timer.waker = Some(keep_waker(waker)?);
+        timer.urgent = sched::priority_of(waker).is_urgent();
         timer.owner = owner_of(waker);
         let timer = NonNull::from(Box::leak(timer));
         // SAFETY: a box's content does not move, and this one is freed in `drop` only, after it was taken out. A crash

@@ -7,6 +7,7 @@
 /// use magpie::sched::Priority;
 ///
 /// assert!(Priority::Max < Priority::Low, "the most urgent comes first");
+/// assert!(Priority::High.is_urgent() && !Priority::Normal.is_urgent());
 /// for priority in Priority::ALL {
 ///     assert_eq!(Priority::ALL[priority.index()], priority);
 ///     assert_eq!(priority.bit(), 1 << priority.index());
@@ -35,6 +36,11 @@ impl Priority {
     /// Its place in [`Priority::ALL`].
     pub const fn index(self) -> usize {
         self as usize
+    }
+
+    /// Whether it is one of the two that are strict.
+    pub const fn is_urgent(self) -> bool {
+        (self as u8) <= Self::High as u8
     }
 
     /// Its bit in a mask of non-empty queues.
