@@ -15,11 +15,16 @@
 //! # }).unwrap();
 //! ```
 
+mod alarm;
 pub(crate) mod instant;
+mod interval;
+mod schedule;
 mod sleep;
 pub(crate) mod timers;
 
 pub use instant::{Instant, of_ticks};
+pub use interval::{Interval, Missed, interval, interval_at};
+pub(crate) use schedule::Schedule;
 pub use sleep::{Elapsed, Sleep, Timeout, background_timeout, sleep, sleep_until, timeout};
 pub(crate) use timers::owned::OwnedTimers;
 pub(crate) use timers::per_core::{expire, next_deadline, take_out_of_crashed};
