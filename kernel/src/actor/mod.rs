@@ -60,6 +60,7 @@ mod recipient;
 pub(crate) mod run;
 mod send;
 mod send_after;
+mod send_interval;
 mod send_wait;
 mod spawn;
 mod static_actor;

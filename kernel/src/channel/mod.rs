@@ -38,6 +38,7 @@ mod node;
 mod owner;
 mod receive;
 mod send_after;
+mod send_interval;
 
 pub use address::ProcessAddr;
 pub use ask::Answer;

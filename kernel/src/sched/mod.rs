@@ -79,6 +79,7 @@ pub use run::{ExternalSource, OfflineError, OutOfWork, is_online, offline, onlin
 #[cfg(not(target_os = "none"))]
 pub use run::{HostError, run_on_threads};
 pub(crate) use spawn::later::{Later, Waiting};
+pub(crate) use spawn::repeat::{Outcome, Repeat, Repeating};
 pub(crate) use spawn::resident::spawn as spawn_resident;
 #[cfg(feature = "checks")]
 pub(crate) use spawn::residents::wake_all as wake_all_residents;

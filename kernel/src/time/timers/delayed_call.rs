@@ -1,17 +1,23 @@
-//! Delayed calls: a value that is handed to a function when its time has come, unless it is taken back.
+//! Delayed calls: a value that is handed to a function when its time has come, unless it is taken back; once, or again and
+//! again.
 //!
 //! A delayed call is a timer in the queue of the core that set it, whose waker is not a process's but the call
-//! itself. Two references keep its memory: the handle's and the waker's. The value is taken exactly once:
+//! itself. Two references keep its memory: the handle's and the waker's. Whoever makes `PENDING` something else has the value:
 //!
 //! ```text
-//!            wake: the queue fires            handed to the function
-//! PENDING ──────────────────────────► TAKEN
-//!            cancel: the handle's owner       handed to that one
+//!              wake: the queue fires
+//! PENDING ──────────────────────────────► TAKEN       the function has the value
+//!   │ ▲      again: it gives the value back │ │
+//!   │ └─────────────────────────────────────┘ │
+//!   │        cancel: the handle's owner       │
+//!   └────────────────► OVER ◄─────────────────┘
+//!   who has the value       while the function has it, which keeps it; or: it will not give it back
 //! ```
 //!
-//! Both make the transition by one exchange, so of a firing and a cancelling at the same time one wins, and
-//! the other finds nothing. Dropping the handle lets the call go on. The handle knows what can be taken back, and no more of
-//! the value.
+//! All are single exchanges, so of a firing and a cancelling at the same time one wins, and the other finds nothing. A call
+//! that the function sets *again* is in the same queue as before, because it fires on the core whose queue that is. Nobody but the
+//! function touches the timer while it has the value. Dropping the handle lets the call go on. The handle knows what can be
+//! taken back, and no more of the value.
 //!
 //! The function is called by a core loop, with preemption disabled and no lock held: it must be short, and is
 //! the kernel's own. What takes longer it leaves to others, in the call's memory: see `sched::spawn::later`, and the
@@ -22,14 +28,20 @@ use core::cell::UnsafeCell;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
-use core::time::Duration;
 
 use super::per_core;
 use super::timer::Timer;
-use crate::arch::atomic::{AtomicBool, Ordering};
+use crate::arch::atomic::{AtomicU8, AtomicU32, Ordering};
 use crate::mem::{self, OutOfMemory};
 use crate::sync::ReferenceCount;
 use crate::time::instant::Instant;
+
+/// The value waits for its moment.
+const PENDING: u8 = 0;
+/// The function has it.
+const TAKEN: u8 = 1;
+/// It was taken back, or will not be set again.
+const OVER: u8 = 2;
 
 /// A value that may be taken back before its time has come.
 pub(crate) trait TakeBack: Send + 'static {
@@ -44,6 +56,10 @@ pub(crate) trait TakeBack: Send + 'static {
 trait Pending<V> {
     fn is_pending(&self) -> bool;
 
+    fn is_over(&self) -> bool;
+
+    fn missed(&self) -> u32;
+
     /// Takes the timer out of the queue, and the value back, unless it was handed on already.
     ///
     /// # Safety
@@ -57,11 +73,14 @@ trait Pending<V> {
 struct Block<R, T> {
     /// Whatever the function needs to go on elsewhere. First, so that it is found by its address.
     room: R,
-    /// In a queue, under whose lock it is used. After [`per_core::cancel`] it belongs to the canceller alone.
+    /// While `PENDING` in a queue, under whose lock it is used, or about to fire. Whoever has made that something else has it
+    /// alone, a canceller after [`per_core::cancel`].
     timer: UnsafeCell<Timer>,
     references: ReferenceCount,
-    /// The value is still there.
-    pending: AtomicBool,
+    /// One of the three above.
+    state: AtomicU8,
+    /// Moments that were left out.
+    missed: AtomicU32,
     value: UnsafeCell<MaybeUninit<T>>,
     fire: fn(T, Held<R, T>),
 }
@@ -83,6 +102,55 @@ impl<R, T> Held<R, T> {
     pub(crate) unsafe fn take_back(&self) -> T {
         // SAFETY: the caller promised that a value was put back and is taken once.
         unsafe { (*self.0.as_ref().value.get()).assume_init_read() }
+    }
+
+    /// Notes moments that were left out.
+    pub(crate) fn note_missed(&self, moments: u64) {
+        if moments != 0 {
+            let missed = &self.block().missed;
+            // Relaxed, as every access: a statistic, which whoever has the value writes.
+            let sum = u64::from(missed.load(Ordering::Relaxed)).saturating_add(moments);
+            missed.store(u32::try_from(sum).unwrap_or(u32::MAX), Ordering::Relaxed);
+        }
+    }
+
+    /// It will not be set again.
+    pub(crate) fn end(&self) {
+        // Relaxed: a hint to who asks. Who takes it back finds nothing in either state.
+        self.block().state.store(OVER, Ordering::Relaxed);
+    }
+
+    /// Sets the call once more, with this value, for `moment`. Both come back if it was given up meanwhile.
+    ///
+    /// # Safety
+    /// Called by the function, before it returns, with what it got.
+    pub(crate) unsafe fn again(self, value: T, moment: Instant) -> Option<(T, Self)> {
+        self.put_back(value);
+        let block = ManuallyDrop::new(self).0;
+        // SAFETY: the reference of what was given up here is the new waker's, so the block stays. The state is not `PENDING`, so
+        // nobody else touches timer and value; the timer has fired. If the call is not set, the waker and its reference come back.
+        unsafe {
+            let timer = block.as_ref().timer.get();
+            (*timer).waker = Some(Block::<R, T>::waker(block));
+            let core = per_core::arm(NonNull::new_unchecked(timer), moment.ticks());
+            // Release: the value was written before, and the timer armed; pairs with the acquire in `take` and `cancel`.
+            // Relaxed if it fails: what whoever has given it up did before does not matter here.
+            let set =
+                block.as_ref().state.compare_exchange(TAKEN, PENDING, Ordering::Release, Ordering::Relaxed);
+            if set.is_ok() {
+                return None;
+            }
+            per_core::cancel(NonNull::new_unchecked(timer), core);
+            let waker = (*timer).waker.take().map(ManuallyDrop::new);
+            debug_assert!(waker.is_some(), "a timer has fired while its core was busy setting it");
+            let held = Self(block);
+            Some((held.take_back(), held))
+        }
+    }
+
+    fn block(&self) -> &Block<R, T> {
+        // SAFETY: its own reference keeps it.
+        unsafe { self.0.as_ref() }
     }
 
     /// Gives up this, and keeps the reference for [`Self::from_room`].
@@ -112,8 +180,18 @@ impl<R, T> Block<R, T> {
     fn take(&self) -> Option<T> {
         // Acquire: the value was written before the call was set. Release: pairs with the acquire of whoever
         // frees the block. The exchange makes one taker of several.
-        // SAFETY: the value is there until `pending` is cleared, and whoever cleared it takes it, once.
-        self.pending.swap(false, Ordering::AcqRel).then(|| unsafe { (*self.value.get()).assume_init_read() })
+        let taken = self.state.compare_exchange(PENDING, TAKEN, Ordering::AcqRel, Ordering::Relaxed);
+        // SAFETY: the value is there while it is pending, and whoever ends that takes it.
+        taken.ok().map(|_| unsafe { (*self.value.get()).assume_init_read() })
+    }
+
+    /// A waker that calls the function.
+    ///
+    /// # Safety
+    /// One reference to the block, which is alive, is the waker's from now on.
+    unsafe fn waker(this: NonNull<Self>) -> Waker {
+        // SAFETY: the functions of `VTABLE` count references; one is this waker's, by contract.
+        unsafe { Waker::new(this.as_ptr().cast_const().cast(), &Self::VTABLE) }
     }
 
     /// # Safety
@@ -167,11 +245,27 @@ impl<R, T> Drop for Block<R, T> {
 impl<R, T: TakeBack> Pending<T::Taken> for Block<R, T> {
     fn is_pending(&self) -> bool {
         // Relaxed: a hint.
-        self.pending.load(Ordering::Relaxed)
+        self.state.load(Ordering::Relaxed) == PENDING
+    }
+
+    fn is_over(&self) -> bool {
+        // Relaxed: a hint.
+        self.state.load(Ordering::Relaxed) == OVER
+    }
+
+    fn missed(&self) -> u32 {
+        // Relaxed: a statistic.
+        self.missed.load(Ordering::Relaxed)
     }
 
     unsafe fn cancel(&self, core: usize) -> Option<T::Taken> {
-        let value = self.take();
+        // Acquire: the value was written, and the timer armed, before it became pending. Release: pairs with the acquire of
+        // whoever frees the block.
+        if self.state.swap(OVER, Ordering::AcqRel) != PENDING {
+            return None;
+        }
+        // SAFETY: it was pending, and whoever ends that takes the value.
+        let value = unsafe { (*self.value.get()).assume_init_read() };
         let timer = self.timer.get();
         // SAFETY: by contract. Afterwards it is in no queue and, as the queue's lock was taken after it had left, nobody
         // else touches it, so what is left in it is this caller's.
@@ -181,7 +275,7 @@ impl<R, T: TakeBack> Pending<T::Taken> for Block<R, T> {
         };
         // The waker's reference, unless the queue has taken it out to fire.
         drop(waker);
-        value.and_then(T::taken_back)
+        value.taken_back()
     }
 
     fn references(&self) -> &ReferenceCount {
@@ -203,21 +297,25 @@ unsafe impl<V: Send> Send for DelayedCall<V> {}
 unsafe impl<V: Send> Sync for DelayedCall<V> {}
 
 impl<V> DelayedCall<V> {
-    /// Hands `value` to `fire` after `delay`, at least. It counts as work until then.
+    /// Hands `value` to `fire` at `moment`, at least, before what is less urgent. It counts as work until then.
     ///
     /// # Errors
     /// The value comes back when there is no memory.
     pub(crate) fn set<R: 'static, T: TakeBack<Taken = V>>(
-        delay: Duration,
+        moment: Instant,
+        is_urgent: bool,
         room: R,
         value: T,
         fire: fn(T, Held<R, T>),
     ) -> Result<Self, (OutOfMemory, T)> {
+        let mut timer = Timer::new(false);
+        timer.urgent = is_urgent;
         let block = Block {
             room,
-            timer: UnsafeCell::new(Timer::new(false)),
+            timer: UnsafeCell::new(timer),
             references: ReferenceCount::new(2),
-            pending: AtomicBool::new(true),
+            state: AtomicU8::new(PENDING),
+            missed: AtomicU32::new(0),
             value: UnsafeCell::new(MaybeUninit::new(value)),
             fire,
         };
@@ -228,15 +326,12 @@ impl<V> DelayedCall<V> {
                 None => unreachable!("somebody took the value from a block that nobody knows"),
             },
         };
-        let deadline = (Instant::now() + delay).ticks();
-        // SAFETY: the functions of `VTABLE` count references; one of the two is this waker's.
-        let waker = unsafe { Waker::new(block.as_ptr().cast_const().cast(), &Block::<R, T>::VTABLE) };
-        // SAFETY: nobody else knows the block yet. It stays where it is: the waker's reference keeps it until
-        // the timer has fired, and the handle's until `cancel` has taken it from the queue.
+        // SAFETY: nobody else knows the block yet; one of its two references is the waker's. It stays where it is: that keeps it
+        // until the timer has fired, and the handle's until `cancel` has taken it from the queue.
         let core = unsafe {
             let timer = block.as_ref().timer.get();
-            (*timer).waker = Some(waker);
-            per_core::arm(NonNull::new_unchecked(timer), deadline)
+            (*timer).waker = Some(Block::<R, T>::waker(block));
+            per_core::arm(NonNull::new_unchecked(timer), moment.ticks())
         };
         Ok(Self { block, core })
     }
@@ -246,7 +341,17 @@ impl<V> DelayedCall<V> {
         self.block().is_pending()
     }
 
-    /// Takes the value back, unless it was handed on already.
+    /// Whether it will not be set again; for one that is set again and again.
+    pub(crate) fn is_over(&self) -> bool {
+        self.block().is_over()
+    }
+
+    /// How many moments were left out so far, at least.
+    pub(crate) fn missed(&self) -> u32 {
+        self.block().missed()
+    }
+
+    /// Takes the value back, unless it was handed on already. It is not set again.
     pub(crate) fn cancel(self) -> Option<V> {
         // SAFETY: it was armed on that core, and this handle is used up.
         unsafe { self.block().cancel(self.core) }
