@@ -6,11 +6,12 @@ use core::time::Duration;
 use magpie::arch::CoreId;
 use magpie::sched::{Priority, Spawn};
 use magpie::time::{self, Instant};
-use magpie_tests::{Failure, Outcome, ensure, kernel_test};
+use magpie_tests::{Failure, Outcome, ensure, ensure_eq, kernel_test};
 
 use crate::needs_counted_time;
 
 const SLEEPS: u64 = 200;
+const TICKS: u32 = 200;
 
 /// From the moment to the first instruction of who waited: the interrupt, the way through the core's loop, and the turn's
 /// beginning.
@@ -55,5 +56,28 @@ kernel_test! {
             judge(lateness(Priority::High, least).await?, "an urgent sleep")?;
         }
         Ok(())
+    }
+}
+
+kernel_test! {
+    /// Each tick is due at its own multiple of an odd period, and comes within two microseconds.
+    async fn an_interval_does_not_drift() -> Outcome {
+        const PERIOD: Duration = Duration::from_nanos(50_017);
+        needs_counted_time()?;
+        let ticking = Spawn::new().pinned(CoreId::BOOT).start(async {
+            let mut late = Vec::new();
+            let first = Instant::now() + PERIOD;
+            let mut interval = time::interval_at(first, PERIOD);
+            for number in 0..TICKS {
+                let due = interval.tick().await;
+                let now = Instant::now();
+                ensure!(due == first + PERIOD * number, "tick {number} was due at another moment");
+                ensure!(now >= due, "tick {number} came early");
+                late.push(now - due);
+            }
+            ensure_eq!(interval.missed(), 0, "ticks left out");
+            Ok::<_, Failure>(late)
+        })?;
+        judge(ticking.await??, "a tick")
     }
 }

@@ -132,7 +132,7 @@ fn doze(core: &Core) {
 }
 
 fn sleep(core: &Core) {
-    if core.idle.depth().is_none() {
+    if core.idle.depth().is_none() || timer_is_due(core) {
         return;
     }
     wake::announce(core, Depth::Sleep);
