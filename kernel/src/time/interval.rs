@@ -85,8 +85,12 @@ pub fn interval_at(first: Instant, period: Duration) -> Interval {
 /// ```
 /// # use magpie::{sched, time};
 /// use core::time::Duration;
-/// use magpie::time::Interval;
+/// use magpie::time::{Interval, Missed};
 /// # sched::run_on_threads(2, 1, async {
+/// let mut complete = time::interval(Duration::from_micros(100)).when_missed(Missed::Burst);
+/// complete.tick().await;
+/// assert_eq!(complete.missed(), 0, "all come, if late");
+///
 /// async fn beat(mut heart: Interval) {
 ///     loop {
 ///         heart.tick().await;
