@@ -184,6 +184,12 @@ pub mod sched {
     pub use crate::sched::run::stop::on_deadlock;
 }
 
+/// What each core waits for.
+#[cfg(not(loom))]
+pub mod time {
+    pub use crate::time::timers::per_core::{next_deadline, next_urgent_deadline};
+}
+
 /// What the kernel's protocols are made of. Its locks are held with preemption disabled, so whoever keeps one keeps the
 /// core.
 pub mod sync {

@@ -12,9 +12,9 @@ use magpie::actor::{
     Request, SendError, SendToAllError, Shared, StartError, StaticActor, Unwanted,
 };
 use magpie::channel::{self, ProcessAddr, ProcessMailbox};
-use magpie::message::SendAfter;
+use magpie::message::{SendAfter, SendInterval};
 use magpie::sched::{ExternalSource, JoinHandle, LoadMonitor, OutOfWork, ProcessRef, YieldNow};
-use magpie::time::{Elapsed, Sleep, Timeout};
+use magpie::time::{Elapsed, Interval, Sleep, Timeout};
 
 /// May change cores and be shared.
 type Free = u64;
@@ -67,6 +67,7 @@ is!(Request<Own, Own>: Send);
 is_not!(Request<Homebody, Free>: Send, Request<Free, Homebody>: Send, Request<Own, Free>: Sync);
 is!(SendAfter<Own>: Send, SendAfter<Own>: Sync);
 is_not!(SendAfter<Homebody>: Send, SendAfter<Homebody>: Sync);
+is!(SendInterval: Send, SendInterval: Sync);
 is!(ProcessAddr<Own>: Send, ProcessAddr<Own>: Sync);
 is_not!(ProcessAddr<Homebody>: Send, ProcessAddr<Homebody>: Sync);
 is!(ProcessMailbox<Own>: Send, ProcessMailbox<Own>: Sync);
@@ -91,6 +92,7 @@ is!(JoinHandle<Own>: Send, JoinHandle<Own>: Sync, JoinHandle<PhantomPinned>: Unp
 
 // A timer has an allocation of its own, so what waits for it may move.
 is!(Sleep: Send, Sleep: Sync, Sleep: Unpin, Timeout<YieldNow>: Send);
+is!(Interval: Send, Interval: Sync, Interval: Unpin);
 is_not!(Timeout<std::future::Ready<Homebody>>: Send);
 
 // Errors are errors whatever they carry, and plain ones without it.

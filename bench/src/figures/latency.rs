@@ -161,7 +161,7 @@ impl Sampler {
         let due = next_due(&mut self.random);
         if let Some(me) = self.me {
             // Without memory the benchmark does not come to its end, and says so.
-            let _ = me.send_after(due - Instant::now(), Due(due));
+            let _ = me.send_at(due, Due(due));
         }
     }
 }

@@ -5,16 +5,17 @@
 //! in it. A worker that runs dry steals a mailbox from another by swapping two pointers. A behaviour that runs too long is
 //! detached, one that panics ends its actor.
 //!
-//! A message may also be sent later, and taken back before:
+//! A message may also be sent later, and taken back before; and again and again, until that is cancelled:
 //!
 //! ```
 //! # use magpie::sched;
 //! use core::time::Duration;
 //! use magpie::actor::{Actor, Config, Context, Executor, Receive};
+//! use magpie::time::Instant;
 //!
 //! struct Lamp;
 //! impl Actor for Lamp {}
-//! #[derive(PartialEq, Debug)]
+//! #[derive(Clone, Copy, PartialEq, Debug)]
 //! struct Off;
 //! impl Receive<Off> for Lamp {
 //!     type Reply = ();
@@ -29,7 +30,9 @@
 //! let in_an_hour = lamp.send_after(Duration::from_secs(3600), Off)?;
 //! assert!(in_an_hour.is_pending());
 //! assert_eq!(in_an_hour.cancel(), Some(Off));
+//! lamp.send_at(Instant::now() + Duration::from_millis(1), Off)?;
 //! lamp.recipient().send_after(Duration::from_millis(1), Off)?;
+//! lamp.send_interval(Duration::from_millis(1), Off)?.cancel();
 //! executor.all_ended().await;
 //! # executor.stop().await;
 //! # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
@@ -60,6 +63,7 @@ mod recipient;
 pub(crate) mod run;
 mod send;
 mod send_after;
+mod send_interval;
 mod send_wait;
 mod spawn;
 mod static_actor;

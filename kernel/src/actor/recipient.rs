@@ -2,6 +2,7 @@
 //!
 //! A list of recipients may hold actors of different types, as long as each has the behaviour.
 
+use super::mail::directory;
 use super::mail::envelope::Target;
 use super::send;
 use super::storage::MailboxIndex;
@@ -73,6 +74,19 @@ impl<M: Message> Recipient<M> {
     /// Where its messages go.
     pub(super) fn mailbox(&self) -> MailboxIndex {
         self.target.word.mailbox()
+    }
+
+    /// Whether the worker of its mailbox is of priority `Max` or `High`.
+    pub(super) fn is_urgent(&self) -> bool {
+        directory::get(self.mailbox()).is_urgent()
+    }
+
+    /// As `send::send_dropping_nothing`.
+    pub(super) fn send_dropping_nothing(&self, message: M) -> Result<(), SendError<M>>
+    where
+        M: Copy,
+    {
+        send::send_dropping_nothing(self.target, message)
     }
 
     /// As `send::send_at_once`.

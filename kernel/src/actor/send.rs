@@ -66,7 +66,7 @@ unsafe fn send_packed<M: Message, P: Packed<M>>(target: Target<M>, packed: P) ->
     // SAFETY: the original is not used again, nor dropped.
     let copy = unsafe { ptr::read(&*packed) };
     // SAFETY: promised by the caller.
-    unsafe { send_slowly(mailbox, target.cell, target.word, target.deliver(), copy) }
+    unsafe { send_slowly(mailbox, target.cell, target.word, target.deliver(), copy, Gives::ByRule) }
 }
 
 /// A short message to a mailbox in whose queue nothing waits, and which was not appended at once. Out of line, because the
@@ -90,7 +90,7 @@ unsafe fn send_first<M: Message, P: Packed<M>>(
         if write_at_once(mailbox, none_waits, target, &raw const *packed) {
             return Ok(());
         }
-        send_slowly(mailbox, cell, word, deliver, ManuallyDrop::into_inner(packed))
+        send_slowly(mailbox, cell, word, deliver, ManuallyDrop::into_inner(packed), Gives::ByRule)
     }
 }
 
@@ -201,6 +201,32 @@ unsafe fn send_packed_at_once<M: Message, P: Packed<M>>(target: Target<M>, packe
     Err(ManuallyDrop::into_inner(packed).unpack())
 }
 
+/// Sends a message, or gives it back: for a core's loop, as [`send_at_once`]; but if it takes a look at the bound, or memory, it
+/// is done. Whatever the mailbox's bound gives up when it is full, here it is this message.
+pub(super) fn send_dropping_nothing<M: Message + Copy>(
+    target: Target<M>,
+    message: M,
+) -> Result<(), SendError<M>> {
+    if send_at_once(target, message).is_ok() {
+        return Ok(());
+    }
+    if !target.cell.word_relaxed().is_same_actor(target.word) {
+        return Err(SendError::Ended(message));
+    }
+    let mailbox = directory::get(target.word.mailbox());
+    let (cell, word, deliver) = (target.cell, target.word, target.deliver());
+    if const { envelope::is_boxed::<M>() } {
+        match envelope::pack_boxed(message) {
+            // SAFETY: a box, as the message is one that is boxed.
+            Ok(boxed) => unsafe { send_slowly(mailbox, cell, word, deliver, boxed, Gives::Up) },
+            Err(message) => Err(SendError::OutOfMemory(message)),
+        }
+    } else {
+        // SAFETY: no box, as the message is one that is not boxed.
+        unsafe { send_slowly(mailbox, cell, word, deliver, Inline(message), Gives::Up) }
+    }
+}
+
 /// Counts the envelope that was written, and wakes the mailbox's worker if it was the first one.
 #[inline(always)]
 pub(super) fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
@@ -229,6 +255,15 @@ pub(super) fn count_first(mailbox: &Mailbox, mut inside: SpinGuard<'_, Inside>) 
     }
 }
 
+/// What a full mailbox's bound says, and whether the sender may let it drop what the application has made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gives {
+    /// As the bound says.
+    ByRule,
+    /// The new message up, to the sender.
+    Up,
+}
+
 /// The queue is closed, bounded or full.
 ///
 /// # Safety
@@ -241,6 +276,7 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
     word: Word,
     deliver: Deliver,
     packed: P,
+    gives: Gives,
 ) -> Result<(), SendError<M>> {
     // SAFETY: taken apart by the caller.
     let target = unsafe { Target::from_parts(cell, word, deliver) };
@@ -268,6 +304,7 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
             Some(refused) => {
                 drop(inside);
                 match refused {
+                    _ if gives == Gives::Up => return Err(SendError::Full(packed.unpack())),
                     WhenFull::Refuse => return Err(SendError::Full(packed.unpack())),
                     WhenFull::DropNewest => {
                         drop(packed);

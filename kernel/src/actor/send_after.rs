@@ -9,7 +9,7 @@ use crate::message::{Message, SendAfter, SendError};
 use crate::sched::Waiting;
 use crate::stats;
 use crate::sync::PreemptGuard;
-use crate::time::TakeBack;
+use crate::time::{Instant, TakeBack};
 
 /// A message that waits, and where it goes.
 struct ToActor<M> {
@@ -40,6 +40,10 @@ impl<M: Message> Waiting for ToActor<M> {
             drop(error);
         }
     }
+
+    fn is_urgent(&self) -> bool {
+        self.to.is_urgent()
+    }
 }
 
 impl<M: Message> Recipient<M> {
@@ -49,7 +53,15 @@ impl<M: Message> Recipient<M> {
     /// # Errors
     /// [`SendError::OutOfMemory`], with the message.
     pub fn send_after(&self, delay: Duration, message: M) -> Result<SendAfter<M>, SendError<M>> {
-        SendAfter::set(delay, ToActor { to: *self, message })
+        self.send_at(Instant::now() + delay, message)
+    }
+
+    /// Sends a message at `moment`, at least: as [`Recipient::send_after`] does.
+    ///
+    /// # Errors
+    /// [`SendError::OutOfMemory`], with the message.
+    pub fn send_at(&self, moment: Instant, message: M) -> Result<SendAfter<M>, SendError<M>> {
+        SendAfter::set(moment, ToActor { to: *self, message })
     }
 }
 
@@ -63,5 +75,16 @@ impl<A> Addr<A> {
         A: Receive<M>,
     {
         self.recipient().send_after(delay, message)
+    }
+
+    /// Sends a message at `moment`, at least: see [`Recipient::send_after`].
+    ///
+    /// # Errors
+    /// [`SendError::OutOfMemory`], with the message.
+    pub fn send_at<M: Message>(&self, moment: Instant, message: M) -> Result<SendAfter<M>, SendError<M>>
+    where
+        A: Receive<M>,
+    {
+        self.recipient().send_at(moment, message)
     }
 }

@@ -73,6 +73,11 @@ impl<M: Message> ProcessAddr<M> {
         self.0.send_dropping_nothing(message)
     }
 
+    /// Whether its receiver is a process of priority `Max` or `High`, as far as is known.
+    pub(super) fn is_urgent(&self) -> bool {
+        self.0.lock().is_urgent()
+    }
+
     /// Drops it, unless it is the last: that may close the mailbox of who has crashed, and drop what is in it.
     pub(super) fn drop_unless_last(self) -> Result<(), Self> {
         if !self.0.uncount_unless_last() {

@@ -300,6 +300,11 @@ impl<M> Inside<M> {
         core::mem::replace(&mut self.owner, owner)
     }
 
+    /// Whether who received last is a process of priority `Max` or `High`. Of an actor it is not known.
+    pub(super) fn is_urgent(&self) -> bool {
+        matches!(&self.owner, Some(Owner::Process(process)) if process.priority().is_urgent())
+    }
+
     /// Closes for good.
     pub(super) fn close(&mut self) -> Left<M> {
         self.closed = true;

@@ -9,7 +9,7 @@ use crate::sync::Identity;
 
 /// Who has received last. Kept so that its number is nobody else's meanwhile.
 pub(super) enum Owner {
-    Process { _keeps: ProcessRef },
+    Process(ProcessRef),
     Actor,
 }
 
@@ -19,7 +19,7 @@ impl Owner {
         if sched::is_in_resident() {
             return sched::at_work_here().map(|_| Self::Actor);
         }
-        sched::current_process().map(|_keeps| Self::Process { _keeps })
+        sched::current_process().map(Self::Process)
     }
 }
 

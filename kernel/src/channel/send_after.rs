@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::address::ProcessAddr;
 use crate::message::{Message, SendAfter, SendError};
 use crate::sched::Waiting;
-use crate::time::TakeBack;
+use crate::time::{Instant, TakeBack};
 
 /// A message that waits, and where it goes; without a message, an address that is to be dropped.
 struct ToProcess<M> {
@@ -38,6 +38,10 @@ impl<M: Message> Waiting for ToProcess<M> {
             drop(error);
         }
     }
+
+    fn is_urgent(&self) -> bool {
+        self.to.is_urgent()
+    }
 }
 
 impl<M: Message> ProcessAddr<M> {
@@ -47,6 +51,14 @@ impl<M: Message> ProcessAddr<M> {
     /// # Errors
     /// [`SendError::OutOfMemory`], with the message.
     pub fn send_after(&self, delay: Duration, message: M) -> Result<SendAfter<M>, SendError<M>> {
-        SendAfter::set(delay, ToProcess { to: self.clone(), message: Some(message) })
+        self.send_at(Instant::now() + delay, message)
+    }
+
+    /// Sends a message at `moment`, at least: as [`Self::send_after`] does.
+    ///
+    /// # Errors
+    /// [`SendError::OutOfMemory`], with the message.
+    pub fn send_at(&self, moment: Instant, message: M) -> Result<SendAfter<M>, SendError<M>> {
+        SendAfter::set(moment, ToProcess { to: self.clone(), message: Some(message) })
     }
 }

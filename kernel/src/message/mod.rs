@@ -6,10 +6,13 @@
 pub(crate) mod ask;
 mod send_after;
 mod send_error;
+mod send_interval;
 mod shared;
 
 pub use send_after::SendAfter;
 pub use send_error::{SendError, SendToAllError};
+pub use send_interval::SendInterval;
+pub(crate) use send_interval::outcome;
 pub use shared::{NotShared, Shared};
 
 /// A message: anything that may be moved to another core.

@@ -1,16 +1,17 @@
 //! Messages that are sent later: timers as messages.
 //!
-//! The message waits in a delayed call of the timer wheel, not in the mailbox, and counts as work there. When its
-//! time has come the core whose wheel it is in sends it like any other. It is then handled, or dropped in a
+//! The message waits in a delayed call of the timer queue, not in the mailbox, and counts as work there. When its
+//! time has come the core whose queue it is in sends it like any other. It is then handled, or dropped in a
 //! process of its own; or it was taken back before: one of these, once.
 //!
-//! Where it goes is known to those alone who send it: the functions `send_after` in `actor` and `channel`.
+//! Where it goes is known to those alone who send it: the functions `send_after` and `send_at` in `actor` and `channel`. What is sent
+//! again and again is in `send_interval.rs`.
 
 use core::fmt;
-use core::time::Duration;
 
 use super::{Message, SendError};
 use crate::sched::{Later, Waiting};
+use crate::time::Instant;
 
 /// A message that waits for its moment, to whomever it goes. Dropping this lets it go on.
 ///
@@ -19,10 +20,17 @@ use crate::sched::{Later, Waiting};
 /// use magpie::actor::Recipient;
 /// use magpie::channel::ProcessAddr;
 /// use magpie::message::{SendAfter, SendError};
+/// use magpie::time::Instant;
 ///
 /// fn warn(guard: Recipient<u32>, clerk: ProcessAddr<u32>) -> Result<(), SendError<u32>> {
 ///     const AN_HOUR: Duration = Duration::from_secs(3600);
-///     let alarms: [SendAfter<u32>; 2] = [guard.send_after(AN_HOUR, 1)?, clerk.send_after(AN_HOUR, 2)?];
+///     let later = Instant::now() + AN_HOUR;
+///     let alarms: [SendAfter<u32>; 4] = [
+///         guard.send_after(AN_HOUR, 1)?,
+///         guard.send_at(later, 2)?,
+///         clerk.send_after(AN_HOUR, 3)?,
+///         clerk.send_at(later, 4)?,
+///     ];
 ///     for alarm in alarms {
 ///         if alarm.is_pending() {
 ///             // Nothing, if it was sent at this very moment.
@@ -39,8 +47,8 @@ impl<M: Message> SendAfter<M> {
     ///
     /// # Errors
     /// [`SendError::OutOfMemory`], with the message.
-    pub(crate) fn set(delay: Duration, waiting: impl Waiting<Taken = M>) -> Result<Self, SendError<M>> {
-        Later::set(delay, waiting).map(Self).map_err(|(_, waiting)| match waiting.taken_back() {
+    pub(crate) fn set(moment: Instant, waiting: impl Waiting<Taken = M>) -> Result<Self, SendError<M>> {
+        Later::set(moment, waiting).map(Self).map_err(|(_, waiting)| match waiting.taken_back() {
             Some(message) => SendError::OutOfMemory(message),
             None => unreachable!("what was not kept came back without its message"),
         })

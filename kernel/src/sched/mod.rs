@@ -60,7 +60,7 @@ pub use cores::here::{current_core, current_process};
 pub use cores::population::live_processes;
 pub use cores::{CoreLoad, Load, LoadMonitor};
 pub(crate) use place::wake::{some_core_is_idle, wake_thief};
-pub(crate) use place::waker::{process_of, timers_of};
+pub(crate) use place::waker::{priority_of, process_of, timers_of};
 pub use place::{YieldNow, yield_now};
 pub use policy::dispatch::Dispatch;
 pub use policy::migration::Rule;
@@ -79,6 +79,7 @@ pub use run::{ExternalSource, OfflineError, OutOfWork, is_online, offline, onlin
 #[cfg(not(target_os = "none"))]
 pub use run::{HostError, run_on_threads};
 pub(crate) use spawn::later::{Later, Waiting};
+pub(crate) use spawn::repeat::{Outcome, Repeat, Repeating};
 pub(crate) use spawn::resident::spawn as spawn_resident;
 #[cfg(feature = "checks")]
 pub(crate) use spawn::residents::wake_all as wake_all_residents;

@@ -29,6 +29,11 @@ impl Instant {
         Self(clock::now())
     }
 
+    /// The moment at which the clock shows so many ticks.
+    pub(super) const fn at_tick(ticks: u64) -> Self {
+        Self(ticks)
+    }
+
     /// In clock ticks.
     pub fn ticks(self) -> u64 {
         self.0

@@ -1,7 +1,7 @@
 //! Time: instants, and timers that wake processes.
 //!
-//! Each core has a timer wheel of its own, tickless: the core's hardware timer is armed for the next deadline,
-//! the interrupt only sets a flag, and the core loop fires what is due, a bounded number at a time.
+//! Each core has a timer queue of its own: the core's hardware timer is armed for the very tick at which the next timer is due,
+//! the interrupt only sets a flag, and the core loop fires what is due, a bounded number at a time. Nothing fires early.
 //!
 //! ```
 //! # use magpie::{sched, time};
@@ -15,13 +15,18 @@
 //! # }).unwrap();
 //! ```
 
+mod alarm;
 pub(crate) mod instant;
+mod interval;
+mod schedule;
 mod sleep;
-pub(crate) mod wheels;
+pub(crate) mod timers;
 
 pub use instant::{Instant, of_ticks};
+pub use interval::{Interval, Missed, interval, interval_at};
+pub(crate) use schedule::Schedule;
 pub use sleep::{Elapsed, Sleep, Timeout, background_timeout, sleep, sleep_until, timeout};
-pub(crate) use wheels::owned::OwnedTimers;
-pub(crate) use wheels::timers::{expire, next_deadline, next_urgent_deadline, take_out_of_crashed};
-pub use wheels::timers::{fired, longest_pass, pending};
-pub(crate) use wheels::{DelayedCall, Held, TakeBack, comparator};
+pub(crate) use timers::owned::OwnedTimers;
+pub(crate) use timers::per_core::{expire, next_deadline, next_urgent_deadline, take_out_of_crashed};
+pub use timers::per_core::{fired, longest_pass, pending};
+pub(crate) use timers::{DelayedCall, Held, TakeBack, comparator};

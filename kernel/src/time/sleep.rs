@@ -1,27 +1,15 @@
 //! Futures that wait for a moment.
 //!
-//! A timer in a wheel has an allocation of its own, which the future owns: the wheel links it, and a future may lie in
-//! memory that a crash gives back without dropping anything (see `sched::spawn::task`). When a process crashes, the timers that
-//! would wake it are taken out of their wheels (`wheels/owned.rs`); their memory stays, because the future may belong
-//! to another process by now. That process arms a timer of its own.
-//!
-//! **Without memory** for its timer a future asks to be polled again at once, until there is some or its moment has come.
-//! So it is never early and is not lost, but its process uses up its turns and counts as work meanwhile.
+//! What they wait with is in `time/alarm.rs`; moments that come again and again are in `time/interval.rs`.
 
-use alloc::boxed::Box;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::ptr::NonNull;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll};
 use core::time::Duration;
 
+use super::alarm::Alarm;
 use super::instant::Instant;
-use super::wheels::owned::OwnedTimers;
-use super::wheels::timers::{self, Checked};
-use super::wheels::wheel::Timer;
-use crate::sync::keep_waker;
-use crate::{mem, sched};
 
 /// Waits for `duration`, at least.
 ///
@@ -93,14 +81,12 @@ pub fn background_timeout<F: Future>(limit: Duration, future: F) -> Timeout<F> {
 /// The future of [`sleep`] and [`sleep_until`].
 pub struct Sleep {
     deadline: Instant,
-    background: bool,
-    /// From the first poll before the deadline on.
-    armed: Option<Armed>,
+    alarm: Alarm,
 }
 
 impl Sleep {
     fn new(deadline: Instant, background: bool) -> Self {
-        Self { deadline, background, armed: None }
+        Self { deadline, alarm: Alarm::new(background) }
     }
 }
 
@@ -108,69 +94,8 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if let Some(armed) = &self.armed {
-            match armed.check(context.waker()) {
-                Checked::Fired => return Poll::Ready(()),
-                Checked::Waits => return Poll::Pending,
-                Checked::TakenOut => self.armed = None,
-            }
-        }
-        if Instant::now() >= self.deadline {
-            return Poll::Ready(());
-        }
-        self.armed = Armed::new(self.deadline, self.background, context.waker());
-        if self.armed.is_none() {
-            context.waker().wake_by_ref();
-        }
-        Poll::Pending
-    }
-}
-
-/// The list of the timers that would wake the process that `waker` wakes, if it wakes one.
-fn owner_of(waker: &Waker) -> Option<NonNull<OwnedTimers>> {
-    sched::timers_of(waker).map(NonNull::from)
-}
-
-/// A timer that was put into a wheel, in memory of its own. Dropped, it is taken out and freed.
-struct Armed {
-    timer: NonNull<Timer>,
-    /// The core in whose wheel it is.
-    core: usize,
-}
-
-// SAFETY: the timer is touched under its wheel's lock only, until it was taken out.
-unsafe impl Send for Armed {}
-// SAFETY: as above; and the lock makes one caller at a time of several.
-unsafe impl Sync for Armed {}
-
-impl Armed {
-    /// Arms a timer that wakes `waker`; `None` without memory.
-    fn new(deadline: Instant, background: bool, waker: &Waker) -> Option<Self> {
-        let mut timer = mem::try_box(Timer::new(background)).ok()?;
-        timer.waker = Some(keep_waker(waker)?);
-        timer.owner = owner_of(waker);
-        let timer = NonNull::from(Box::leak(timer));
-        // SAFETY: a box's content does not move, and this one is freed in `drop` only, after it was taken out. A crash
-        // frees nothing.
-        let core = unsafe { timers::arm(timer, deadline.ticks()) };
-        Some(Self { timer, core })
-    }
-
-    /// Whether it has fired; if not, `waker` is woken when it does.
-    fn check(&self, waker: &Waker) -> Checked {
-        // SAFETY: armed on that core; the list is in the process that the waker keeps.
-        unsafe { timers::check(self.timer, self.core, waker, owner_of(waker)) }
-    }
-}
-
-impl Drop for Armed {
-    fn drop(&mut self) {
-        // SAFETY: armed on that core, and in no wheel afterwards, so the memory is this value's alone; it came from a
-        // box.
-        unsafe {
-            timers::cancel(self.timer, self.core);
-            drop(Box::from_raw(self.timer.as_ptr()));
-        }
+        let deadline = self.deadline;
+        self.alarm.poll(deadline, context)
     }
 }
 

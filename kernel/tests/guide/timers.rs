@@ -3,9 +3,9 @@
 use super::Result;
 use std::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Receive};
-use magpie::message::SendAfter;
-use magpie::time::Instant;
+use magpie::actor::{Actor, Config, Context, Executor, Hook, Receive};
+use magpie::message::{SendAfter, SendInterval};
+use magpie::time::{self, Instant};
 
 /// Ends when it was not kept awake.
 struct Guard {
@@ -42,6 +42,37 @@ impl Receive<Asleep> for Guard {
     }
 }
 
+/// Beats three times.
+struct Heart {
+    beats: Option<SendInterval>,
+    left: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Beat;
+
+const PERIOD: Duration = Duration::from_millis(1);
+
+impl Actor for Heart {
+    fn started() -> Option<Hook<Self>> {
+        Some(|heart, context| heart.beats = context.address().send_interval(PERIOD, Beat).ok())
+    }
+}
+
+impl Receive<Beat> for Heart {
+    type Reply = ();
+
+    fn receive(&mut self, _: Beat, context: &mut Context<Self>) {
+        self.left -= 1;
+        if self.left == 0 {
+            if let Some(beats) = self.beats.take() {
+                beats.cancel();
+            }
+            context.end();
+        }
+    }
+}
+
 pub async fn chapter() -> Result {
     let executor = Executor::start(&Config::default())?;
     let guard = executor.handle().spawn(Guard { alarm: None })?;
@@ -49,6 +80,15 @@ pub async fn chapter() -> Result {
     guard.send(KeepAwake)?.send(KeepAwake)?;
     executor.all_ended().await;
     assert!(begin.elapsed() >= PATIENCE);
+    executor.handle().spawn(Heart { beats: None, left: 3 })?;
+    let begin = Instant::now();
+    executor.all_ended().await;
+    assert!(begin.elapsed() >= 3 * PERIOD);
+    let mut interval = time::interval(PERIOD);
+    for _ in 0..3 {
+        let due = interval.tick().await;
+        assert!(Instant::now() >= due);
+    }
     executor.stop().await;
     Ok(())
 }

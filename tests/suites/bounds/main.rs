@@ -13,6 +13,7 @@ mod hogs;
 mod missed;
 mod quiet;
 mod spinning;
+mod timers;
 mod waiting;
 
 use core::time::Duration;

@@ -241,7 +241,7 @@ impl Scene {
         Ok(())
     }
 
-    /// A process that crashes while others have its mailbox, and wheels its timers.
+    /// A process that crashes while others have its mailbox, and timer queues its timers.
     async fn process_with_ties(&self, crash: Crash) -> Outcome {
         let mut mailbox = ProcessMailbox::<u64>::new(4)?;
         let address = mailbox.address();

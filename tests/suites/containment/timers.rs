@@ -53,7 +53,7 @@ async fn every_core_keeps_time() -> Outcome {
 }
 
 kernel_test! {
-    /// The stack is given back while the timers are in the wheel.
+    /// The stack is given back while the timers are armed.
     async fn a_timer_outlives_the_stack_of_who_crashed() -> Outcome {
         for _ in 0..20 {
             let crashes = sched::procedure(crash_with_a_timer_on_the_stack).map_err(not_started)?;
@@ -65,7 +65,7 @@ kernel_test! {
 }
 
 kernel_test! {
-    /// The process is given back while its timer is in the wheel: the waker keeps nothing.
+    /// The process is given back while its timer is armed: the waker keeps nothing.
     async fn a_timer_outlives_a_process_that_crashed() -> Outcome {
         for _ in 0..20 {
             let crashes = sched::spawn(async {
@@ -164,7 +164,7 @@ kernel_test! {
 }
 
 kernel_test! {
-    /// Timers in each level of the wheel, far and near, on one core: the near ones fire in order, the far ones do not.
+    /// Timers at every distance, far and near, on one core: the near ones fire in order, the far ones do not.
     async fn durations_of_every_size_wait_side_by_side() -> Outcome {
         const NEAR: u32 = 22;
         let waits = Spawn::new().pinned(CoreId::BOOT).start(async {

@@ -1,13 +1,110 @@
-//! Timers as messages, in number.
+//! Timers: their order, what a core publishes of them, and messages as timers in number.
 
 use alloc::sync::Arc;
+use core::future::{Future, poll_fn};
+use core::pin::pin;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::task::Poll;
 use core::time::Duration;
 
 use magpie::actor::{Actor, Config, Context, Executor, Receive};
-use magpie::sched::{self, Setting, Spawn};
-use magpie::time;
+use magpie::arch::CoreId;
+use magpie::channel::ProcessMailbox;
+use magpie::internals::time::{next_deadline, next_urgent_deadline};
+use magpie::sched::{self, Priority, Setting, Spawn};
+use magpie::time::{self, Instant};
 use magpie_tests::{Failure, amount, ensure, ensure_eq, kernel_test};
+
+/// Far enough that it does not come, and nearer than what limits a test.
+const FAR: Duration = Duration::from_secs(10);
+
+/// Whether a timer for `moment` is the next of this core's, and whether it is the next urgent one.
+fn is_next(moment: Instant) -> (bool, bool) {
+    let Some(core) = sched::current_core() else { return (false, false) };
+    let [next, urgent] =
+        [next_deadline(core), next_urgent_deadline(core)].map(|at| at == Some(moment.ticks()));
+    (next, urgent)
+}
+
+/// Begins to wait for `moment`, looks, and gives it up.
+async fn is_next_of_sleep(moment: Instant) -> (bool, bool) {
+    let mut sleep = pin!(time::sleep_until(moment));
+    poll_fn(|context| {
+        let waits = sleep.as_mut().poll(context).is_pending();
+        Poll::Ready(if waits { is_next(moment) } else { (false, false) })
+    })
+    .await
+}
+
+/// A message for an actor of this executor.
+fn is_next_of_send(executor: &Executor, moment: Instant) -> Result<(bool, bool), Failure> {
+    let message = executor.handle().spawn(Adder(Arc::default()))?.send_at(moment, 1)?;
+    let seen = is_next(moment);
+    ensure_eq!(message.cancel(), Some(1), "the message that was taken back");
+    Ok(seen)
+}
+
+/// A message for this process.
+fn is_next_of_mail(moment: Instant) -> Result<(bool, bool), Failure> {
+    let mut mailbox = ProcessMailbox::new(1)?;
+    let address = mailbox.address();
+    // Now it is known who receives.
+    ensure_eq!(mailbox.try_receive(), None::<u32>, "what nobody has sent");
+    let message = address.send_at(moment, 1)?;
+    let seen = is_next(moment);
+    ensure_eq!(message.cancel(), Some(1), "the message that was taken back");
+    Ok(seen)
+}
+
+kernel_test! {
+    /// Each core says to the tick when its next timer is due, and when the next that wakes what is urgent; until it is taken back.
+    async fn deadlines_are_published() -> Outcome {
+        // Other timers are due before these, and none should be.
+        sched::out_of_work().await;
+        for priority in Priority::ALL {
+            let tries = Spawn::new().priority(priority).pinned(CoreId::BOOT).start(async move {
+                let executor = Executor::start(&Config::default().priority(priority))?;
+                let expected = (true, priority.is_urgent());
+                let moment = Instant::now() + FAR;
+                ensure_eq!(is_next_of_sleep(moment).await, expected, "what a sleep shows");
+                ensure!(!is_next(moment).0, "a sleep that was given up still shows");
+                ensure_eq!(is_next_of_send(&executor, moment)?, expected, "what a message to an actor shows");
+                ensure!(!is_next(moment).0, "a message that was taken back still shows");
+                ensure_eq!(is_next_of_mail(moment)?, expected, "what a message to a process shows");
+                executor.stop().await;
+                Ok::<_, Failure>(())
+            })?;
+            tries.await??;
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Timers of one core fire in the order of their moments, those of one moment in the order in which they were set.
+    async fn timers_fire_in_order() -> Outcome {
+        const COUNT: u64 = 2000;
+        let mailbox = Spawn::new().pinned(CoreId::BOOT).start(async {
+            let mailbox = ProcessMailbox::new(COUNT as usize)?;
+            let address = mailbox.address();
+            let first = Instant::now() + Duration::from_millis(20);
+            for number in 0..COUNT {
+                // Mixed, and several at each moment.
+                let place = number * 7919 % (COUNT / 4);
+                address.send_at(first + Duration::from_nanos(place * 1000), (place, number))?;
+            }
+            Ok::<_, Failure>(mailbox)
+        })?;
+        let mut mailbox = mailbox.await??;
+        let mut before = None;
+        for _ in 0..COUNT {
+            let message = mailbox.receive().await;
+            ensure!(message > before, "{message:?} came after {before:?}");
+            before = message;
+        }
+        Ok(())
+    }
+}
 
 /// Adds up the numbers it is sent.
 struct Adder(Arc<(AtomicU64, AtomicU64)>);
@@ -27,7 +124,7 @@ impl Receive<u32> for Adder {
 const TRIED: u32 = 10_000;
 
 kernel_test! {
-    /// A million messages wait in one core's wheel, or as many as the boot argument `timers` says. However
+    /// A million messages wait in one core's timer queue, or as many as the boot argument `timers` says. However
     /// many are due at once, a pass handles a bounded number, and processes run between two passes.
     async fn a_million_pending_timers_make_no_pass_long() -> Outcome {
         let count = amount("timers", 1_000_000);
@@ -59,7 +156,7 @@ async fn all_fire(executor: &Executor, count: u64, needed: Duration) -> Result<O
     let sums = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
     let adder = executor.handle().spawn(Adder(sums.clone()))?;
     let core = sched::current_core().ok_or("on no core")?;
-    // All are due in a moment after the last was set: the worst that a wheel can be given.
+    // All are due in a moment after the last was set: the worst that a core can be given.
     let begin = time::Instant::now();
     let first = begin + needed;
     let fired = time::fired();
@@ -110,9 +207,10 @@ async fn all_fire(executor: &Executor, count: u64, needed: Duration) -> Result<O
     sched::out_of_work().await;
     let per_pass = sched::setting(Setting::TimersPerPass);
     ensure!(time::longest_pass() <= per_pass, "{} timers in one pass", time::longest_pass());
-    // Each pass is followed by a turn. The timers need at least so many passes.
+    // The timers need at least so many passes, and each is followed by a turn: of the neighbour, of the actor's worker or of who
+    // waits here.
     ensure!(
-        !all_at_once || turns >= count / per_pass,
+        !all_at_once || turns >= count / per_pass / 3,
         "{turns} turns of a neighbour while {count} timers fired"
     );
     ensure_eq!(sums.0.load(Ordering::Relaxed), count, "messages handled");

@@ -8,6 +8,7 @@ use alloc::sync::Arc;
 use core::future::poll_fn;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::Poll;
+use core::time::Duration;
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
@@ -244,6 +245,38 @@ kernel_test! {
         }
         urgent.stop().await;
         executor.stop().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// What a timer wakes, too, beside one that spins.
+    #[machine("preemption")]
+    async fn a_timer_of_the_more_urgent_preempts() -> Outcome {
+        let _long = Changed::no_preemption()?;
+        let before = preempted();
+        let has_run = Arc::new(AtomicBool::new(false));
+        let ran = has_run.clone();
+        let urgent = Spawn::new().pinned(CoreId::BOOT).priority(Priority::High).start(async move {
+            for _ in 0..20 {
+                magpie::time::sleep(Duration::from_micros(300)).await;
+            }
+            ran.store(true, Ordering::Release);
+        })?;
+        let spinning = Spawn::new().pinned(CoreId::BOOT).start(async move {
+            let began = magpie::time::Instant::now();
+            while !has_run.load(Ordering::Acquire) {
+                if began.elapsed() > HANGS_AFTER {
+                    return false;
+                }
+                core::hint::spin_loop();
+            }
+            true
+        })?;
+        ensure_eq!(spinning.await, Ok(true), "whether it ran beside one that spins");
+        ensure!(urgent.await.is_ok(), "the urgent one crashed");
+        // Where a host is slow the moment may have come before the turn that is to be preempted.
+        ensure!(preempted() > before, "no timer preempted");
         Ok(())
     }
 }

@@ -66,6 +66,8 @@ pub(crate) struct Mailbox {
     pub(crate) next_guest: AtomicPtr<Mailbox>,
     /// Its actors are pinned: thieves pass by.
     pinned: AtomicBool,
+    /// Its executor's workers are `Max` or `High`.
+    urgent: AtomicBool,
     /// Where in the table it is, as far as is known: the bits of a [`Place`].
     pub(super) owner: OwnerHint,
     /// Who waits for room, if it is bounded.
@@ -97,6 +99,7 @@ impl Mailbox {
             guest: GuestFlag::new(),
             next_guest: AtomicPtr::new(core::ptr::null_mut()),
             pinned: AtomicBool::new(false),
+            urgent: AtomicBool::new(false),
             owner: OwnerHint::new(0),
             room: Waiters::new(),
             index,
@@ -113,12 +116,20 @@ impl Mailbox {
     /// # Safety
     /// Runners of all mailboxes are of one type, and this one lives until the mailbox was closed and all have ended that work
     /// for it.
-    pub(crate) unsafe fn open(&self, runner: *const Runner, place: Place, pinned: bool, bound: Bound) {
+    pub(crate) unsafe fn open(
+        &self,
+        runner: *const Runner,
+        place: Place,
+        pinned: bool,
+        urgent: bool,
+        bound: Bound,
+    ) {
         let mut inside = self.inside.lock();
         // Relaxed: published by the lock, and by the address that leads here.
         self.runner.store(runner.cast_mut(), Ordering::Relaxed);
         self.owner.reset(place.bits() as usize);
         self.pinned.store(pinned, Ordering::Relaxed);
+        self.urgent.store(urgent, Ordering::Relaxed);
         // The last executor's workers have ended, and their lists with them.
         self.guest.reset();
         self.patience.reset();
@@ -183,6 +194,11 @@ impl Mailbox {
             0 => 0,
             since => clock::now().saturating_sub(since),
         }
+    }
+
+    pub(crate) fn is_urgent(&self) -> bool {
+        // Relaxed: set before anybody had an address that leads here.
+        self.urgent.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_pinned(&self) -> bool {

@@ -60,7 +60,7 @@ pub(crate) fn start(
             unsafe { Segment::free(spare) };
         }
         // SAFETY: every executor's mailboxes are opened here, for its state, which ends after all that work for it.
-        unsafe { mailbox.open(Arc::as_ptr(&executor).cast(), place, pinned, bound) };
+        unsafe { mailbox.open(Arc::as_ptr(&executor).cast(), place, pinned, priority.is_urgent(), bound) };
     }
     Ok(executor)
 }

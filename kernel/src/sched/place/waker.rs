@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
 use crate::mem::stack::StackBlock;
-use crate::sched::process::{Header, ProcessRef};
+use crate::sched::process::{Header, Priority, ProcessRef};
 use crate::time::OwnedTimers;
 
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_reference);
@@ -47,6 +47,15 @@ pub(crate) fn process_of(waker: &Waker) -> Option<ProcessRef> {
 pub(crate) fn timers_of(waker: &Waker) -> Option<&OwnedTimers> {
     // SAFETY: the waker is one of these, so it keeps a live process.
     is_own(waker).then(|| unsafe { header(waker.data()).as_ref() }.timers())
+}
+
+/// How urgent the process is that `waker` wakes. If the waker is not the scheduler's, nobody knows: then as urgent as the
+/// process whose turn the caller is part of, which most likely waits by way of it.
+pub(crate) fn priority_of(waker: &Waker) -> Priority {
+    let process = if is_own(waker) { waker.data() } else { StackBlock::current().process().cast_const() };
+    // SAFETY: the waker keeps its process alive, and the scheduler one whose turn this is.
+    NonNull::new(process.cast_mut().cast::<Header>())
+        .map_or(Priority::Normal, |process| unsafe { process.as_ref() }.priority())
 }
 
 /// # Safety

@@ -7,6 +7,7 @@
 /// use magpie::sched::Priority;
 ///
 /// assert!(Priority::Max < Priority::Low, "the most urgent comes first");
+/// assert!(Priority::High.is_urgent() && !Priority::Normal.is_urgent());
 /// for priority in Priority::ALL {
 ///     assert_eq!(Priority::ALL[priority.index()], priority);
 ///     assert_eq!(priority.bit(), 1 << priority.index());
@@ -39,7 +40,7 @@ impl Priority {
 
     /// Whether it comes before everything else at once, rather than at the end of a slice.
     #[inline(always)]
-    pub(crate) const fn is_urgent(self) -> bool {
+    pub const fn is_urgent(self) -> bool {
         (self as u8) < Self::Normal as u8
     }
 

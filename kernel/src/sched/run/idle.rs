@@ -64,7 +64,8 @@ pub(crate) fn idle(core: &ThisCore<'_>) {
             break;
         }
         out_of_work::leave_idleness(core);
-        if pick::has_work(core) {
+        // A timer that has become due meanwhile is the loop's, and not to wait for more searches.
+        if pick::has_work(core) || timer_is_due(core) {
             core.enter(Activity::Running);
             return;
         }
@@ -124,13 +125,14 @@ fn next_look(core: &Core) -> Option<u64> {
 fn doze(core: &Core) {
     let end = clock::now() + settings::ticks(Setting::DozeMicroseconds);
     core.statistics.dozes.bump();
-    while core.idle.depth().is_some() && clock::now() < end {
+    // A timer that is due ends it, too: whoever waits for that is not to wait for the end of the doze.
+    while core.idle.depth().is_some() && clock::now() < end && !timer_is_due(core) {
         cpu::wait_for_event();
     }
 }
 
 fn sleep(core: &Core) {
-    if core.idle.depth().is_none() {
+    if core.idle.depth().is_none() || timer_is_due(core) {
         return;
     }
     wake::announce(core, Depth::Sleep);

@@ -47,7 +47,7 @@ fn timer_fired(core: &'static Core) {
     if slice_ended || (look != 0 && now >= look) {
         look_for_waiting(core, now);
     }
-    // It may have been a timer of the wheel's; the slice, or the wait for a look, goes on.
+    // It may have been a timer of the core's queue; the slice, or the wait for a look, goes on.
     for at in [core.slice_end.get(), core.next_look.get()].into_iter().filter(|&at| at != 0) {
         comparator::arm_if_earlier(at);
     }
@@ -87,7 +87,7 @@ pub(crate) fn ensure_slice_timer(core: &Core) {
     }
 }
 
-/// Arms the timer after the wheel's timers have fired: for the end of the slice, for the next look at what waits, or for
+/// Arms the timer after the core's timers have fired: for the end of the slice, for the next look at what waits, or for
 /// the next timer.
 pub(crate) fn arm_timer(core: &Core) {
     let own = [core.slice_end.get(), core.next_look.get()].into_iter().filter(|&at| at != 0);

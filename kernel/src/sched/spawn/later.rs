@@ -1,12 +1,10 @@
 //! What a core's loop does later on behalf of a caller. What is short and the kernel's own it does directly; what is
 //! longer, or the application's, runs in a process of its own.
 
-use core::ptr::NonNull;
-use core::time::Duration;
-
 use crate::mem::OutOfMemory;
 use crate::sched::spawn::errand::Errand;
-use crate::time::{DelayedCall, Held, TakeBack};
+use crate::time::{DelayedCall, Held, Instant, TakeBack};
+use core::ptr::NonNull;
 
 /// A value that waits for its moment, and what is done with it then.
 pub(crate) trait Waiting: TakeBack + Sized {
@@ -16,18 +14,22 @@ pub(crate) trait Waiting: TakeBack + Sized {
 
     /// The rest, in a process.
     fn late(self);
+
+    /// Whether it is for somebody of priority `Max` or `High`, as far as is known.
+    fn is_urgent(&self) -> bool;
 }
 
 /// The right to take back what waits for its moment. Dropping this lets it go on.
 pub(crate) struct Later<V>(DelayedCall<V>);
 
 impl<V> Later<V> {
-    /// Lets `value` wait for `delay`, at least. It counts as work until it is dealt with.
+    /// Lets `value` wait until `moment`, at least. It counts as work until it is dealt with.
     ///
     /// # Errors
     /// The value comes back when there is no memory.
-    pub(crate) fn set<T: Waiting<Taken = V>>(delay: Duration, value: T) -> Result<Self, (OutOfMemory, T)> {
-        DelayedCall::set(delay, Errand::new(run::<T>, free::<T>), value, fire).map(Self)
+    pub(crate) fn set<T: Waiting<Taken = V>>(moment: Instant, value: T) -> Result<Self, (OutOfMemory, T)> {
+        let is_urgent = value.is_urgent();
+        DelayedCall::set(moment, is_urgent, Errand::new(run::<T>, free::<T>), value, fire).map(Self)
     }
 
     /// Whether the value still waits; it may be taken at any moment.

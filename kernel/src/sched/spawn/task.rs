@@ -10,8 +10,8 @@
 //!
 //! | future | what it leaves behind when its process crashes |
 //! |---|---|
-//! | `time::sleep`, `timeout`, `background_timeout`, `ask_within`, `receive_within` | a timer in an allocation of its own, which the crash takes out of its wheel |
-//! | `send_after` (no future, but a timer) | the call, which is the system's from the moment when it was set: the message is sent |
+//! | `time::sleep`, `timeout`, `background_timeout`, `ask_within`, `receive_within` | a timer in an allocation of its own, which the crash takes out of its queue |
+//! | `send_after`, `send_interval` (no future, but a timer) | the call, which is the system's from the moment when it was set: the message is sent |
 //! | `Answer` of an ask | a slot in an allocation of its own, filed under the one who was asked |
 //! | `JoinHandle` | a waker in the process that it waits for, which its reference keeps |
 //! | `Receive`, `ReceiveMatching` of a process mailbox | nothing: the crash closes the mailbox; the block stays with the addresses |

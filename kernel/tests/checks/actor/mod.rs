@@ -98,6 +98,10 @@ macro_rules! actor_checks {
             later::messages_come_when_they_are_due,
             later::each_is_sent_or_taken_back,
             later::what_cannot_be_sent_is_dropped_once,
+            later::an_interval_goes_on_until_it_is_cancelled,
+            later::an_interval_ends_with_its_receiver,
+            later::intervals_are_cancelled_while_they_fire,
+            later::ticks_do_not_drift,
         ] $(, $($more)*)? }
     };
 }

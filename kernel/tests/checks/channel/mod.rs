@@ -24,6 +24,7 @@ macro_rules! channel_checks {
             waiting::no_wake_up_is_lost,
             waiting::a_time_limit_loses_nothing,
             waiting::messages_come_when_they_are_due,
+            waiting::what_finds_no_room_is_left_out,
             asking::a_process_answers,
             asking::who_gets_no_answer_is_told,
             ends::a_full_mailbox_returns_the_message,

@@ -103,3 +103,27 @@ pub(super) async fn messages_come_when_they_are_due(_work: u64) -> Verdict {
     ensure!(begin.elapsed() >= DELAY, "it came after {:?}", begin.elapsed());
     equal(mailbox.receive().await, None, "what comes after it")
 }
+
+pub(super) async fn what_finds_no_room_is_left_out(_work: u64) -> Verdict {
+    const PERIOD: Duration = Duration::from_micros(300);
+    let mut mailbox = ProcessMailbox::new(1).map_err(failed)?;
+    let interval = mailbox.address().send_interval(PERIOD, 7).map_err(failed)?;
+    // The first fills it.
+    while interval.missed() < 3 {
+        time::sleep(PERIOD).await;
+    }
+    equal(mailbox.waiting(), 1, "messages that wait")?;
+    equal(mailbox.receive().await, Some(7), "the first")?;
+    equal(mailbox.receive().await, Some(7), "the next")?;
+    // It has the last address, which it gives up when it finds nobody.
+    drop(mailbox);
+    sched::out_of_work().await;
+    ensure!(interval.has_ended(), "it goes on without a receiver");
+    let mut mailbox = ProcessMailbox::new(1).map_err(failed)?;
+    let interval = mailbox.address().send_interval(PERIOD, 8).map_err(failed)?;
+    equal(mailbox.receive().await, Some(8), "the first for another")?;
+    interval.cancel();
+    // That was the last address; one more may have been sent.
+    while mailbox.receive().await.is_some() {}
+    Ok(())
+}

@@ -1,11 +1,13 @@
-//! The wheels: each core's timers, whose they are, and the one place that arms the hardware's comparator.
+//! Timers: each core's queue of them, whose they are, and the one place that arms the hardware's comparator.
 //!
 //! Futures that wait for a timer are in `time/sleep.rs`: here nothing knows a process.
 
 pub(crate) mod comparator;
 mod delayed_call;
+mod heap;
 pub(crate) mod owned;
-pub(crate) mod timers;
-pub(crate) mod wheel;
+pub(crate) mod per_core;
+mod queue;
+pub(crate) mod timer;
 
 pub(crate) use delayed_call::{DelayedCall, Held, TakeBack};

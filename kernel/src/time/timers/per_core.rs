@@ -1,37 +1,51 @@
-//! Each core's wheel, its lock, and the deadline it publishes.
+//! Each core's timer queue, its lock, and the deadlines it publishes.
 //!
-//! A timer lives in the wheel of the core that armed it. Anyone may cancel it, under that wheel's lock. The
+//! A timer lives in the queue of the core that armed it. Anyone may cancel it, under that queue's lock. The
 //! core loop fires: it takes wakers out under the lock and wakes after it, so a timer's memory is not touched any more
 //! by the time its owner can know that it has fired.
 //!
-//! Interrupt handlers take no lock: they read the published deadline.
+//! Deadlines are kept as they were given, and the comparator is armed for the earliest: a timer fires in the first pass of the
+//! loop after the interrupt at its own tick, and never before.
+//!
+//! Interrupt handlers take no lock: they read the published deadlines.
 
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::task::Waker;
 
 use super::comparator;
 use super::owned::{self, OwnedTimers};
-use super::wheel::{Advance, State, Timer, Wheel};
+use super::queue::TimerQueue;
+use super::timer::{State, Timer};
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::{CoreId, MAX_CORES, percpu};
 use crate::stats;
 use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
 
-/// A tick of the wheels in clock ticks, as a power of two: 65 microseconds at 62.5 MHz.
-const TICK_SHIFT: u32 = 12;
 /// No deadline. Zero, like the initial state of a core's part, so that the image need not contain it.
 const NONE: u64 = 0;
 /// Wakers taken out at once.
 const BATCH: usize = 16;
 
 struct PerCore {
-    wheel: SpinLock<Wheel>,
-    /// When there is something to do next, in clock ticks.
+    queue: SpinLock<TimerQueue>,
+    /// When the next timer is due, in clock ticks.
     next: AtomicU64,
+    /// When the next urgent one is.
+    next_urgent: AtomicU64,
 }
 
-static CORES: [PerCore; MAX_CORES] =
-    [const { PerCore { wheel: SpinLock::new(Wheel::new()), next: AtomicU64::new(NONE) } }; MAX_CORES];
+impl PerCore {
+    const fn new() -> Self {
+        Self {
+            queue: SpinLock::new(TimerQueue::new()),
+            next: AtomicU64::new(NONE),
+            next_urgent: AtomicU64::new(NONE),
+        }
+    }
+}
+
+static CORES: [PerCore; MAX_CORES] = [const { PerCore::new() }; MAX_CORES];
 /// Timers that count as work and have not fired, or whose waker was not called yet.
 static PENDING: AtomicU64 = AtomicU64::new(0);
 static FIRED: AtomicU64 = AtomicU64::new(0);
@@ -40,17 +54,22 @@ static LONGEST_PASS: AtomicU64 = AtomicU64::new(0);
 /// When `core` has a timer to fire next, in clock ticks.
 #[inline]
 pub fn next_deadline(core: CoreId) -> Option<u64> {
+    published(&CORES[core.index()].next)
+}
+
+/// When `core` has a timer to fire next that wakes what is `Max` or `High`, in clock ticks.
+#[inline]
+pub fn next_urgent_deadline(core: CoreId) -> Option<u64> {
+    published(&CORES[core.index()].next_urgent)
+}
+
+#[inline]
+fn published(deadline: &AtomicU64) -> Option<u64> {
     // Relaxed: written by the core itself, or by one that cancels and can only make it later.
-    match CORES[core.index()].next.load(Ordering::Relaxed) {
+    match deadline.load(Ordering::Relaxed) {
         NONE => None,
         deadline => Some(deadline),
     }
-}
-
-/// The same of what is urgent.
-pub fn next_urgent_deadline(core: CoreId) -> Option<u64> {
-    let _ = core;
-    None
 }
 
 /// How many timers are pending that count as work, on all cores.
@@ -65,42 +84,41 @@ pub fn fired() -> u64 {
     FIRED.load(Ordering::Relaxed)
 }
 
-/// The most steps that a core has made, one for each timer, before it looked at its queues again: see
+/// The most timers that a core has fired before it looked at its queues again: see
 /// [`tuning::TIMERS_PER_PASS`](crate::sched::tuning::TIMERS_PER_PASS).
 pub fn longest_pass() -> u64 {
     // Relaxed: a statistic.
     LONGEST_PASS.load(Ordering::Relaxed)
 }
 
-fn publish(core: usize, wheel: &Wheel) {
-    // The clock ends before the wheel does: what lies behind its end is never due.
-    let next = wheel.next_tick().and_then(|tick| tick.checked_mul(1 << TICK_SHIFT));
-    let next = next.map_or(NONE, |deadline| deadline.max(1));
-    // Relaxed: as in `next_deadline`.
-    CORES[core].next.store(next, Ordering::Relaxed);
+fn publish(core: usize, queue: &TimerQueue) {
+    let PerCore { next, next_urgent, .. } = &CORES[core];
+    for (place, deadline) in [(next, queue.next()), (next_urgent, queue.next_urgent())] {
+        // What is due at zero was due at one, too. Relaxed: as in `published`.
+        place.store(deadline.map_or(NONE, |deadline| deadline.max(1)), Ordering::Relaxed);
+    }
 }
 
 /// Arms a timer on the calling core. Returns the core.
 ///
 /// # Safety
 /// The timer stays where it is until it has fired or [`cancel`] was called, whatever becomes of its owner: it lies in no
-/// memory that a crash gives back.
+/// memory that a crash gives back. It is in no queue, and the caller's alone.
 pub(crate) unsafe fn arm(timer: NonNull<Timer>, deadline: u64) -> usize {
     let _here = PreemptGuard::new();
     let core = percpu::core_number();
-    let mut wheel = CORES[core].wheel.lock();
+    let mut queue = CORES[core].queue.lock();
     // SAFETY: under the lock, and by contract.
     unsafe {
         if !timer.as_ref().background {
             // Relaxed: its process runs, so nobody can conclude meanwhile that the system is out of work.
             PENDING.fetch_add(1, Ordering::Relaxed);
         }
-        // Rounded up: never early.
-        wheel.insert(timer, (deadline >> TICK_SHIFT) + 1);
+        queue.insert(timer, deadline);
         owned::link(timer, core);
     }
-    publish(core, &wheel);
-    drop(wheel);
+    publish(core, &queue);
+    drop(queue);
     if let Some(next) = CoreId::new(core).and_then(next_deadline) {
         comparator::arm_if_earlier(next);
     }
@@ -112,23 +130,23 @@ pub(crate) unsafe fn arm(timer: NonNull<Timer>, deadline: u64) -> usize {
 /// # Safety
 /// The timer was armed on `core`.
 pub(crate) unsafe fn cancel(timer: NonNull<Timer>, core: usize) {
-    let mut wheel = CORES[core].wheel.lock();
-    // SAFETY: under the lock, and by contract. One that has fired is in no wheel.
+    let mut queue = CORES[core].queue.lock();
+    // SAFETY: under the lock, and by contract. One that has fired is in no queue.
     unsafe {
         if timer.as_ref().state == State::Armed {
             owned::unlink(timer);
-            remove(&mut wheel, timer, core);
+            remove(&mut queue, timer, core);
         }
     }
 }
 
 /// # Safety
-/// The timer is in the wheel, which is that of `core`.
-unsafe fn remove(wheel: &mut Wheel, timer: NonNull<Timer>, core: usize) {
-    // SAFETY: the caller promised that the timer is in this wheel.
+/// The timer is in the queue, which is that of `core`.
+unsafe fn remove(queue: &mut TimerQueue, timer: NonNull<Timer>, core: usize) {
+    // SAFETY: the caller promised that the timer is in this queue.
     unsafe {
-        wheel.remove(timer);
-        publish(core, wheel);
+        queue.remove(timer);
+        publish(core, queue);
         if !timer.as_ref().background {
             // Relaxed: as in `arm`.
             PENDING.fetch_sub(1, Ordering::Relaxed);
@@ -136,27 +154,27 @@ unsafe fn remove(wheel: &mut Wheel, timer: NonNull<Timer>, core: usize) {
     }
 }
 
-/// Takes the timer that `choose` returns out of the wheel of `core`, under whose lock it is called. Returns the timer's
+/// Takes the timer that `choose` returns out of the queue of `core`, under whose lock it is called. Returns the timer's
 /// waker, to be dropped outside the lock.
 ///
 /// # Safety
-/// The timer is in that wheel, and in no list of a process's.
+/// The timer is in that queue, and in no list of a process's.
 unsafe fn take_out(core: usize, choose: impl FnOnce() -> Option<NonNull<Timer>>) -> Option<Waker> {
-    let mut wheel = CORES[core].wheel.lock();
+    let mut queue = CORES[core].queue.lock();
     let timer = choose()?;
-    // SAFETY: the caller promised that the timer is in this wheel.
+    // SAFETY: the caller promised that the timer is in this queue.
     unsafe {
-        remove(&mut wheel, timer, core);
+        remove(&mut queue, timer, core);
         (*timer.as_ptr()).waker.take()
     }
 }
 
-/// A process has crashed: takes its timers out of their wheels.
+/// A process has crashed: takes its timers out of their queues.
 pub(crate) fn take_out_of_crashed(timers: &OwnedTimers) {
     timers.close();
     while let Some(core) = timers.core_of_first() {
         // May fire now, which takes it out of the list; then the next is looked at.
-        // SAFETY: `take_first` returns what is in that core's wheel.
+        // SAFETY: `take_first` returns what is in that core's queue.
         let waker = unsafe { take_out(core, || timers.take_first(core)) };
         if let Some(waker) = waker {
             drop(waker);
@@ -188,7 +206,7 @@ pub(crate) unsafe fn check(
 ) -> Checked {
     let mut replaced = None;
     loop {
-        let wheel = CORES[core].wheel.lock();
+        let queue = CORES[core].queue.lock();
         // SAFETY: under the lock, and by contract.
         let held = unsafe { &mut *timer.as_ptr() };
         match held.state {
@@ -210,12 +228,12 @@ pub(crate) unsafe fn check(
                     (*timer.as_ptr()).owner = owner;
                     owned::link(timer, core);
                 }
-                drop(wheel);
+                drop(queue);
                 drop(replaced);
                 return Checked::Waits;
             }
             None => {
-                drop(wheel);
+                drop(queue);
                 replaced = keep_waker(waker);
                 if replaced.is_none() {
                     // Without memory it is asked again at once.
@@ -227,35 +245,33 @@ pub(crate) unsafe fn check(
     }
 }
 
-/// Fires what is due on `core` at clock time `now`, in at most `most` steps. Whether more is due. Called by
+/// Fires what is due on `core` at clock time `now`, urgent timers first, at most `most`. Whether more is due. Called by
 /// the core itself, in its loop.
 pub fn expire(core: CoreId, now: u64, most: usize) -> bool {
     let slot = &CORES[core.index()];
     let mut left = most;
     loop {
-        let mut wakers: [Option<Waker>; BATCH] = [const { None }; BATCH];
+        let mut wakers = [const { MaybeUninit::uninit() }; BATCH];
         let (mut count, mut work, mut done) = (0, 0, false);
         {
-            let mut wheel = slot.wheel.lock();
+            let mut queue = slot.queue.lock();
             while count < BATCH && left > 0 {
-                match wheel.step(now >> TICK_SHIFT) {
-                    None => {
-                        done = true;
-                        break;
-                    }
-                    Some(Advance::Cascaded) => left -= 1,
-                    Some(Advance::Fired { waker, background }) => {
-                        left -= 1;
-                        wakers[count] = waker;
-                        count += 1;
-                        work += u64::from(!background);
-                    }
-                }
+                let Some(fired) = queue.fire(now) else {
+                    done = true;
+                    break;
+                };
+                left -= 1;
+                wakers[count].write(fired.waker);
+                count += 1;
+                work += u64::from(!fired.background);
             }
-            publish(core.index(), &wheel);
+            publish(core.index(), &queue);
         }
-        for waker in wakers.iter_mut().filter_map(Option::take) {
-            waker.wake();
+        for waker in &mut wakers[..count] {
+            // SAFETY: so many were written above, and each is read once.
+            if let Some(waker) = unsafe { waker.assume_init_read() } {
+                waker.wake();
+            }
         }
         // Relaxed: a statistic.
         FIRED.fetch_add(count as u64, Ordering::Relaxed);

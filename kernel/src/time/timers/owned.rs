@@ -1,17 +1,17 @@
-//! The timers that would wake one process, so that its crash takes them out of their wheels.
+//! The timers that would wake one process, so that its crash takes them out of their queues.
 //!
 //! A timer is its process's while it is armed with that process's own waker. When the process has crashed it would wake
-//! nobody: left in its wheel it would count as work until it fires, and keep the process's memory. Its own memory stays as it
+//! nobody: left in its queue it would count as work until it fires, and keep the process's memory. Its own memory stays as it
 //! is, because the future that it belongs to may have been moved to another process, which finds it taken out and arms
 //! another.
 //!
-//! A list's lock comes after that of a wheel. A timer comes into a list, and leaves it, under the lock of its wheel; so
-//! whoever holds that lock and finds a timer of that wheel in a list knows that it is in the wheel.
+//! A list's lock comes after that of a queue. A timer comes into a list, and leaves it, under the lock of its queue; so
+//! whoever holds that lock and finds a timer of that queue in a list knows that it is in the queue.
 
 use core::mem;
 use core::ptr::{self, NonNull};
 
-use super::wheel::Timer;
+use super::timer::Timer;
 use crate::sync::SpinLock;
 
 /// The timers of one process.
@@ -49,14 +49,14 @@ impl OwnedTimers {
         self.0.lock().is_closed = true;
     }
 
-    /// In which wheel the first is.
+    /// In which queue the first is.
     pub(super) fn core_of_first(&self) -> Option<usize> {
         let list = self.0.lock();
         // SAFETY: under the lock; what is linked is alive.
         unsafe { list.first.as_ref() }.map(|timer| timer.link.core.into())
     }
 
-    /// Takes out the first, if that is in the wheel of `core`, whose lock the caller holds.
+    /// Takes out the first, if that is in the queue of `core`, whose lock the caller holds.
     pub(super) fn take_first(&self, core: usize) -> Option<NonNull<Timer>> {
         let mut list = self.0.lock();
         let first = NonNull::new(list.first)?;
@@ -74,7 +74,7 @@ impl OwnedTimers {
 /// Notes a timer that is armed under its process, if its waker is a process's own.
 ///
 /// # Safety
-/// The timer is in the wheel of `core`, whose lock the caller holds, and in no list.
+/// The timer is in the queue of `core`, whose lock the caller holds, and in no list.
 pub(crate) unsafe fn link(timer: NonNull<Timer>, core: usize) {
     // SAFETY: by contract; the waker keeps its process, and stays while the timer is linked.
     unsafe {
@@ -95,9 +95,9 @@ pub(crate) unsafe fn link(timer: NonNull<Timer>, core: usize) {
 /// Takes a timer out of its process's list, if it is in one.
 ///
 /// # Safety
-/// The caller holds the lock of the timer's wheel, and has not changed its waker.
+/// The caller holds the lock of the timer's queue, and has not changed its waker.
 pub(crate) unsafe fn unlink(timer: NonNull<Timer>) {
-    // SAFETY: the caller holds the lock of the timer's wheel.
+    // SAFETY: the caller holds the lock of the timer's queue.
     unsafe {
         if timer.as_ref().link.is_linked
             && let Some(owner) = (*timer.as_ptr()).owner
