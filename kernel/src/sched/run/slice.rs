@@ -51,6 +51,10 @@ fn timer_fired(core: &'static Core) {
     for at in [core.slice_end.get(), core.next_look.get()].into_iter().filter(|&at| at != 0) {
         comparator::arm_if_earlier(at);
     }
+    // Or it was the slice's end, before the moment of something urgent. What is due by now the end of this interrupt takes care of.
+    if let Some(at) = time::next_urgent_deadline(core.id()).filter(|&at| at > now) {
+        comparator::arm_if_earlier(at);
+    }
 }
 
 /// If something waits here while another core is idle, looks once more soon; if it then still does, an idle core comes
