@@ -84,25 +84,33 @@ kernel_test! {
     /// Timers of one core fire in the order of their moments, those of one moment in the order in which they were set.
     async fn timers_fire_in_order() -> Outcome {
         const COUNT: u64 = 2000;
-        let mailbox = Spawn::new().pinned(CoreId::BOOT).start(async {
-            let mailbox = ProcessMailbox::new(COUNT as usize)?;
-            let address = mailbox.address();
-            let first = Instant::now() + Duration::from_millis(20);
-            for number in 0..COUNT {
-                // Mixed, and several at each moment.
-                let place = number * 7919 % (COUNT / 4);
-                address.send_at(first + Duration::from_nanos(place * 1000), (place, number))?;
+        let mut lead = Duration::from_millis(20);
+        loop {
+            let set = Spawn::new().pinned(CoreId::BOOT).start(async move {
+                let mailbox = ProcessMailbox::new(COUNT as usize)?;
+                let address = mailbox.address();
+                let first = Instant::now() + lead;
+                for number in 0..COUNT {
+                    // Mixed, and several at each moment.
+                    let place = number * 7919 % (COUNT / 4);
+                    address.send_at(first + Duration::from_nanos(place * 1000), (place, number))?;
+                }
+                Ok::<_, Failure>((mailbox, Instant::now() < first))
+            })?;
+            let (mut mailbox, all_were_set) = set.await??;
+            let mut before = None;
+            for _ in 0..COUNT {
+                let message = mailbox.receive().await;
+                ensure!(message.is_some(), "the mailbox is closed");
+                ensure!(message > before || !all_were_set, "{message:?} came after {before:?}");
+                before = message;
             }
-            Ok::<_, Failure>(mailbox)
-        })?;
-        let mut mailbox = mailbox.await??;
-        let mut before = None;
-        for _ in 0..COUNT {
-            let message = mailbox.receive().await;
-            ensure!(message > before, "{message:?} came after {before:?}");
-            before = message;
+            if all_were_set {
+                return Ok(());
+            }
+            // Some were set after others had fired, because the host was busy elsewhere.
+            lead *= 4;
         }
-        Ok(())
     }
 }
 
@@ -124,10 +132,10 @@ impl Receive<u32> for Adder {
 const TRIED: u32 = 10_000;
 
 kernel_test! {
-    /// A million messages wait in one core's timer queue, or as many as the boot argument `timers` says. However
+    /// 200,000 messages wait in one core's timer queue, or as many as the boot argument `timers` says: a million take minutes. However
     /// many are due at once, a pass handles a bounded number, and processes run between two passes.
-    async fn a_million_pending_timers_make_no_pass_long() -> Outcome {
-        let count = amount("timers", 1_000_000);
+    async fn many_pending_timers_make_no_pass_long() -> Outcome {
+        let count = amount("timers", 200_000);
         let executor = Executor::start(&Config::default())?;
         let needed = estimate(&executor, count)? * 3 / 2 + Duration::from_millis(300);
         // If the host was busy elsewhere, the second time there is far more room.
