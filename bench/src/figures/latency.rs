@@ -20,6 +20,7 @@ use super::Go;
 use crate::busy::work;
 use crate::failed::Failed;
 use crate::random::Random;
+use crate::verdict::expect_equal;
 use crate::{latency, stopwatch};
 
 /// What goes on meanwhile.
@@ -216,6 +217,7 @@ fn prepare(parameters: &[u64], beside: Beside, is_message: bool) -> Result<Go, F
             };
             company.end().await;
             if let Some(samples) = samples {
+                expect_equal("samples", samples.len() as u64, count);
                 latency::note(samples);
                 stopwatch::done();
             }
