@@ -6,12 +6,11 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
-use core::time::Duration;
 
 use magpie::actor::{Config, Context, Executor, Receive};
 use magpie::sched;
 use magpie::time::Instant;
-use magpie_tests::{Changed, Failure, HeapExhauster, ensure_eq, kernel_test};
+use magpie_tests::{Changed, Failure, HANGS_AFTER, HeapExhauster, ensure_eq, kernel_test};
 
 use super::node::{Ball, Node, Numbered, Others, Seen, Talk, node, past_two_slices};
 
@@ -42,7 +41,7 @@ kernel_test! {
             }
         }
         let began = Instant::now();
-        while seen.handled() < sent && began.elapsed() < Duration::from_secs(2) {
+        while seen.handled() < sent && began.elapsed() < HANGS_AFTER {
             sched::yield_now().await;
         }
         let handled = seen.handled();
@@ -104,7 +103,7 @@ kernel_test! {
             }
         }
         let began = Instant::now();
-        while seen.handled() < expected && began.elapsed() < Duration::from_secs(2) {
+        while seen.handled() < expected && began.elapsed() < HANGS_AFTER {
             sched::yield_now().await;
         }
         let handled = seen.handled();
