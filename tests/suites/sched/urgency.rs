@@ -52,9 +52,13 @@ impl Call {
 
 impl Waiting {
     fn start(core: CoreId, priority: Priority) -> Result<Self, Failure> {
+        Self::begin(Spawn::new().pinned(core).priority(priority))
+    }
+
+    fn begin(spawn: Spawn) -> Result<Self, Failure> {
         let (called, has_run) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (seen, ran) = (called.clone(), has_run.clone());
-        let handle = Spawn::new().pinned(core).priority(priority).start(async move {
+        let handle = spawn.start(async move {
             poll_fn(|_| if seen.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }).await;
             ran.store(true, Ordering::Release);
         })?;
@@ -277,6 +281,43 @@ kernel_test! {
         ensure!(urgent.await.is_ok(), "the urgent one crashed");
         // Where a host is slow the moment may have come before the turn that is to be preempted.
         ensure!(preempted() > before, "no timer preempted");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// One whose own core is in a turn as urgent, and that is woken elsewhere, preempts there.
+    #[cores(2)]
+    #[machine("preemption")]
+    async fn who_cannot_preempt_at_home_preempts_elsewhere() -> Outcome {
+        let _long = Changed::no_preemption()?;
+        let other = CoreId::new(1).ok_or("there is one core")?;
+        for _ in 0..5 {
+            // It has run on the other core, and may run on both.
+            let both = Spawn::new().affinity([CoreId::BOOT, other].into_iter().collect()).priority(Priority::High);
+            let waiting = Spawn::new().pinned(other).start(async move { Waiting::begin(both) })?.await;
+            let waiting = waiting.map_err(|_| "the parent crashed")??;
+            sched::out_of_work().await;
+            let (call, spinning) = (waiting.to_call(), waiting.to_call());
+            let begun = Arc::new(AtomicBool::new(false));
+            let spins = begun.clone();
+            let hog = Spawn::new().pinned(other).priority(Priority::High).start(async move {
+                spins.store(true, Ordering::Release);
+                spinning.spin()
+            })?;
+            let caller = Spawn::new().pinned(CoreId::BOOT).start(async move {
+                while !begun.load(Ordering::Acquire) {
+                    core::hint::spin_loop();
+                }
+                let before = preempted();
+                call.call();
+                (call.spin(), preempted() - before)
+            })?;
+            let Ok((has_run, preemptions)) = caller.await else { return Err("the caller crashed".into()) };
+            ensure!(has_run && hog.await == Ok(true), "it did not run beside two that spin");
+            ensure!(preemptions >= 1, "nothing was preempted");
+            ensure!(waiting.handle.await.is_ok(), "the one that was called crashed");
+        }
         Ok(())
     }
 }

@@ -53,17 +53,19 @@ pub(super) fn ask(target: &Core, here: Option<&Core>, waiting: Priority) {
 pub(super) fn elsewhere<'a>(
     own: &'a Core,
     waiting: Priority,
-    mut others: impl Iterator<Item = &'a Core>,
+    others: impl Iterator<Item = &'a Core>,
 ) -> &'a Core {
-    let is_idle = |core: &Core| wake::is_idle(core);
-    if !waiting.is_urgent() || !own.in_turn.is_urgent() || is_idle(own) {
+    if !waiting.is_urgent() || !own.in_turn.is_urgent() || wake::is_idle(own) {
         return own;
     }
     let mut best = own;
-    others.by_ref().for_each(|core| {
-        if is_idle(core) || (!core.in_turn.is_urgent() && !is_idle(best)) {
+    for core in others {
+        if wake::is_idle(core) {
+            return core;
+        }
+        if !core.in_turn.is_urgent() {
             best = core;
         }
-    });
+    }
     best
 }

@@ -100,10 +100,14 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
 /// Why the turn of a process on this core is to be left, if it is.
 fn reason(core: &Core, process: &Header) -> Reason {
     let is_urgent = is_urgent(core, process.priority());
+    if !is_resident(process) {
+        // It was for this turn, and must not be left to one that has just begun.
+        core.lets_go.set(false);
+    }
     Reason {
         suspends: is_urgent || (core.in_turn.slices() >= SLICE_ENDS && is_worth_it(core, process)),
         is_urgent,
-        lets_go: core.lets_go.get() && is_resident(process),
+        lets_go: core.lets_go.get(),
     }
 }
 
