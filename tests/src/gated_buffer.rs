@@ -15,6 +15,8 @@ pub struct GatedBuffer {
     pub gate: Gate,
     cursor: AtomicPtr<u8>,
     words: Vec<AtomicU64>,
+    /// Appended is only while this is 0.
+    pub refused: AtomicU64,
 }
 
 impl GatedBuffer {
@@ -22,7 +24,7 @@ impl GatedBuffer {
     pub fn new(words: usize) -> Self {
         let words: Vec<_> = (0..words).map(|_| AtomicU64::new(0)).collect();
         let begin = words.as_ptr().cast_mut().cast();
-        Self { gate: Gate::closed(), cursor: AtomicPtr::new(begin), words }
+        Self { gate: Gate::closed(), cursor: AtomicPtr::new(begin), words, refused: AtomicU64::new(0) }
     }
 
     /// Opens it for the core that the caller is on.
@@ -40,7 +42,7 @@ impl GatedBuffer {
             place.write(word);
         }
         // SAFETY: `open` keeps the contract.
-        unsafe { append::<COUNT>(&self.gate, &all) }
+        unsafe { append::<COUNT>(&self.gate, &all, (&self.refused, 0)) }
     }
 
     /// How many words were appended.

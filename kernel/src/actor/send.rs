@@ -23,11 +23,11 @@ use crate::sync::{PreemptGuard, SpinGuard};
 /// Sends a message.
 #[inline(always)]
 pub(super) fn send<M: Message>(target: Target<M>, message: M) -> Result<(), SendError<M>> {
-    let word = target.cell.word_relaxed();
-    if word != target.word && !word.is_same_actor(target.word) {
-        return Err(SendError::Ended(message));
-    }
     if const { envelope::is_boxed::<M>() } {
+        // Before there is a box: else whoever writes the message looks.
+        if !target.cell.word_relaxed().is_same_actor(target.word) {
+            return Err(SendError::Ended(message));
+        }
         match envelope::pack_boxed(message) {
             // SAFETY: a box, as the message is one that is boxed.
             Ok(boxed) => unsafe { send_packed(target, boxed) },
@@ -94,8 +94,8 @@ unsafe fn send_first<M: Message, P: Packed<M>>(
     }
 }
 
-/// Writes the message at `packed` where its target's mailbox has room for it at once, and tells its worker. Otherwise it stays
-/// where it is. Whether it was written. The caller has seen nothing wait in the queue if `none_waits`.
+/// Writes the message at `packed` where its target's mailbox has room for it at once, and tells its worker, if its actor is attached.
+/// Otherwise it stays where it is. Whether it was written. The caller has seen nothing wait in the queue if `none_waits`.
 ///
 /// # Safety
 /// As [`send_packed`]. If the message is written, that at `packed` is not used again, nor dropped.
@@ -108,6 +108,10 @@ unsafe fn write_at_once<M: Message, P: Packed<M>>(
 ) -> bool {
     let bytes = const { envelope::size_of_envelope::<M>() };
     let here = PreemptGuard::new();
+    // The acquire in it is for who delivers what goes into the hand here, without a look of its own (`mail/hand/checks.rs`).
+    if target.cell.word() != target.word {
+        return false;
+    }
     if none_waits {
         if let Some(place) = mailbox.hand.reserve_at_rest(bytes, &here) {
             // SAFETY: so many bytes were reserved, aligned, and the rest is promised by the caller.
@@ -132,7 +136,7 @@ unsafe fn write_at_once<M: Message, P: Packed<M>>(
     };
     // SAFETY: the queue reserved that many bytes, aligned; the rest is promised by the caller.
     unsafe { envelope::write(place, target, packed) };
-    count(mailbox, inside);
+    count(mailbox, inside, (target.cell, target.word));
     true
 }
 
@@ -142,7 +146,7 @@ const fn is_appended_at_once<M>() -> bool {
 }
 
 /// Appends a short message to what this core's worker has in hand of the mailbox, without a preemption guard, if it has
-/// something. The caller has seen nothing wait in the queue.
+/// something and the actor is attached. The caller has seen nothing wait in the queue.
 ///
 /// # Safety
 /// As [`write_at_once`].
@@ -160,14 +164,15 @@ unsafe fn append_in_hand<M: Message, P: Packed<M>>(
     // SAFETY: the words have room for the envelope, and are aligned; the rest is promised by the caller.
     unsafe { envelope::write(NonNull::from(&mut words).cast(), target, packed) };
     let gate = mailbox.hand.gate();
+    let attached = (target.cell.word_cell().atomic(), target.word.bits());
     // SAFETY: whoever opens the gate keeps its contract.
     unsafe {
         match count {
-            3 => append::append::<3>(gate, &words),
-            4 => append::append::<4>(gate, &words),
-            5 => append::append::<5>(gate, &words),
-            6 => append::append::<6>(gate, &words),
-            _ => append::append::<7>(gate, &words),
+            3 => append::append::<3>(gate, &words, attached),
+            4 => append::append::<4>(gate, &words, attached),
+            5 => append::append::<5>(gate, &words, attached),
+            6 => append::append::<6>(gate, &words, attached),
+            _ => append::append::<7>(gate, &words, attached),
         }
     }
 }
@@ -227,12 +232,12 @@ pub(super) fn send_dropping_nothing<M: Message + Copy>(
     }
 }
 
-/// Counts the envelope that was written, and wakes the mailbox's worker if it was the first one.
+/// Counts the envelope that was written for the actor with this word in its cell, and wakes the mailbox's worker if it was the first one.
 #[inline(always)]
-pub(super) fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
+pub(super) fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>, actor: (CellRef, Word)) {
     let before = mailbox.waiting();
     if before == 0 {
-        return count_first(mailbox, inside);
+        return count_first(mailbox, inside, actor);
     }
     mailbox.set_waiting(before + 1);
     drop(inside);
@@ -240,13 +245,13 @@ pub(super) fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) {
 
 /// The first message: the mailbox is taken in hand here, or its worker is told.
 #[inline(never)]
-pub(super) fn count_first(mailbox: &Mailbox, mut inside: SpinGuard<'_, Inside>) {
+fn count_first(mailbox: &Mailbox, mut inside: SpinGuard<'_, Inside>, actor: (CellRef, Word)) {
     mailbox.note_first();
     // While the lock is held the mailbox stays open, and so the executor alive.
     // SAFETY: the mailbox is open, because the queue had room; it cannot be closed while the lock is held.
     let executor = unsafe { ExecutorState::of(mailbox) };
     let (data, here) = inside.parts();
-    if executor.take_in_hand(mailbox, data, here) {
+    if executor.take_in_hand(mailbox, data, actor, here) {
         return;
     }
     mailbox.set_waiting(1);
@@ -264,7 +269,7 @@ enum Gives {
     Up,
 }
 
-/// The queue is closed, bounded or full.
+/// The actor has ended or is detached, or the queue is closed, bounded or full.
 ///
 /// # Safety
 /// As [`send_packed`], and the function is that of a target for messages of type `M`.
@@ -280,6 +285,9 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
 ) -> Result<(), SendError<M>> {
     // SAFETY: taken apart by the caller.
     let target = unsafe { Target::from_parts(cell, word, deliver) };
+    if !cell.word_relaxed().is_same_actor(word) {
+        return Err(SendError::Ended(packed.unpack()));
+    }
     let bytes = const { envelope::size_of_envelope::<M>() };
     let packed = match room_in_hand(mailbox, bytes) {
         None => packed,
@@ -287,6 +295,10 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
             let packed = ManuallyDrop::new(packed);
             // SAFETY: so many bytes were reserved, aligned, and the rest is promised by the caller.
             unsafe { envelope::write(place, target, &raw const *packed) };
+            // As in `write_at_once`.
+            if cell.word() != word {
+                mailbox.hand.note_unchecked(&here);
+            }
             if is_first {
                 mailbox.hand.wake(mailbox, &here);
             }
@@ -325,7 +337,7 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
             let packed = ManuallyDrop::new(packed);
             // SAFETY: the queue reserved that many bytes, aligned; the rest is promised by the caller.
             unsafe { envelope::write(place, target, &raw const *packed) };
-            count(mailbox, inside);
+            count(mailbox, inside, (cell, word));
             return Ok(());
         }
         let capacity = inside.queue.next_capacity_bytes(bytes);

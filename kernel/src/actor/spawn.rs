@@ -145,7 +145,7 @@ pub(super) fn attach<A: Actor>(
     if let Some(place) = beginning {
         // SAFETY: the queue reserved that many bytes, aligned. The message is not boxed, and has no bytes.
         unsafe { envelope::write(place, target::beginning::<A>(cell, word), &Inline(Beginning)) };
-        send::count(mailbox, inside);
+        send::count(mailbox, inside, (cell, word));
     } else {
         drop(inside);
     }

@@ -120,7 +120,8 @@ impl Gate {
             return None;
         }
         cursor.store(next, Ordering::Relaxed);
-        ptr::NonNull::new(place)
+        // SAFETY: open, so the cursor leads into a buffer.
+        Some(unsafe { ptr::NonNull::new_unchecked(place) })
     }
 }
 

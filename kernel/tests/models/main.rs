@@ -17,6 +17,8 @@
 #[cfg(any(loom, shuttle))]
 mod aside;
 #[cfg(any(loom, shuttle))]
+mod checks;
+#[cfg(any(loom, shuttle))]
 mod deque;
 #[cfg(any(loom, shuttle))]
 mod guests;
@@ -58,6 +60,7 @@ fn main() -> std::process::ExitCode {
             mailboxes::MODELS,
             guests::MODELS,
             in_hand::MODELS,
+            checks::MODELS,
             rounds::MODELS,
             lives::MODELS,
             aside::MODELS,

@@ -2,6 +2,7 @@
 //! is suspended in the middle. That nothing is lost there is tested where the timer comes at any instruction: suite `bounds`.
 
 use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
 
 use magpie::arch::CoreId;
 use magpie::internals::arch::append::{MOST_WORDS, restart, sequences};
@@ -74,6 +75,24 @@ kernel_test! {
         };
         ensure_eq!(Spawn::new().pinned(CoreId::BOOT).start(rest)?.await, Ok(false), "at rest, or closed");
         ensure_eq!(buffer.appended(), 4, "words appended");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// What is appended only while a word has a value is refused while it has another.
+    async fn nothing_is_appended_while_the_word_has_another_value() -> Outcome {
+        for count in 3..=MOST_WORDS {
+            let buffer = GatedBuffer::new(64);
+            let here = PreemptGuard::new();
+            buffer.open(&here);
+            for value in [1, u64::MAX, 1 << 32, 0] {
+                buffer.refused.store(value, Ordering::Relaxed);
+                ensure_eq!(append(&buffer, count), value == 0, "whether {count} words were appended with {value:#x}");
+            }
+            ensure_eq!(buffer.appended(), count, "words appended");
+            drop(here);
+        }
         Ok(())
     }
 }

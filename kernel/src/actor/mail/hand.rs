@@ -20,13 +20,16 @@
 //!   until the worker's turn ends, because the next message often comes soon. That one puts it into the run list. For senders
 //!   elsewhere it is being processed all the same: the worker looks for their mail when it puts the mailbox down.
 //! - What is in hand and not delivered goes back in front of the queue.
+//! - What was sent to an actor that was attached then, on this core, needs no look at its word when it is delivered
+//!   ([`checks`]).
 //!
 //! Every access is relaxed: one core's, or ordered by the mailbox's lock or its processing flag. Other cores read the gate alone,
 //! and never find their own core there; the spare segment, whoever has the lock may take.
 //!
 //! Here is what a hand consists of, its gate, and mail that comes and goes. How its mail lies in segments is in [`held`], how it
-//! rests in [`resting`], what follows a batch in [`following`], and the segment for the next time in [`spare`].
+//! rests in [`resting`], which of it was checked in [`checks`], what follows a batch in [`following`], and the segment for the next time in [`spare`].
 
+mod checks;
 mod following;
 mod held;
 mod resting;
@@ -39,7 +42,7 @@ pub(crate) use self::held::Held;
 use super::list::{List, Runnable};
 use super::mailbox::{FIRST_SEGMENT_BYTES, Mailbox};
 use super::segment::Segment;
-use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::arch::gate::Gate;
 use crate::sync::PreemptGuard;
 
@@ -71,9 +74,8 @@ pub(crate) struct Hand {
     run_list: AtomicPtr<List<Runnable>>,
     /// It is in the worker's list of what may be at rest.
     is_noted: AtomicBool,
-    /// What is kept here, or was until it became a batch, lies in one segment that has not grown, from its beginning on, and
-    /// the gate's limit is the segment's.
-    is_plain: AtomicBool,
+    /// How what is in hand lies here, and whether all of it was checked: bits of `held.rs`.
+    nature: AtomicU8,
     /// What is kept here follows a batch.
     follows: AtomicBool,
     /// The mailbox has no bound: its gate may be opened.
@@ -100,7 +102,7 @@ impl Hand {
             next: AtomicPtr::new(ptr::null_mut()),
             run_list: AtomicPtr::new(ptr::null_mut()),
             is_noted: AtomicBool::new(false),
-            is_plain: AtomicBool::new(false),
+            nature: AtomicU8::new(0),
             follows: AtomicBool::new(false),
             may_open: AtomicBool::new(false),
             begin: AtomicPtr::new(ptr::null_mut()),
@@ -155,7 +157,7 @@ impl Hand {
         _here: &PreemptGuard,
     ) {
         if self.may_open.load(Ordering::Relaxed) {
-            self.is_plain.store(false, Ordering::Relaxed);
+            self.set_plain(false);
             self.segment.store(segment.as_ptr(), Ordering::Relaxed);
             // SAFETY: by contract.
             unsafe { self.gate.open(cursor, limit_for_batch(cursor, segment, MOST_GROWTH_BYTES)) };
@@ -174,7 +176,7 @@ impl Hand {
         }
     }
 
-    /// Plain mail that is kept here becomes a batch, which ends where `cursor` says. Returns its segment.
+    /// Plain mail that is kept here, and was checked, becomes a batch, which ends where `cursor` says. Returns its segment.
     ///
     /// # Safety
     /// As for [`Self::open_for_batch`], and there is plain mail.
@@ -200,17 +202,23 @@ impl Hand {
         self.gate.close();
     }
 
-    /// Mail comes into hand that waits for its turn, and the gate is opened.
+    /// Mail comes into hand that waits for its turn, and the gate is opened. It `is_checked` if all of it was sent just now, by the
+    /// caller, to an actor that was attached.
     ///
     /// # Safety
     /// The caller is on the core whose worker has the mailbox in hand from now on, and gives up the mail.
     #[inline(always)]
-    pub(super) unsafe fn hold(&self, held: Held, _here: &PreemptGuard) {
+    pub(super) unsafe fn hold(&self, held: Held, is_checked: bool, here: &PreemptGuard) {
         if held.first == held.last && held.begin == Segment::begin(held.first) {
             self.note_sole(held.first);
             self.end.store(held.end.as_ptr(), Ordering::Relaxed);
         } else {
             self.keep(held);
+        }
+        if is_checked {
+            self.note_checked();
+        } else {
+            self.note_unchecked(here);
         }
         if self.may_open.load(Ordering::Relaxed) {
             // SAFETY: by contract; the end is in the segment, and this is never freed.
@@ -229,7 +237,7 @@ impl Hand {
     /// It is nobody's any more.
     pub(super) fn reset(&self) {
         self.close();
-        self.is_plain.store(false, Ordering::Relaxed);
+        self.set_plain(false);
         self.follows.store(false, Ordering::Relaxed);
         if let Some(spare) = self.take_spare() {
             // SAFETY: empty, and nobody else uses it.

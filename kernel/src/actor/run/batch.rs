@@ -24,6 +24,8 @@ pub(super) struct Batch {
     segment: AtomicPtr<Segment>,
     /// Where it came from.
     mailbox: AtomicPtr<Mailbox>,
+    /// Each envelope's actor must be looked at.
+    is_unchecked: AtomicBool,
     /// The delivery loop is at work: the interrupt may split the batch.
     armed: AtomicBool,
     /// The interrupt has handed the rest to another batch: this one ends with the envelope at `split_at`.
@@ -48,6 +50,7 @@ impl Batch {
             end: AtomicPtr::new(ptr::null_mut()),
             segment: AtomicPtr::new(ptr::null_mut()),
             mailbox: AtomicPtr::new(ptr::null_mut()),
+            is_unchecked: AtomicBool::new(true),
             armed: AtomicBool::new(false),
             is_split: AtomicBool::new(false),
             split_at: AtomicPtr::new(ptr::null_mut()),
@@ -74,30 +77,58 @@ impl Batch {
     }
 
     /// Begins with what waits in hand of `mailbox` for its turn, or goes on with what has followed it there. It may grow by more if
-    /// no others wait.
+    /// no others wait. Returns its first envelope.
     ///
     /// # Safety
     /// The caller is the mailbox's worker, on its core with preemption off, and there is mail in hand that is no batch's.
     #[inline(always)]
-    pub(super) unsafe fn begin_held(&self, mailbox: &'static Mailbox, is_alone: bool) {
+    pub(super) unsafe fn begin_held(&self, mailbox: &'static Mailbox, is_alone: bool) -> NonNull<Envelope> {
         self.mailbox.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
         // SAFETY: by contract; a batch lives until its mailbox is put down or another takes over, and the gate goes with it.
-        let (segment, position) = unsafe {
-            if mailbox.hand.is_plain() {
+        let (segment, position, is_unchecked) = unsafe {
+            if mailbox.hand.is_plain_and_checked() {
                 let segment = mailbox.hand.become_plain_batch(&self.end);
-                (segment, Segment::begin(segment))
+                (segment, Segment::begin(segment), false)
             } else {
                 mailbox.hand.become_batch(&self.end, is_alone)
             }
         };
         self.position.store(position.as_ptr(), Ordering::Relaxed);
         self.segment.store(segment.as_ptr(), Ordering::Relaxed);
+        self.is_unchecked.store(is_unchecked, Ordering::Relaxed);
+        position.cast()
+    }
+
+    /// Whether each envelope's actor must be looked at: `mail/hand/checks.rs`.
+    #[inline(always)]
+    pub(super) fn is_unchecked(&self) -> bool {
+        self.is_unchecked.load(Ordering::Relaxed)
+    }
+
+    /// From now on each envelope's actor must be looked at.
+    #[inline(always)]
+    pub(super) fn note_unchecked(&self) {
+        self.is_unchecked.store(true, Ordering::Relaxed);
+    }
+
+    /// An actor of its mailbox has ended, as its word says by now: there may be mail for that one in the batch, and in what follows it.
+    /// After a split the hand is another activation's, and the split has noted it.
+    #[inline(always)]
+    pub(super) fn note_gone(&self) {
+        self.note_unchecked();
+        if self.mailbox().hand.follows() {
+            let here = PreemptGuard::new();
+            if !self.is_split() {
+                self.mailbox().hand.note_unchecked(&here);
+            }
+        }
     }
 
     /// Opens the mailbox's gate: senders on this core write behind the batch, whose current segment is its first. Their
     /// envelopes are part of the batch, or follow it.
     #[inline(always)]
     pub(super) fn open_gate(&self, first: NonNull<Segment>, here: &PreemptGuard) {
+        self.note_unchecked();
         // SAFETY: the caller is the mailbox's worker; a batch lives until its mailbox is put down or another takes over, and the
         // gate goes with it. The chain is the batch's.
         unsafe {

@@ -44,6 +44,7 @@ pub(super) fn crashed(worker: &Worker) {
     // SAFETY: the envelope and its message have so many bytes, in a segment that is still the batch's.
     unsafe { orphans::note(envelope.cast().as_ptr(), bytes) };
     end_crashed(cell, word, word, &batch.tally);
+    batch.note_gone();
     batch.advance(envelope, bytes);
     // With it what was counted before the crash, by the activation that is gone.
     account::note(&worker.executor, &batch.tally, &here);

@@ -21,17 +21,91 @@ pub(super) enum Delivered {
     Blocked,
 }
 
-/// Delivers the envelopes of the batch's current segment, at most `budget`. The batch may have been split when
-/// this returns; then the caller is the suspended behaviour's activation, with one envelope to finish.
+/// Delivers the envelopes of the batch's current segment, at most `budget`, and says what is left of that. The batch may have been
+/// split when this returns; then the caller is the suspended behaviour's activation, with one envelope to finish.
 ///
 /// # Safety
 /// The caller is the activation that the batch belongs to.
-pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64) -> Delivered {
-    let Some(mut envelope) = batch.current() else { return Delivered::All };
-    let mut left = *budget;
-    if left == 0 {
-        return Delivered::OutOfBudget;
+#[inline(always)]
+pub(super) unsafe fn deliver(batch: &Batch, budget: u64) -> (Delivered, u64) {
+    let Some(envelope) = batch.current() else { return (Delivered::All, budget) };
+    if budget == 0 {
+        return (Delivered::OutOfBudget, 0);
     }
+    // SAFETY: by contract; the current one.
+    unsafe { deliver_from(batch, envelope, budget) }
+}
+
+/// As [`deliver`], where the batch's current envelope is known, and something is left of the budget.
+///
+/// # Safety
+/// As [`deliver`], and this is the current envelope.
+#[inline(always)]
+pub(super) unsafe fn deliver_from(
+    batch: &Batch,
+    mut envelope: NonNull<Envelope>,
+    budget: u64,
+) -> (Delivered, u64) {
+    if batch.is_unchecked() {
+        // SAFETY: by contract.
+        return unsafe { deliver_checking(batch, budget) };
+    }
+    let mut left = budget;
+    let outcome = loop {
+        // SAFETY: envelopes up to the end of the segment were written by senders and not delivered yet. They are
+        // checked: the actor is alive and attached, or held by this very activation, and its mailbox is being processed
+        // by this worker alone, so this core alone runs it. Its state is seen as it was left, because its sender, on
+        // this core, has found it attached with an acquire.
+        let result = unsafe { Envelope::deliver(envelope) };
+        left -= 1;
+        if result & OUTCOME_MASK != 0 {
+            batch.tally.add_handled(budget - left);
+            // SAFETY: by contract; the envelope is the batch's current one, and was delivered.
+            return unsafe { go_on_checking(result, batch, envelope, left) };
+        }
+        envelope = batch.advance(envelope, result);
+        if batch.is_done_at(envelope) {
+            break Delivered::All;
+        }
+        if left == 0 {
+            break Delivered::OutOfBudget;
+        }
+    };
+    batch.tally.add_handled(budget - left);
+    (outcome, left)
+}
+
+/// A behaviour ended its actor. There may be more for that one in the batch, so from here on each envelope's actor is looked at.
+///
+/// # Safety
+/// As [`deliver`]. `envelope` is the batch's current one, and was delivered with this result.
+#[cold]
+#[inline(never)]
+unsafe fn go_on_checking(
+    // First, because it comes in the register that it goes in.
+    result: usize,
+    batch: &Batch,
+    envelope: NonNull<Envelope>,
+    budget: u64,
+) -> (Delivered, u64) {
+    // SAFETY: its head is never changed.
+    let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
+    after(result, batch, envelope, cell, word);
+    // SAFETY: by contract.
+    unsafe { deliver_checking(batch, budget) }
+}
+
+/// As [`deliver`], with a look at each envelope's actor.
+///
+/// # Safety
+/// As [`deliver`].
+#[inline(never)]
+unsafe fn deliver_checking(batch: &Batch, budget: u64) -> (Delivered, u64) {
+    let Some(mut envelope) = batch.current() else { return (Delivered::All, budget) };
+    if budget == 0 {
+        return (Delivered::OutOfBudget, 0);
+    }
+    let mut left = budget;
     // Of the envelopes taken from the budget, those that took the slow way; it counts for itself.
     let mut slow = 0;
     let outcome = loop {
@@ -39,6 +113,7 @@ pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64) -> Delivered {
         let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
         // The acquire in it pairs with re-attaching on another core.
         let word = cell.word();
+        left -= 1;
         envelope = if word == expected {
             // SAFETY: the actor is alive and attached, and its mailbox is being processed by this worker
             // alone, so this core alone runs it.
@@ -53,13 +128,9 @@ pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64) -> Delivered {
             // SAFETY: as above.
             match unsafe { deliver_slowly(batch, envelope, cell, expected) } {
                 Some(bytes) => batch.advance(envelope, bytes),
-                None => {
-                    left -= 1;
-                    break Delivered::Blocked;
-                }
+                None => break Delivered::Blocked,
             }
         };
-        left -= 1;
         if batch.is_done_at(envelope) {
             break Delivered::All;
         }
@@ -67,9 +138,8 @@ pub(super) unsafe fn deliver(batch: &Batch, budget: &mut u64) -> Delivered {
             break Delivered::OutOfBudget;
         }
     };
-    batch.tally.add_handled(*budget - left - slow);
-    *budget = left;
-    outcome
+    batch.tally.add_handled(budget - left - slow);
+    (outcome, left)
 }
 
 /// The actor has ended, is another by now, or is held by a suspended behaviour. Returns the envelope's size
@@ -140,6 +210,7 @@ fn after(
 ) -> NonNull<Envelope> {
     batch.note_end(envelope);
     end_actor(cell, word, result, &batch.tally);
+    batch.note_gone();
     batch.advance(envelope, result & !OUTCOME_MASK)
 }
 

@@ -130,6 +130,10 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     // preemption was enabled.
     unsafe { rest.as_ref() }.take_gate();
     batch.split(envelope, holds_actor);
+    // What there is for the actor must be put aside. The rest has been unchecked since it was made.
+    if batch.mailbox().hand.follows() {
+        batch.mailbox().hand.note_unchecked(&PreemptGuard::new());
+    }
     worker.batch.store(rest.as_ptr(), Ordering::Relaxed);
     let here = PreemptGuard::new();
     worker.empty_hand(&here);

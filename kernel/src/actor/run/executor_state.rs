@@ -12,6 +12,7 @@ use super::mailbox_victim::MailboxVictim;
 use super::worker::Worker;
 use crate::actor::mail::mailbox::{Inside, Runner};
 use crate::actor::mail::{Gulp, Mailbox, Place, Table, table};
+use crate::actor::storage::{CellRef, Word};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sched;
 use crate::sync::{PreemptGuard, Waiters};
@@ -169,17 +170,25 @@ impl ExecutorState {
         }
     }
 
-    /// A behaviour has written the first message: takes the mailbox in hand for the worker whose turn that is, if it is the
+    /// A behaviour has written the first message, for the actor with this word in its cell: takes the mailbox in hand for the worker whose turn that is, if it is the
     /// mailbox's own, or the own is idle. Whether it did.
     #[inline(always)]
-    pub(crate) fn take_in_hand(&self, mailbox: &Mailbox, inside: &mut Inside, here: &PreemptGuard) -> bool {
+    pub(crate) fn take_in_hand(
+        &self,
+        mailbox: &Mailbox,
+        inside: &mut Inside,
+        actor: (CellRef, Word),
+        here: &PreemptGuard,
+    ) -> bool {
         let Some(core) = sched::core_here(here) else { return false };
         let workers = self.workers();
         let Some(local) = workers.get(core.index()).filter(|local| local.is_delivering(here)) else {
             return false;
         };
         // Whoever else takes it is excluded by the mailbox's lock, so a stale place does no harm.
-        if !local.has_room_in_hand() || !self.may_hold(mailbox, local) || !mailbox.take_in_hand(inside, here)
+        if !local.has_room_in_hand()
+            || !self.may_hold(mailbox, local)
+            || !mailbox.take_in_hand(inside, actor, here)
         {
             return false;
         }

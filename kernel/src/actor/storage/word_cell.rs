@@ -27,6 +27,12 @@ impl WordCell {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// The atomic itself, for who compares it in a step of several instructions, with an acquire.
+    #[inline(always)]
+    pub fn atomic(&self) -> &AtomicU64 {
+        &self.0
+    }
+
     /// Changes the word, and hands over what it speaks of.
     #[inline(always)]
     pub fn set(&self, word: u64) {

@@ -5,6 +5,8 @@
 //! it is sent back to its beginning ([`restart`]), and looks at the gate anew wherever it goes on. That is done before anything
 //! else runs on the core; a handler that returns to the sequence has not touched a gate.
 //!
+//! A word is compared in the same step: what is appended was appended while that word had this value, on this core.
+//!
 //! After the idea of restartable sequences (Bershad, Redell and Ellis, ASPLOS 1992; Linux has them as rseq).
 
 use core::arch::asm;
@@ -13,6 +15,7 @@ use core::mem::{MaybeUninit, offset_of};
 use core::ops::Range;
 
 use super::frame::Frame;
+use crate::arch::atomic::AtomicU64;
 use crate::arch::gate::Gate;
 
 /// The most words that are appended so.
@@ -25,11 +28,14 @@ pub const EXISTS: bool = true;
 pub type Words = [MaybeUninit<u64>; MOST_WORDS];
 
 macro_rules! append {
-    ($gate:ident, $words:ident, $bytes:literal, $stores:literal, $($name:ident $n:literal),+) => {{
+    ($gate:ident, $words:ident, $only_if:ident, $bytes:literal, $stores:literal, $($name:ident $n:literal),+) => {{
         asm!(
             "2: mrs {e}, tpidr_el1",
             "ldr {p}, [{gate}, #{state}]",
             "cmp {p}, {e}",
+            "b.ne {fail}",
+            "ldar {p}, [{word}]",
+            "cmp {p}, {value}",
             "b.ne {fail}",
             "ldp {c}, {e}, [{gate}, #{cursor}]",
             "ldr {p}, [{c}]",
@@ -46,6 +52,8 @@ macro_rules! append {
             gate = in(reg) core::ptr::from_ref($gate),
             state = const offset_of!(Gate, state),
             cursor = const offset_of!(Gate, cursor),
+            word = in(reg) $only_if.0.as_ptr(),
+            value = in(reg) $only_if.1,
             c = out(reg) _,
             p = out(reg) _,
             e = out(reg) _,
@@ -60,32 +68,35 @@ macro_rules! append {
 
 const _: () = assert!(offset_of!(Gate, limit) == offset_of!(Gate, cursor) + 8, "loaded as a pair");
 
-/// Appends the first `N` words, if the gate is open for this core, nobody must be told, and there is room. From three words on, up
-/// to [`MOST_WORDS`].
+/// Appends the first `N` words, if the gate is open for this core, nobody must be told, there is room, and the word of `only_if` has
+/// that value. Whoever left that value there with a release has handed over what it speaks of. From three words on, up to
+/// [`MOST_WORDS`].
 ///
 /// # Safety
 /// If the gate is open, the contract of [`Gate::open`] is kept.
 #[inline(always)]
-pub unsafe fn append<const N: usize>(gate: &Gate, words: &Words) -> bool {
+pub unsafe fn append<const N: usize>(gate: &Gate, words: &Words, only_if: (&AtomicU64, u64)) -> bool {
     // SAFETY: by contract. The words go into memory that is this core's as long as the sequence is not interrupted by anything but
     // handlers, and the last store makes them count.
     unsafe {
         match N {
-            3 => append!(gate, words, "24", "stp {w0}, {w1}, [{p}]\nstr {w2}, [{p}, #16]", w0 0, w1 1, w2 2),
+            3 => {
+                append!(gate, words, only_if, "24", "stp {w0}, {w1}, [{p}]\nstr {w2}, [{p}, #16]", w0 0, w1 1, w2 2)
+            }
             4 => append!(
-                gate, words, "32", "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]", w0 0, w1 1, w2 2, w3 3
+                gate, words, only_if, "32", "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]", w0 0, w1 1, w2 2, w3 3
             ),
             5 => append!(
-                gate, words, "40", "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]\nstr {w4}, [{p}, #32]",
+                gate, words, only_if, "40", "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]\nstr {w4}, [{p}, #32]",
                 w0 0, w1 1, w2 2, w3 3, w4 4
             ),
             6 => append!(
-                gate, words, "48",
+                gate, words, only_if, "48",
                 "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]\nstp {w4}, {w5}, [{p}, #32]",
                 w0 0, w1 1, w2 2, w3 3, w4 4, w5 5
             ),
             7 => append!(
-                gate, words, "56",
+                gate, words, only_if, "56",
                 "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]\nstp {w4}, {w5}, [{p}, #32]\nstr {w6}, [{p}, #48]",
                 w0 0, w1 1, w2 2, w3 3, w4 4, w5 5, w6 6
             ),

@@ -3,6 +3,7 @@
 use core::mem::MaybeUninit;
 
 use super::switch::Frame;
+use crate::arch::atomic::AtomicU64;
 use crate::arch::gate::Gate;
 
 /// As on the machine.
@@ -28,6 +29,6 @@ pub unsafe fn sort() {}
 /// # Safety
 /// As on the machine.
 #[inline(always)]
-pub unsafe fn append<const N: usize>(_gate: &Gate, _words: &Words) -> bool {
+pub unsafe fn append<const N: usize>(_gate: &Gate, _words: &Words, _only_if: (&AtomicU64, u64)) -> bool {
     false
 }

@@ -1,6 +1,7 @@
 //! Mail that a worker has in hand.
 
 mod ends;
+mod gone;
 mod memory;
 mod node;
 mod order;

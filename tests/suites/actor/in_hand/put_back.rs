@@ -10,7 +10,7 @@ use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
 use magpie::sched;
 use magpie::time::Instant;
-use magpie_tests::{Changed, ensure_eq, kernel_test};
+use magpie_tests::{Changed, HANGS_AFTER, ensure_eq, kernel_test};
 
 use super::node::spin;
 
@@ -163,7 +163,7 @@ kernel_test! {
         let timed_out = stage.timed_out.load(Ordering::Relaxed);
         main.send(Cue::Last)?;
         let began = Instant::now();
-        while stage.last.load(Ordering::Relaxed) == 0 && began.elapsed() < Duration::from_secs(2) {
+        while stage.last.load(Ordering::Relaxed) == 0 && began.elapsed() < HANGS_AFTER {
             sched::yield_now().await;
         }
         ensure_eq!(

@@ -125,7 +125,8 @@ impl Hand {
     }
 
     /// What is kept here becomes a batch, or goes on being one: all of it if that lies in one segment. Otherwise the batch begins
-    /// with the first, and what is sent from now on follows. The batch begins where this says, and ends where `cursor` does.
+    /// with the first, and what is sent from now on follows. The batch begins where this says, and ends where `cursor` does, and
+    /// is unchecked if this says so.
     /// It may grow by more if it `is_alone`: no others wait.
     ///
     /// # Safety
@@ -136,13 +137,14 @@ impl Hand {
         &self,
         cursor: &AtomicPtr<u8>,
         is_alone: bool,
-    ) -> (NonNull<Segment>, NonNull<u8>) {
+    ) -> (NonNull<Segment>, NonNull<u8>, bool) {
+        let is_unchecked = self.take_unchecked();
         let mut held = self.held();
         held.seal();
         self.note_most(&held);
         if held.first == held.last {
             cursor.store(held.end.as_ptr(), Ordering::Relaxed);
-            self.is_plain.store(false, Ordering::Relaxed);
+            self.set_plain(false);
             self.follows.store(false, Ordering::Relaxed);
             // SAFETY: by contract.
             unsafe { self.gate.move_cursor(cursor) };
@@ -154,7 +156,7 @@ impl Hand {
             self.keep(Held { first: held.last, begin: held.end, last: held.last, end: held.end });
             self.follows.store(true, Ordering::Relaxed);
         }
-        (held.first, held.begin)
+        (held.first, held.begin, is_unchecked)
     }
 
     /// Notes how much there is. It is sealed.

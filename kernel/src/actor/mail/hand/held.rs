@@ -9,6 +9,10 @@ use super::{Hand, MOST_GROWTH_BYTES};
 use crate::actor::mail::segment::Segment;
 use crate::arch::atomic::Ordering;
 
+/// In the hand's nature: what is kept here, or was until it became a batch, lies in one segment that has not grown, from its
+/// beginning on, and the gate's limit is the segment's.
+pub(super) const PLAIN: u8 = 1;
+
 /// Mail in hand, in one segment or several.
 #[derive(Clone, Copy)]
 pub(crate) struct Held {
@@ -57,7 +61,7 @@ impl Hand {
 
     /// Keeps mail here that is not plain.
     pub(super) fn keep(&self, held: Held) {
-        self.is_plain.store(false, Ordering::Relaxed);
+        self.set_plain(false);
         self.segment.store(held.first.as_ptr(), Ordering::Relaxed);
         self.begin.store(held.begin.as_ptr(), Ordering::Relaxed);
         self.last.store(held.last.as_ptr(), Ordering::Relaxed);
@@ -68,7 +72,18 @@ impl Hand {
     /// from its beginning on.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
-        self.is_plain.load(Ordering::Relaxed)
+        self.nature() & PLAIN != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn nature(&self) -> u8 {
+        self.nature.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(super) fn set_plain(&self, is_plain: bool) {
+        let kept = self.nature() & !PLAIN;
+        self.nature.store(if is_plain { kept | PLAIN } else { kept }, Ordering::Relaxed);
     }
 
     /// This segment is all that there is, and empty, or used from its beginning on.
@@ -80,6 +95,6 @@ impl Hand {
         self.gate.set_limit(Segment::limit(segment).as_ptr());
         // SAFETY: the segment is what is in hand's.
         let has_grown = unsafe { segment.as_ref() }.capacity_bytes() > MOST_GROWTH_BYTES;
-        self.is_plain.store(!has_grown, Ordering::Relaxed);
+        self.set_plain(!has_grown);
     }
 }

@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 
 use super::{Inside, Mailbox};
 use crate::actor::mail::segment::{self, Segment};
+use crate::actor::storage::{CellRef, Word};
 use crate::sched::{self, Setting};
 use crate::sync::PreemptGuard;
 
@@ -23,17 +24,23 @@ pub(crate) enum HoldResult {
 
 impl Mailbox {
     /// The first message has been written, and nobody was told of it: takes it in hand for the worker on this core, which
-    /// will look at it. Whether that is possible.
+    /// will look at it. Whether that is possible. The message is for the actor that has this word in its cell while it is attached.
     #[inline(always)]
-    pub(crate) fn take_in_hand(&self, inside: &mut Inside, here: &PreemptGuard) -> bool {
+    pub(crate) fn take_in_hand(
+        &self,
+        inside: &mut Inside,
+        (cell, word): (CellRef, Word),
+        here: &PreemptGuard,
+    ) -> bool {
         // It pairs with `done`, as in `gulp`.
         if !self.being_processed.is_free() {
             return false;
         }
         let Some(held) = inside.queue.take_plain(|| self.hand.take_spare()) else { return false };
         self.being_processed.take();
+        // Only now, because until now another worker's batch may have ended its actor.
         // SAFETY: the mail was taken out for the worker on this core, which nobody else can do from now on.
-        unsafe { self.hand.hold(held, here) };
+        unsafe { self.hand.hold(held, cell.word() == word, here) };
         true
     }
 
@@ -52,7 +59,7 @@ impl Mailbox {
         self.set_waiting(0);
         self.note_first();
         // SAFETY: the mail was taken out for the worker on this core, which nobody else can do from now on.
-        unsafe { self.hand.hold(held, here) };
+        unsafe { self.hand.hold(held, false, here) };
         true
     }
 
@@ -73,7 +80,7 @@ impl Mailbox {
         inside.most_messages = inside.most_messages.max(messages);
         self.set_waiting(0);
         // SAFETY: the mail was taken out for the worker on this core, which nobody else can do from now on.
-        unsafe { self.hand.hold(held, here) };
+        unsafe { self.hand.hold(held, false, here) };
         HoldResult::Held
     }
 

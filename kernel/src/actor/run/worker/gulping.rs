@@ -180,11 +180,19 @@ impl Worker {
         let timing = stats::timing();
         // What the budget was when the batch that came from the list began.
         let mut began_with = *budget;
+        // The envelope that comes next, where that is known.
+        let mut first = None;
         loop {
             // From here to `disarm` the interrupt may split the batch.
             batch.arm();
             // SAFETY: the batch is this activation's.
-            let delivered = unsafe { delivery::deliver(batch, budget) };
+            let (delivered, left) = unsafe {
+                match first.take() {
+                    Some(envelope) => delivery::deliver_from(batch, envelope, *budget),
+                    None => delivery::deliver(batch, *budget),
+                }
+            };
+            *budget = left;
             let here = PreemptGuard::new();
             batch.disarm();
             if batch.is_split() {
@@ -203,7 +211,8 @@ impl Worker {
                 if private.is_listed.get() && mailbox.hand.is_plain() && mailbox.waiting() == 0 {
                     self.let_rest(mailbox, &here);
                     self.count_listed(began_with - *budget, &mut singles);
-                    if self.begin_next_listed(private, batch, *budget, &here) {
+                    first = self.begin_next_listed(private, batch, *budget, &here);
+                    if first.is_some() {
                         drop(here);
                         began_with = *budget;
                         self.share();

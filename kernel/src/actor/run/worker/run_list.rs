@@ -15,9 +15,11 @@
 //!   has the core next, for however long, keeps others from it.
 //! - Within a turn, what waits too long goes back, too (`surplus.rs`).
 
+use core::ptr::NonNull;
+
 use super::{HINTS, Private, Worker};
 use crate::actor::mail::mailbox::HoldResult;
-use crate::actor::mail::{Mailbox, Segment};
+use crate::actor::mail::{Envelope, Mailbox, Segment};
 use crate::actor::run::batch::Batch;
 use crate::arch::atomic::Ordering;
 use crate::sync::PreemptGuard;
@@ -106,14 +108,15 @@ impl Worker {
         private.listed_left.set(if has_others { left.checked_sub(1)? } else { left.saturating_sub(1) });
         let here = PreemptGuard::new();
         // Until now an interrupt may have let all of it go.
-        let mailbox = self.begin_next(batch, &here)?;
+        let mailbox = self.run_list.pop()?;
+        self.begin(mailbox, batch, &here);
         self.set_in_batch(true);
         private.is_listed.set(true);
         Some(mailbox)
     }
 
     /// As [`Self::begin_listed`], right after another batch of the list, if nothing else waits, the turn may go on, and the mail
-    /// is not to be timed.
+    /// is not to be timed. Returns its first envelope.
     #[inline(always)]
     pub(super) fn begin_next_listed(
         &self,
@@ -121,30 +124,28 @@ impl Worker {
         batch: &Batch,
         budget: u64,
         here: &PreemptGuard,
-    ) -> bool {
+    ) -> Option<NonNull<Envelope>> {
         // Relaxed: as in `begin_listed`.
         let others = private.round.get() | self.hints.load(Ordering::Relaxed);
-        others == 0
-            && budget > 0
-            && !self.guests.any()
-            && !sched::is_exhausted()
-            && self.run_list.first().is_some_and(|mailbox| !mailbox.is_tried())
-            && self.begin_next(batch, here).is_some()
-            && {
-                private.listed_left.set(private.listed_left.get().saturating_sub(1));
-                true
-            }
+        if others != 0 || budget == 0 || self.guests.any() || sched::is_exhausted() {
+            return None;
+        }
+        let mailbox = self.run_list.first().filter(|mailbox| !mailbox.is_tried())?;
+        self.run_list.pop();
+        // Whoever comes now waits for none of those that are listed: as nobody else was waiting, the pass was over.
+        private.listed_left.set(0);
+        Some(self.begin(mailbox, batch, here))
     }
 
+    /// Begins a batch with a mailbox that was in the list.
     #[inline(always)]
-    fn begin_next(&self, batch: &Batch, _here: &PreemptGuard) -> Option<&'static Mailbox> {
-        let mailbox = self.run_list.pop()?;
+    fn begin(&self, mailbox: &'static Mailbox, batch: &Batch, _here: &PreemptGuard) -> NonNull<Envelope> {
         // SAFETY: the list is this worker's, and so are the mailboxes in it, with mail in hand.
-        unsafe { batch.begin_held(mailbox, false) };
+        let first = unsafe { batch.begin_held(mailbox, false) };
         if stats::timing() {
             self.statistics.mail_latency.record(mailbox.waited_ticks());
         }
-        Some(mailbox)
+        first
     }
 
     /// All of a mailbox's mail in hand was delivered, and the batch came from the list: keeps it in hand, at rest.

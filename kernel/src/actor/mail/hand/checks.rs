@@ -1,0 +1,47 @@
+//! Which mail in hand is delivered without a look at its actor's word.
+//!
+//! Mail is *checked* if its sender, on this core, has found its actor attached, with an acquire, in one step with appending it here. From
+//! then on, until it is delivered, only a batch of this mailbox can end the actor or detach it, and that is in the same hand, because attached
+//! actors are run by whoever has their mailbox in hand. So the word need not be looked at again, unless that happens. Where it may have, mail is
+//! *unchecked*, and each envelope's actor is looked at. That is
+//!
+//! - mail that came out of the queue, because others may have had the mailbox since it was sent;
+//! - what is kept here when something is appended for an actor that is not attached;
+//! - what is in a batch or follows it when a behaviour in it ends its actor, crashes, or is suspended.
+//!
+//! Here it is said of what is kept in hand. It becomes a batch as a whole, and then the batch says it (model `checks`).
+
+use super::Hand;
+use super::held::PLAIN;
+use crate::arch::atomic::Ordering;
+use crate::sync::PreemptGuard;
+
+/// In the hand's nature: what is kept here is unchecked.
+const UNCHECKED: u8 = 2;
+
+impl Hand {
+    /// What is kept here is plain, and checked.
+    #[inline(always)]
+    pub(crate) fn is_plain_and_checked(&self) -> bool {
+        self.nature() == PLAIN
+    }
+
+    /// What is kept here is unchecked from now on. On the core of the worker that has the mailbox in hand.
+    #[inline(always)]
+    pub(crate) fn note_unchecked(&self, _here: &PreemptGuard) {
+        self.nature.store(self.nature() | UNCHECKED, Ordering::Relaxed);
+    }
+
+    /// What is kept here was checked, or nothing is.
+    #[inline(always)]
+    pub(super) fn note_checked(&self) {
+        self.nature.store(self.nature() & !UNCHECKED, Ordering::Relaxed);
+    }
+
+    /// What is kept here becomes a batch: whether that is unchecked.
+    pub(super) fn take_unchecked(&self) -> bool {
+        let is_unchecked = self.nature() & UNCHECKED != 0;
+        self.note_checked();
+        is_unchecked
+    }
+}
