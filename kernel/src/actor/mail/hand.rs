@@ -39,8 +39,8 @@ use core::ptr::{self, NonNull};
 
 pub(crate) use self::following::{Following, Room};
 pub(crate) use self::held::Held;
-use super::list::{List, Runnable};
-use super::mailbox::{FIRST_SEGMENT_BYTES, Mailbox};
+use super::list::{List, Waiting};
+use super::mailbox::FIRST_SEGMENT_BYTES;
 use super::segment::Segment;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::arch::gate::Gate;
@@ -70,8 +70,8 @@ pub(crate) struct Hand {
     /// Where the mail that is kept here ends.
     end: AtomicPtr<u8>,
     /// The next in the run list.
-    pub(super) next: AtomicPtr<Mailbox>,
-    run_list: AtomicPtr<List<Runnable>>,
+    pub(super) next: AtomicPtr<()>,
+    run_list: AtomicPtr<List<Waiting>>,
     /// It is in the worker's list of what may be at rest.
     is_noted: AtomicBool,
     /// How what is in hand lies here, and whether all of it was checked: bits of `held.rs`.
@@ -90,7 +90,7 @@ pub(crate) struct Hand {
     /// Bytes of the mail that became a batch of late: the last time, or more, and then it gets less each time.
     recent_bytes: AtomicUsize,
     most_messages: AtomicU32,
-    pub(super) next_resting: AtomicPtr<Mailbox>,
+    pub(super) next_resting: AtomicPtr<()>,
 }
 
 impl Hand {

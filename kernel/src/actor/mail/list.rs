@@ -1,7 +1,7 @@
 //! Lists of mailboxes that a worker will look at, in the order in which they came.
 //!
-//! Touched on the worker's core only, with preemption off. A mailbox is in one list of a kind at most, because the link lies
-//! in it; who may put it there says the flag that goes with the kind.
+//! Touched on the worker's core only, with preemption off. A list is linked through the mailboxes. A mailbox may be in several lists at
+//! once, and in one of them twice, in different roles: each role has a link of its own, and who may use that says the flag that goes with the role.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -10,52 +10,131 @@ use core::ptr;
 use super::Mailbox;
 use crate::arch::atomic::{AtomicPtr, Ordering};
 
-/// Which of a mailbox's links a list uses.
-pub(crate) trait Link {
-    fn of(mailbox: &Mailbox) -> &AtomicPtr<Mailbox>;
+/// A mailbox in a list, in the role that it has there.
+pub(crate) trait Entry: Copy {
+    /// As a pointer that is not null.
+    fn into_raw(self) -> *mut ();
+
+    /// # Safety
+    /// Made by [`Self::into_raw`].
+    unsafe fn from_raw(raw: *mut ()) -> Self;
+
+    /// Where the next one is, or null.
+    fn link(self) -> &'static AtomicPtr<()>;
 }
 
-/// Of run lists: the mailbox is in the hand of the list's worker, and has mail there.
-pub(crate) struct Runnable;
+/// In a run list: what waits for its turn with the list's worker.
+#[derive(Clone, Copy)]
+pub(crate) enum Waiting {
+    /// In hand, with mail there. Who has the mailbox in hand uses this link.
+    Held(&'static Mailbox),
+    /// A guest, with mail in its queue. Who has claimed its [guest flag](super::guest_flag::GuestFlag) uses this link.
+    Guest(&'static Mailbox),
+}
 
-impl Link for Runnable {
+/// A mailbox is aligned, so this is free in its address.
+const GUEST: usize = 1;
+
+impl Waiting {
+    /// Whether it is in hand.
     #[inline(always)]
-    fn of(mailbox: &Mailbox) -> &AtomicPtr<Mailbox> {
-        &mailbox.hand.next
+    pub(crate) fn held(self) -> Option<&'static Mailbox> {
+        match self {
+            Self::Held(mailbox) => Some(mailbox),
+            Self::Guest(_) => None,
+        }
+    }
+
+    /// Whether it is a guest.
+    #[inline(always)]
+    pub(crate) fn guest(self) -> Option<&'static Mailbox> {
+        match self {
+            Self::Held(_) => None,
+            Self::Guest(mailbox) => Some(mailbox),
+        }
     }
 }
 
-/// Of what a worker has in hand and may be at rest.
-pub(crate) struct Resting;
-
-impl Link for Resting {
+impl Entry for Waiting {
     #[inline(always)]
-    fn of(mailbox: &Mailbox) -> &AtomicPtr<Mailbox> {
-        &mailbox.hand.next_resting
+    fn into_raw(self) -> *mut () {
+        match self {
+            Self::Held(mailbox) => ptr::from_ref(mailbox).cast_mut().cast(),
+            Self::Guest(mailbox) => ptr::from_ref(mailbox).cast_mut().cast::<()>().wrapping_byte_add(GUEST),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn from_raw(raw: *mut ()) -> Self {
+        let is_guest = raw.addr() & GUEST != 0;
+        let mailbox = raw.map_addr(|address| address & !GUEST).cast::<Mailbox>();
+        // SAFETY: by contract a mailbox, and these are never freed.
+        let mailbox = unsafe { &*mailbox };
+        if is_guest { Self::Guest(mailbox) } else { Self::Held(mailbox) }
+    }
+
+    #[inline(always)]
+    fn link(self) -> &'static AtomicPtr<()> {
+        match self {
+            Self::Held(mailbox) => &mailbox.hand.next,
+            Self::Guest(mailbox) => &mailbox.next_guest,
+        }
     }
 }
 
-/// Of guests: mailboxes of idle workers that another one will gulp.
-pub(crate) struct Guest;
+/// In the list of what a worker has in hand and may be at rest.
+#[derive(Clone, Copy)]
+pub(crate) struct Resting(pub &'static Mailbox);
 
-impl Link for Guest {
+impl Entry for Resting {
     #[inline(always)]
-    fn of(mailbox: &Mailbox) -> &AtomicPtr<Mailbox> {
-        &mailbox.next_guest
+    fn into_raw(self) -> *mut () {
+        ptr::from_ref(self.0).cast_mut().cast()
+    }
+
+    #[inline(always)]
+    unsafe fn from_raw(raw: *mut ()) -> Self {
+        // SAFETY: by contract a mailbox, and these are never freed.
+        Self(unsafe { &*raw.cast::<Mailbox>() })
+    }
+
+    #[inline(always)]
+    fn link(self) -> &'static AtomicPtr<()> {
+        &self.0.hand.next_resting
     }
 }
 
-/// A list, linked by one kind of link.
-pub(crate) struct List<L> {
-    first: Cell<*const Mailbox>,
+/// A list.
+pub(crate) struct List<E> {
+    first: Cell<*mut ()>,
     /// Of use only if there is a first.
-    last: Cell<*const Mailbox>,
-    link: PhantomData<L>,
+    last: Cell<*mut ()>,
+    entries: PhantomData<E>,
 }
 
-impl<L: Link> List<L> {
+/// A place in a list: behind an entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct End(*mut ());
+
+impl End {
+    /// Behind none.
+    pub(crate) const NONE: Self = Self(ptr::null_mut());
+
+    /// Behind this entry.
+    pub(crate) fn behind(entry: impl Entry) -> Self {
+        Self(entry.into_raw())
+    }
+
+    /// Whether it is behind this entry.
+    #[inline(always)]
+    pub(crate) fn is(self, entry: impl Entry) -> bool {
+        self.0 == entry.into_raw()
+    }
+}
+
+impl<E: Entry> List<E> {
     pub(crate) const fn new() -> Self {
-        Self { first: Cell::new(ptr::null()), last: Cell::new(ptr::null()), link: PhantomData }
+        Self { first: Cell::new(ptr::null_mut()), last: Cell::new(ptr::null_mut()), entries: PhantomData }
     }
 
     /// Whether there is one.
@@ -66,43 +145,53 @@ impl<L: Link> List<L> {
 
     /// The first.
     #[inline(always)]
-    pub(crate) fn first(&self) -> Option<&'static Mailbox> {
-        // SAFETY: mailboxes are never freed.
-        unsafe { self.first.get().as_ref() }
+    pub(crate) fn first(&self) -> Option<E> {
+        entry(self.first.get())
+    }
+
+    /// Where it ends now.
+    pub(crate) fn end(&self) -> End {
+        if self.any() { End(self.last.get()) } else { End::NONE }
     }
 
     /// All of them, in order. On the worker's core, with preemption off or in an interrupt: there, what is seen may be
     /// in the middle of being changed, but each link is null or leads to a mailbox.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &'static Mailbox> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = E> {
         let mut next = self.first();
         core::iter::from_fn(move || {
-            let mailbox = next?;
+            let this = next?;
             // Relaxed: the list is this core's.
-            // SAFETY: mailboxes are never freed.
-            next = unsafe { L::of(mailbox).load(Ordering::Relaxed).as_ref() };
-            Some(mailbox)
+            next = entry(this.link().load(Ordering::Relaxed));
+            Some(this)
         })
     }
 
     #[inline(always)]
-    pub(crate) fn push(&self, mailbox: &Mailbox) {
+    pub(crate) fn push(&self, new: E) {
         // Relaxed: the list is this core's.
-        L::of(mailbox).store(ptr::null_mut(), Ordering::Relaxed);
-        if self.any() {
-            // SAFETY: there is a last one if there is a first, and mailboxes are never freed.
-            let last = unsafe { &*self.last.get() };
-            L::of(last).store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
-        } else {
-            self.first.set(mailbox);
+        new.link().store(ptr::null_mut(), Ordering::Relaxed);
+        let raw = new.into_raw();
+        match self.first() {
+            None => self.first.set(raw),
+            Some(_) => {
+                // SAFETY: there is a last one if there is a first.
+                unsafe { E::from_raw(self.last.get()) }.link().store(raw, Ordering::Relaxed);
+            }
         }
-        self.last.set(mailbox);
+        self.last.set(raw);
     }
 
     #[inline(always)]
-    pub(crate) fn pop(&self) -> Option<&'static Mailbox> {
-        let mailbox = self.first()?;
+    pub(crate) fn pop(&self) -> Option<E> {
+        let this = self.first()?;
         // Relaxed: as above.
-        self.first.set(L::of(mailbox).load(Ordering::Relaxed));
-        Some(mailbox)
+        self.first.set(this.link().load(Ordering::Relaxed));
+        Some(this)
     }
+}
+
+#[inline(always)]
+fn entry<E: Entry>(raw: *mut ()) -> Option<E> {
+    // SAFETY: what is in a list was made by `into_raw`.
+    (!raw.is_null()).then(|| unsafe { E::from_raw(raw) })
 }

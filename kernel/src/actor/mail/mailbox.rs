@@ -60,10 +60,10 @@ pub(crate) struct Mailbox {
     being_processed: ProcessingFlag,
     /// What that worker has in hand of it.
     pub(crate) hand: Hand,
-    /// It is in the guest list of a worker that is not its owner.
+    /// It is a guest of a worker that is not its owner.
     pub(crate) guest: GuestFlag,
-    /// The next in that list.
-    pub(crate) next_guest: AtomicPtr<Mailbox>,
+    /// The next in that list, a worker's run list.
+    pub(super) next_guest: AtomicPtr<()>,
     /// Its actors are pinned: thieves pass by.
     pinned: AtomicBool,
     /// Its executor's workers are `Max` or `High`.
@@ -105,6 +105,13 @@ impl Mailbox {
             index,
             runner: AtomicPtr::new(core::ptr::null_mut()),
         }
+    }
+
+    /// The same, for who keeps it.
+    #[inline(always)]
+    pub(crate) fn for_ever(&self) -> &'static Self {
+        // SAFETY: mailboxes are made by the directory alone, and never freed.
+        unsafe { &*core::ptr::from_ref(self) }
     }
 
     pub(crate) fn index(&self) -> MailboxIndex {

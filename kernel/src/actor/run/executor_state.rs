@@ -170,8 +170,8 @@ impl ExecutorState {
         }
     }
 
-    /// A behaviour has written the first message, for the actor with this word in its cell: takes the mailbox in hand for the worker whose turn that is, if it is the
-    /// mailbox's own, or the own is idle. Whether it did.
+    /// A behaviour has written the first message, for the actor with this word in its cell: takes the mailbox in hand for the worker
+    /// whose turn that is, if it is the mailbox's own, or the own is idle. Whether it did.
     #[inline(always)]
     pub(crate) fn take_in_hand(
         &self,
@@ -249,6 +249,9 @@ impl ExecutorState {
         let Some(local) = local.filter(|local| local.index != owner.index) else { return false };
         if mailbox.pays() && local.has_other_work() {
             mailbox.hand_over();
+            return false;
+        }
+        if !local.has_room_for_guest(here) {
             return false;
         }
         // Else it is in somebody's list already, who will look.

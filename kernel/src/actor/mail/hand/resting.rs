@@ -5,7 +5,7 @@
 use core::ptr::{self, NonNull};
 
 use super::Hand;
-use crate::actor::mail::list::{List, Runnable};
+use crate::actor::mail::list::{List, Waiting};
 use crate::actor::mail::mailbox::Mailbox;
 use crate::actor::mail::segment::Segment;
 use crate::arch::atomic::Ordering;
@@ -25,7 +25,7 @@ impl Hand {
         // It is a first message, and nothing that was seen before has waited since.
         mailbox.note_first();
         // SAFETY: set when it was taken, to the list of the worker that has it in hand.
-        unsafe { (*self.run_list.load(Ordering::Relaxed)).push(mailbox) };
+        unsafe { (*self.run_list.load(Ordering::Relaxed)).push(Waiting::Held(mailbox.for_ever())) };
     }
 
     /// The first message has gone into the queue, because there was no room for it here: if the mailbox rests in hand on this
@@ -65,7 +65,7 @@ impl Hand {
     /// # Safety
     /// The list is that of the worker that has the mailbox in hand, and lives until it is put down.
     #[inline(always)]
-    pub(crate) unsafe fn set_run_list(&self, run_list: &List<Runnable>) {
+    pub(crate) unsafe fn set_run_list(&self, run_list: &List<Waiting>) {
         self.run_list.store(ptr::from_ref(run_list).cast_mut(), Ordering::Relaxed);
     }
 

@@ -1,10 +1,10 @@
 //! Workers: the resident process on each core that runs an executor's mailboxes.
 //!
 //! Here is what a worker consists of, and what others may do to it. Its turns are in [`turn`], gulping and running a
-//! batch in [`gulping`], what its behaviours have taken in hand in [`run_list`], what is counted afterwards in [`account`].
+//! batch in [`gulping`], what waits for its turn in [`run_list`], guests among it in [`hosting`], what is counted afterwards in [`account`].
 //!
-//! A worker gives turns in *passes*: one batch to each mailbox that waits when the pass begins, first those in its run list, then
-//! its guests, then those that it finds in a round through its range of the table. What comes meanwhile waits for the next pass,
+//! A worker gives turns in *passes*: one batch to each mailbox that waits when the pass begins, first those in its run list,
+//! then those that it finds in a round through its range of the table. What comes meanwhile waits for the next pass,
 //! so no mailbox has two turns while another has none. In a round
 //! 1. it looks at the mailboxes that senders have pointed out since the last round: whoever makes an empty mailbox
 //!    non-empty sets a bit. In the next round after it has used up a turn's reductions it looks at all. Those with much mail go to
@@ -36,7 +36,7 @@ use super::at_work::at_work;
 use super::batch::Batch;
 use super::executor_state::{ExecutorState, give_back};
 use super::reclaim;
-use crate::actor::mail::list::{Guest, Resting, Runnable};
+use crate::actor::mail::list::{End, Resting, Waiting};
 use crate::actor::mail::table::Range;
 use crate::actor::mail::{Gulp, List, Mailbox, Segment};
 use crate::arch::CoreId;
@@ -61,10 +61,8 @@ struct Private {
     random: Random,
     /// Whether the batch in hand came from the run list.
     is_listed: Cell<bool>,
-    /// How many in the run list have their turn before anything else that waits.
-    listed_left: Cell<usize>,
-    /// How many guests have theirs before what is left of the round.
-    guests_left: Cell<usize>,
+    /// Up to where those in the run list have their turn before anything else that waits.
+    pass_end: Cell<End>,
     pace: Pace,
 }
 
@@ -96,13 +94,13 @@ pub(super) struct Worker {
     /// Its process, from the start until it has ended.
     process: UnsafeCell<Option<ProcessRef>>,
     private: UnsafeCell<Private>,
-    /// Mailboxes of idle workers that this one handles.
-    guests: List<Guest>,
-    /// Mailboxes that are in its hand, and wait for their turn; none between its turns.
-    run_list: List<Runnable>,
+    /// What waits for its turn: mailboxes that are in its hand, none of them between its turns, and guests.
+    run_list: List<Waiting>,
+    /// How many of those are guests. As the list.
+    guests: Cell<usize>,
     /// Those that may be at rest in its hand; none between its turns.
     resting: List<Resting>,
-    /// How many are in one of these lists, or came from there and are being delivered. As the lists, its core's with preemption
+    /// How many are in hand in one of these lists, or came from there and are being delivered. As the lists, its core's with preemption
     /// off.
     in_hand: Cell<usize>,
 }
@@ -145,12 +143,11 @@ impl Worker {
                 reclaim: reclaim::History::new(),
                 random: Random::new(0, index),
                 is_listed: Cell::new(false),
-                listed_left: Cell::new(0),
-                guests_left: Cell::new(0),
+                pass_end: Cell::new(End::NONE),
                 pace: Pace::new(),
             }),
-            guests: List::new(),
             run_list: List::new(),
+            guests: Cell::new(0),
             resting: List::new(),
             in_hand: Cell::new(0),
         }

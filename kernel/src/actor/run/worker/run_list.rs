@@ -1,4 +1,4 @@
-//! The run list: mailboxes that are in hand, with mail that waits for its turn.
+//! The run list: what waits for its turn in the order in which it came. Those are mailboxes in hand, with mail there, and guests (`hosting.rs`).
 //!
 //! A behaviour that sends the first message into a mailbox whose worker is its own, or is idle, takes the mailbox in hand for its
 //! own worker: from then on it is being processed by that worker, and senders on that core add to it without a lock
@@ -10,7 +10,7 @@
 //!   elsewhere meanwhile waits for the end of the turn, or until the worker has nothing else to do, which is soon.
 //! - Mail that has come into the queue while its batch was delivered is taken in hand as well, behind what is listed by then.
 //! - No more than [`MOST_IN_HAND`] mailboxes are in hand at once; others take the ordinary path. So each loop here ends soon.
-//! - Between turns nothing rests, and the list is empty. Where a turn ends early, by its budget, a split or a crash, what is
+//! - Between turns nothing rests, and nothing in the list is in hand. Where a turn ends early, by its budget, a split or a crash, what is
 //!   listed goes back into the mailboxes' queues, in front, and is announced as mail that has just come. So no process that
 //!   has the core next, for however long, keeps others from it.
 //! - Within a turn, what waits too long goes back, too (`surplus.rs`).
@@ -18,6 +18,7 @@
 use core::ptr::NonNull;
 
 use super::{HINTS, Private, Worker};
+use crate::actor::mail::list::{End, Resting, Waiting};
 use crate::actor::mail::mailbox::HoldResult;
 use crate::actor::mail::{Envelope, Mailbox, Segment};
 use crate::actor::run::batch::Batch;
@@ -61,7 +62,7 @@ impl Worker {
         self.statistics.most_in_hand.raise(in_hand as u64);
         // SAFETY: the list is the worker's, which ends after all mailboxes were put down.
         unsafe { mailbox.hand.set_run_list(&self.run_list) };
-        self.run_list.push(mailbox);
+        self.run_list.push(Waiting::Held(mailbox.for_ever()));
     }
 
     /// A round begins: takes what waits in its mailboxes in hand where there is much of it, behind what is there, so that from now on
@@ -97,22 +98,31 @@ impl Worker {
         }
     }
 
-    /// Begins a batch with the mail that has waited longest in hand, if that is to be handled now: when something else waits,
-    /// only what was listed when the pass began. In the worker's turn, without a batch.
+    /// Takes out what has waited longest, if that is to have its turn now: when something else waits, only what was listed when the
+    /// pass began. In the worker's turn, without a batch.
     #[inline(always)]
-    pub(super) fn begin_listed(&self, private: &Private, batch: &Batch) -> Option<&'static Mailbox> {
+    pub(super) fn next_listed(&self, private: &Private) -> Option<Waiting> {
         // Relaxed: a hint that comes later is found the next time.
-        let has_others =
-            private.round.get() != 0 || self.hints.load(Ordering::Relaxed) != 0 || self.guests.any();
-        let left = private.listed_left.get();
-        private.listed_left.set(if has_others { left.checked_sub(1)? } else { left.saturating_sub(1) });
-        let here = PreemptGuard::new();
+        let has_others = private.round.get() != 0 || self.hints.load(Ordering::Relaxed) != 0;
+        if has_others && private.pass_end.get() == End::NONE {
+            return None;
+        }
+        let _here = PreemptGuard::new();
         // Until now an interrupt may have let all of it go.
-        let mailbox = self.run_list.pop()?;
+        let next = self.run_list.pop()?;
+        if private.pass_end.get().is(next) {
+            private.pass_end.set(End::NONE);
+        }
+        Some(next)
+    }
+
+    /// Begins a batch with a mailbox that was listed, and in hand. In the worker's turn.
+    #[inline(always)]
+    pub(super) fn begin_listed(&self, mailbox: &'static Mailbox, private: &Private, batch: &Batch) {
+        let here = PreemptGuard::new();
         self.begin(mailbox, batch, &here);
         self.set_in_batch(true);
         private.is_listed.set(true);
-        Some(mailbox)
     }
 
     /// As [`Self::begin_listed`], right after another batch of the list, if nothing else waits, the turn may go on, and the mail
@@ -127,13 +137,13 @@ impl Worker {
     ) -> Option<NonNull<Envelope>> {
         // Relaxed: as in `begin_listed`.
         let others = private.round.get() | self.hints.load(Ordering::Relaxed);
-        if others != 0 || budget == 0 || self.guests.any() || sched::is_exhausted() {
+        if others != 0 || budget == 0 || sched::is_exhausted() {
             return None;
         }
-        let mailbox = self.run_list.first().filter(|mailbox| !mailbox.is_tried())?;
+        let mailbox = self.run_list.first().and_then(Waiting::held).filter(|mailbox| !mailbox.is_tried())?;
         self.run_list.pop();
         // Whoever comes now waits for none of those that are listed: as nobody else was waiting, the pass was over.
-        private.listed_left.set(0);
+        private.pass_end.set(End::NONE);
         Some(self.begin(mailbox, batch, here))
     }
 
@@ -153,7 +163,7 @@ impl Worker {
     pub(super) fn let_rest(&self, mailbox: &Mailbox, _here: &PreemptGuard) {
         // SAFETY: this is the worker's turn. A batch from the list has a segment of its own, and an open gate.
         if unsafe { mailbox.hand.rest() } {
-            self.resting.push(mailbox);
+            self.resting.push(Resting(mailbox.for_ever()));
         }
     }
 
@@ -172,7 +182,7 @@ impl Worker {
     }
 
     fn put_resting_down_and(&self, tell: impl Fn(&Mailbox)) {
-        while let Some(mailbox) = self.resting.pop() {
+        while let Some(Resting(mailbox)) = self.resting.pop() {
             if mailbox.hand.end_rest() {
                 self.one_put_down();
                 // What it has in hand may have come in exchange for the worker's spare segment. There must be one when memory is used
@@ -208,17 +218,26 @@ impl Worker {
         // SAFETY: the turn ends here, or was interrupted in a behaviour, or is gone.
         let private = unsafe { self.private() };
         // What has not had its turn in this pass keeps its place in the round, or who is pointed out first would always come first.
-        let mut before_others = private.listed_left.replace(0);
-        while let Some(mailbox) = self.run_list.pop() {
-            let place = mailbox.place();
-            if before_others > 0 {
-                before_others -= 1;
-                if usize::from(place.worker) == self.index && self.range.slots <= HINTS {
-                    private.round.set(private.round.get() | 1 << (usize::from(place.offset) % HINTS));
+        let pass_end = private.pass_end.replace(End::NONE);
+        let mut before_others = pass_end != End::NONE;
+        // Who is told of mail may list it here again, behind what is listed now.
+        let last = self.run_list.end();
+        while let Some(entry) = self.run_list.pop() {
+            match entry {
+                Waiting::Held(mailbox) => {
+                    let place = mailbox.place();
+                    if before_others && usize::from(place.worker) == self.index && self.range.slots <= HINTS {
+                        private.round.set(private.round.get() | 1 << (usize::from(place.offset) % HINTS));
+                    }
+                    self.put_back(mailbox);
+                    self.executor.notify(mailbox, here);
                 }
+                Waiting::Guest(_) => self.run_list.push(entry),
             }
-            self.put_back(mailbox);
-            self.executor.notify(mailbox, here);
+            before_others &= !pass_end.is(entry);
+            if last.is(entry) {
+                break;
+            }
         }
     }
 
@@ -228,25 +247,34 @@ impl Worker {
         self.one_put_down();
     }
 
-    /// What is listed and `may_leave`, given how many come before it and how many are listed, goes to other workers.
+    /// What is in hand and listed, and `may_leave`, given how many of those come before it and how many there are, goes to other
+    /// workers.
     pub(super) fn give_listed(&self, may_leave: impl Fn(&Mailbox, usize, usize) -> bool) {
         let here = PreemptGuard::new();
         self.put_resting_down(&here);
-        let listed = self.run_list.iter().count();
-        let mut kept = 0;
-        for before in 0..listed {
-            let Some(mailbox) = self.run_list.pop() else { break };
-            if may_leave(mailbox, before, listed) {
+        // SAFETY: the caller is the worker's turn, or interrupts it on its core with preemption enabled.
+        let private = unsafe { self.private() };
+        let pass_end = private.pass_end.replace(End::NONE);
+        let mut is_in_pass = pass_end != End::NONE;
+        let held = self.run_list.iter().filter_map(Waiting::held).count();
+        let mut before = 0;
+        let last = self.run_list.end();
+        while let Some(entry) = self.run_list.pop() {
+            let leaving = entry.held().filter(|mailbox| may_leave(mailbox, before, held));
+            before += usize::from(entry.held().is_some());
+            if let Some(mailbox) = leaving {
                 self.put_back(mailbox);
                 self.executor.send_home(mailbox, self);
             } else {
-                self.run_list.push(mailbox);
-                kept += 1;
+                self.run_list.push(entry);
+                if is_in_pass {
+                    private.pass_end.set(End::behind(entry));
+                }
+            }
+            is_in_pass &= !pass_end.is(entry);
+            if last.is(entry) {
+                break;
             }
         }
-        // SAFETY: the caller is the worker's turn, or interrupts it on its core, at most between two accesses: then what is
-        // left of a pass may be a little too much.
-        let left = &unsafe { self.private() }.listed_left;
-        left.set(left.get().min(kept));
     }
 }

@@ -11,6 +11,8 @@
 //! `sched::run::slice`), and that one finds what waits in any worker's range, its own included.
 
 use super::Worker;
+use crate::actor::mail::Mailbox;
+use crate::actor::mail::list::{Resting, Waiting};
 use crate::actor::run::mailbox_victim::MailboxVictim;
 use crate::arch::clock;
 use crate::sched::{self, Setting};
@@ -45,8 +47,9 @@ impl Worker {
         }
         let _here = PreemptGuard::new();
         // Each is looked at, not only until one is found: the look notes when it was seen.
-        let wait = self.wait_among(self.guests.iter().take(2).count());
-        let leaving = self.guests.iter().filter(|mailbox| mailbox.may_leave(now, wait)).last();
+        let guests = || self.run_list.iter().filter_map(Waiting::guest);
+        let wait = self.wait_among(guests().take(2).count());
+        let leaving = guests().filter(|mailbox| mailbox.may_leave(now, wait)).last();
         if let Some(mailbox) = leaving {
             // It stays in the list, where it will be found empty, or in the owner's hand.
             self.executor.send_home(mailbox, self);
@@ -81,20 +84,23 @@ impl Worker {
 
     /// Whether something waits for it that is not in its hands. Notes that it was seen at `now`, so that who is called for
     /// it finds how long it has waited. For the interrupt of its own core: the turn may be in the middle of changing the
-    /// list of guests, so what is seen of it is no more than a hint, and no more than a few are looked at.
+    /// list, so what is seen of it is no more than a hint, and no more than a few are looked at.
     pub(in crate::actor::run) fn has_waiting(&self, now: u64) -> bool {
-        const MOST_GUESTS: usize = 64;
+        const MOST_SEEN: usize = 128;
         let wait = self.mail_wait();
-        let guests = self.guests.iter().take(MOST_GUESTS);
-        // Of these nobody else takes what comes from elsewhere.
-        let resting = self.resting.iter().take(MOST_GUESTS);
-        let waiting = self.mailboxes().chain(guests).chain(resting).filter(|mailbox| {
+        let is_waiting = |mailbox: &Mailbox| {
             mailbox.may_leave(now, wait);
             mailbox.waiting() > 0
-        });
-        let listed = self.run_list.iter().take(MOST_GUESTS).filter(|mailbox| {
-            mailbox.held_may_leave(now, wait);
-            true
+        };
+        // Of these nobody else takes what comes from elsewhere.
+        let resting = self.resting.iter().take(MOST_SEEN / 2).map(|Resting(mailbox)| mailbox);
+        let waiting = self.mailboxes().chain(resting).filter(|mailbox| is_waiting(mailbox));
+        let listed = self.run_list.iter().take(MOST_SEEN).filter(|entry| match entry {
+            Waiting::Guest(mailbox) => is_waiting(mailbox),
+            Waiting::Held(mailbox) => {
+                mailbox.held_may_leave(now, wait);
+                true
+            }
         });
         waiting.count() + listed.count() > 0
     }

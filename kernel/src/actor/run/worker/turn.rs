@@ -3,6 +3,7 @@
 use super::gulping::AfterBatch;
 use super::{HINTS, Private, Worker};
 use crate::actor::mail::Mailbox;
+use crate::actor::mail::list::{End, Waiting};
 use crate::actor::run::batch::Batch;
 use crate::actor::run::steal;
 use crate::arch::atomic::Ordering;
@@ -26,7 +27,7 @@ impl Worker {
         // SAFETY: this is the worker's turn, and no behaviour runs yet, so it cannot be detached.
         let private = unsafe { self.private() };
         private.is_listed.set(false);
-        private.listed_left.set(0);
+        private.pass_end.set(End::NONE);
         if batch.segment().is_some() {
             self.list_beside_batch(private);
             match self.run_batch(batch, &mut budget) {
@@ -41,16 +42,17 @@ impl Worker {
             }
             // SAFETY: this is the worker's turn, and no batch is in hand, so it cannot be detached.
             let private = unsafe { self.private() };
-            if self.run_list.any()
-                && let Some(mailbox) = self.begin_listed(private, batch)
-            {
+            let listed = if self.run_list.any() { self.next_listed(private) } else { None };
+            if let Some(Waiting::Held(mailbox)) = listed {
+                self.begin_listed(mailbox, private, batch);
                 match self.run_and_judge(mailbox, batch, &mut budget) {
                     AfterBatch::GoOn => continue,
                     AfterBatch::Over(step) => return step,
                 }
             }
-            let guest = if self.guests.any() { self.next_guest(private) } else { None };
+            let guest = listed.and_then(Waiting::guest);
             let mailbox = if let Some(guest) = guest {
+                self.receive(guest);
                 if !may_be_gulped(guest) {
                     budget -= 1;
                     continue;
@@ -59,7 +61,7 @@ impl Worker {
             } else if private.round.get() != 0 {
                 let Some(mailbox) = self.next_in_round(private) else { continue };
                 mailbox
-            } else if self.run_list.any() || self.guests.any() {
+            } else if self.run_list.any() {
                 self.begin_pass(private);
                 continue;
             } else if self.next_round(private) {
@@ -144,25 +146,23 @@ impl Worker {
     fn list_beside_batch(&self, private: &Private) {
         self.list_round(private);
         let here = PreemptGuard::new();
-        private.listed_left.set(self.run_list.iter().count());
+        private.pass_end.set(self.run_list.end());
         drop(here);
         if private.round.get() == 0 {
             self.next_round(private);
         }
     }
 
-    /// All have had their turn that were waiting when the last pass began. Now it is for those that wait by now, in hand, as
-    /// guests, and pointed out.
+    /// All have had their turn that were waiting when the last pass began. Now it is for those that wait by now, listed and
+    /// pointed out.
     fn begin_pass(&self, private: &Private) {
         // Relaxed and acquire: as in `next_round`.
         if self.hints.load(Ordering::Relaxed) != 0 {
             private.round.set(self.hints.swap(0, Ordering::Acquire));
             self.list_round(private);
         }
-        let here = PreemptGuard::new();
-        private.listed_left.set(self.run_list.iter().count());
-        drop(here);
-        private.guests_left.set(self.some_guests());
+        let _here = PreemptGuard::new();
+        private.pass_end.set(self.run_list.end());
     }
 
     /// Begins a round with what was pointed out. Whether there is anything to look at.
@@ -220,7 +220,7 @@ impl Worker {
         let ripe = (self.mailboxes().enumerate())
             .filter(|(_, mailbox)| mailbox.is_ripe())
             .fold(0, |ripe, (offset, _)| ripe | 1 << (offset % HINTS));
-        if ripe == 0 && !self.guests.any() && !self.executor.is_stopping() {
+        if ripe == 0 && !self.run_list.any() && !self.executor.is_stopping() {
             return true;
         }
         // Relaxed: read by this worker.
