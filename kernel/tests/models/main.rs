@@ -17,6 +17,8 @@
 #[cfg(any(loom, shuttle))]
 mod aside;
 #[cfg(any(loom, shuttle))]
+mod delayed_call;
+#[cfg(any(loom, shuttle))]
 mod deque;
 #[cfg(any(loom, shuttle))]
 mod guests;
@@ -46,6 +48,8 @@ mod swap;
 mod tool;
 #[cfg(any(loom, shuttle))]
 mod turns;
+#[cfg(any(loom, shuttle))]
+mod urgent;
 
 #[cfg(any(loom, shuttle))]
 fn main() -> std::process::ExitCode {
@@ -65,6 +69,8 @@ fn main() -> std::process::ExitCode {
             turns::MODELS,
             mutex::MODELS,
             standstill::MODELS,
+            delayed_call::MODELS,
+            urgent::MODELS,
         ]
         .concat(),
     )
