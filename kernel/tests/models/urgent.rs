@@ -8,7 +8,7 @@ use magpie::internals::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use magpie::internals::arch::barrier;
 use magpie::internals::sync::{Decision, Depth, Found, IdleFlag, InTurn, PreemptWord, ReadyMask, decide};
 
-use crate::harness::{Model, ordering, step};
+use crate::harness::{Model, Mutant, ordering, step};
 use crate::tool::{Arc, Task, mutant, run, task};
 
 pub const MODELS: &[Model] = &[
@@ -51,7 +51,11 @@ pub const MODELS: &[Model] = &[
         name: "urgent::lets_go_for_the_turn",
         preemptions: None,
         body: lets_go_for_the_turn,
-        mutants: &[step("turn-keeps-request"), step("turn-asked-in-loop")],
+        mutants: &[
+            step("turn-keeps-request"),
+            // It shows in the third turn alone, which random schedules seldom reach before the timer.
+            Mutant { name: "turn-asked-in-loop", rejected_by: &["loom"] },
+        ],
     },
 ];
 
