@@ -200,12 +200,15 @@ pub mod sync {
     pub use crate::actor::storage::word_cell::WordCell;
     pub use crate::mutex::lock_word::{Holder, LockWord, Taken};
     pub use crate::sched::cores::idle_flag::{Depth, IdleFlag};
+    pub use crate::sched::cores::in_turn::InTurn;
+    pub use crate::sched::cores::preemption::{Decision, Found, decide};
     pub use crate::sched::cores::ready_mask::ReadyMask;
     pub use crate::sched::cores::standstill::Standstill;
     pub use crate::sched::process::run_state::RunState;
     pub use crate::sched::run::quiescence::{Looked, Quiescence};
-    pub use crate::sync::PreemptGuard;
+    pub use crate::sync::{PreemptGuard, PreemptWord, ReferenceCount};
     pub use crate::sync::{SpinGuard, SpinLock, preemption_is_disabled};
+    pub use crate::time::timers::call_state::CallState;
 
     /// Actors held aside.
     pub mod detachment {

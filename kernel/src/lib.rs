@@ -54,6 +54,8 @@ mod mutex {
 mod sched {
     pub mod cores {
         pub mod idle_flag;
+        pub mod in_turn;
+        pub mod preemption;
         pub mod ready_mask;
         pub mod standstill;
     }
@@ -62,6 +64,12 @@ mod sched {
     }
     pub mod run {
         pub mod quiescence;
+    }
+}
+#[cfg(loom)]
+mod time {
+    pub mod timers {
+        pub mod call_state;
     }
 }
 #[cfg(not(loom))]

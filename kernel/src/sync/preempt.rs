@@ -29,43 +29,45 @@ impl PreemptWord {
     }
 
     /// Whether a preemption may happen now.
-    pub(crate) fn is_enabled(&self) -> bool {
+    pub fn is_enabled(&self) -> bool {
         self.load() & !PENDING == 0
     }
 
     /// Disables preemption, for an interrupt handler or another section that must not end with a trap.
-    pub(crate) fn hold(&self) {
+    pub fn hold(&self) {
         self.store(self.load() + 1);
     }
 
     /// Ends what [`hold`](Self::hold) began. A request made meanwhile is left to the caller that began the section.
-    pub(crate) fn release(&self) {
+    pub fn release(&self) {
         self.store(self.load() - 1);
     }
 
     /// Remembers that a preemption is due, for when the section ends.
-    pub(crate) fn request(&self) {
+    pub fn request(&self) {
         self.store(self.load() | PENDING);
     }
 
     /// Forgets a request: it finds nothing to do any more.
-    pub(crate) fn clear_request(&self) {
+    pub fn clear_request(&self) {
         self.store(self.load() & !PENDING);
     }
 
     /// Sets the word for a stack that begins a new life with preemption disabled `count` times.
-    pub(crate) fn reset(&self, count: u32) {
+    pub fn reset(&self, count: u32) {
         self.store(count);
     }
 
+    /// What a section's beginning or end reads.
     #[inline(always)]
-    fn load(&self) -> u32 {
+    pub fn load(&self) -> u32 {
         // Relaxed: only this stack's code and interrupts on it ever touch the word.
         self.0.load(Ordering::Relaxed)
     }
 
+    /// What it writes back. A request that an interrupt has made in between is lost, see `sched/cores/preemption.rs`.
     #[inline(always)]
-    fn store(&self, value: u32) {
+    pub fn store(&self, value: u32) {
         // Relaxed: as for `load`. The compiler fences in the guard keep the section's accesses inside.
         self.0.store(value, Ordering::Relaxed);
     }

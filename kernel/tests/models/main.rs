@@ -19,6 +19,8 @@ mod aside;
 #[cfg(any(loom, shuttle))]
 mod checks;
 #[cfg(any(loom, shuttle))]
+mod delayed_call;
+#[cfg(any(loom, shuttle))]
 mod deque;
 #[cfg(any(loom, shuttle))]
 mod guests;
@@ -48,6 +50,8 @@ mod swap;
 mod tool;
 #[cfg(any(loom, shuttle))]
 mod turns;
+#[cfg(any(loom, shuttle))]
+mod urgent;
 
 #[cfg(any(loom, shuttle))]
 fn main() -> std::process::ExitCode {
@@ -68,6 +72,8 @@ fn main() -> std::process::ExitCode {
             turns::MODELS,
             mutex::MODELS,
             standstill::MODELS,
+            delayed_call::MODELS,
+            urgent::MODELS,
         ]
         .concat(),
     )

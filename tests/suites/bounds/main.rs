@@ -14,6 +14,7 @@ mod missed;
 mod quiet;
 mod spinning;
 mod timers;
+mod urgency;
 mod waiting;
 
 use core::time::Duration;

@@ -10,6 +10,7 @@ extern crate alloc;
 mod crashes;
 mod ends;
 mod futures;
+mod intervals;
 mod memory;
 mod misdeeds;
 mod mutex;
@@ -19,6 +20,7 @@ mod remains;
 mod soundness;
 mod stacks;
 mod timers;
+mod urgency;
 mod wakers;
 mod ways;
 

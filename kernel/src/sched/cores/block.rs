@@ -50,8 +50,6 @@ pub(crate) struct Core {
     pub next_wake_of_residents: Cell<u64>,
     /// When the timer checks again whether something waits behind the turn in progress; 0: it does not.
     pub next_look: Cell<u64>,
-    /// What waits behind the turn that runs is to go where other cores find it.
-    pub lets_go: Cell<bool>,
     /// When the slice in progress ends, in clock ticks; 0 when none is being counted.
     pub slice_end: Cell<u64>,
     /// Deep in an interrupt: the owner's side of the queues must not be touched.
@@ -194,7 +192,6 @@ impl Core {
                 watches: Cell::new(false),
                 next_wake_of_residents: Cell::new(0),
                 next_look: Cell::new(0),
-                lets_go: Cell::new(false),
                 slice_end: Cell::new(0),
                 in_interrupt: Cell::new(false),
                 handover: Cell::new(Handover::Nothing),

@@ -1,75 +1,109 @@
-//! Whether a core is in a turn, whether that is urgent, and how many slice ends it has seen: one word, which a turn's beginning and
-//! end write.
+//! Whether a core is in a turn, whether that is urgent, how many slice ends it has seen, and whether it is to give away what waits
+//! behind it: one word, which a turn's beginning and end write. So what was asked of one turn is not left to the next.
 
 use crate::arch::atomic::{AtomicU32, Ordering};
 
 /// The turn is that of something urgent.
 const URGENT: u32 = 1 << 31;
 
-/// Zero between turns, otherwise one more than the slice ends seen, and perhaps [`URGENT`].
+/// What waits behind the turn is to go where other cores find it.
+const LETS_GO: u32 = 1 << 30;
+
+/// One more than the slice ends seen.
+const SLICES: u32 = LETS_GO - 1;
+
+/// Zero between turns, otherwise one more than the slice ends seen, and perhaps [`URGENT`] and [`LETS_GO`].
 ///
 /// Relaxed throughout: written by the core's own loop and its interrupts, read by others as an estimate.
-pub(crate) struct InTurn(AtomicU32);
+pub struct InTurn(AtomicU32);
 
 /// What is known of a turn that was interrupted.
 #[derive(Clone, Copy)]
-pub(crate) struct Turn(u32);
+pub struct Turn(u32);
 
 impl InTurn {
-    pub(crate) const fn new() -> Self {
+    /// Between two turns.
+    pub fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
     /// A turn begins.
     #[inline(always)]
-    pub(crate) fn begin(&self, is_urgent: bool) {
-        self.0.store(if is_urgent { 1 | URGENT } else { 1 }, Ordering::Relaxed);
+    pub fn begin(&self, is_urgent: bool) {
+        self.set(if is_urgent { 1 | URGENT } else { 1 });
     }
 
-    /// The turn is interrupted. What is known of it is for [`Self::go_on`].
-    pub(crate) fn interrupt(&self) -> Turn {
-        let word = self.0.load(Ordering::Relaxed);
+    /// The turn is interrupted. What is known of it is for [`Self::go_on`]; what it was asked to give away is the caller's to do.
+    pub fn interrupt(&self) -> Turn {
+        let word = self.word();
         self.end();
-        Turn(word)
+        Turn(word & !LETS_GO)
     }
 
     /// The turn that was interrupted goes on.
-    pub(crate) fn go_on(&self, Turn(word): Turn) {
+    pub fn go_on(&self, Turn(word): Turn) {
         self.0.store(word, Ordering::Relaxed);
     }
 
     /// The turn's slice ends are counted anew.
-    pub(crate) fn begin_again(&self) {
-        self.begin(self.is_urgent());
+    pub fn begin_again(&self) {
+        self.0.store(self.word() & (URGENT | LETS_GO) | 1, Ordering::Relaxed);
     }
 
     /// Whether what runs now is urgent.
-    pub(crate) fn is_urgent(&self) -> bool {
-        self.0.load(Ordering::Relaxed) & URGENT != 0
+    pub fn is_urgent(&self) -> bool {
+        self.word() & URGENT != 0
+    }
+
+    /// Asks the turn to give away what waits behind it. In the timer's interrupt, which has found a turn.
+    pub fn ask_to_let_go(&self) {
+        self.0.store(self.word() | LETS_GO, Ordering::Relaxed);
+    }
+
+    /// Whether the turn was asked to.
+    pub fn lets_go(&self) -> bool {
+        self.word() & LETS_GO != 0
     }
 
     /// The turn has ended, or was suspended.
     #[inline(always)]
-    pub(crate) fn end(&self) {
-        self.0.store(0, Ordering::Relaxed);
+    pub fn end(&self) {
+        self.set(0);
     }
 
     /// Whether a process runs now, as opposed to the loop itself.
     #[inline(always)]
-    pub(crate) fn is_in(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != 0
+    pub fn is_in(&self) -> bool {
+        self.word() != 0
     }
 
     /// Slice ends that the turn has seen.
-    pub(crate) fn slices(&self) -> u32 {
-        (self.0.load(Ordering::Relaxed) & !URGENT).saturating_sub(1)
+    pub fn slices(&self) -> u32 {
+        (self.word() & SLICES).saturating_sub(1)
     }
 
     /// A slice has ended. In the timer's interrupt.
-    pub(crate) fn note_slice_end(&self) {
-        let word = self.0.load(Ordering::Relaxed);
-        if word != 0 && word & !URGENT < !URGENT {
+    pub fn note_slice_end(&self) {
+        let word = self.word();
+        if word != 0 && word & SLICES < SLICES {
             self.0.store(word + 1, Ordering::Relaxed);
         }
+    }
+
+    #[inline(always)]
+    fn word(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// What the next turn is, and nothing of the one before.
+    #[inline(always)]
+    fn set(&self, word: u32) {
+        self.0.store(word, Ordering::Relaxed);
+    }
+}
+
+impl Default for InTurn {
+    fn default() -> Self {
+        Self::new()
     }
 }

@@ -23,7 +23,7 @@
 //! stack's preemption word, and the end of the section enters here by a trap.
 //!
 //! What is urgent (`place/urgent.rs`) does not wait for slices: the first interrupt, or the first end of a section, that finds it
-//! waiting lends the stack of a turn that is less urgent.
+//! waiting lends the stack of a turn that is less urgent. One that cannot tries again soon, see `cores/preemption.rs`.
 //!
 //! The bound: a process that never yields holds its core for at most two slices while others wait, plus
 //! the longest section with preemption disabled; while something more urgent waits, for that section alone.
@@ -36,8 +36,9 @@ use crate::mem::stack::{self, StackBlock};
 #[cfg(target_os = "none")]
 use crate::sched::cores::calls;
 use crate::sched::cores::handover::{Handover, Interrupted, Reason};
+use crate::sched::cores::preemption::{self, Decision, Found};
 use crate::sched::cores::{Core, ThisCore};
-use crate::sched::place::{enqueue, global, urgent};
+use crate::sched::place::{enqueue, global, urgent, wake};
 use crate::sched::process::{Header, Priority, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
@@ -48,15 +49,13 @@ use crate::time::{self, comparator};
 /// Slice ends a turn may see before it is preempted: the first may come right after its start.
 const SLICE_ENDS: u32 = 2;
 
-/// After so long a turn that could not be suspended for something urgent is tried again.
+/// After so long what is urgent and could not preempt tries again.
 const TRY_AGAIN_MICROSECONDS: u64 = 5;
 
 /// The end of an interrupt, or of a section that postponed a preemption.
 ///
 /// # Safety
 /// Interrupts are masked; `frame` is the complete state of the code that was interrupted on this stack.
-///
-/// A request that finds nothing to do any more is forgotten, because each section's end would come here for it.
 pub(crate) unsafe fn consider(frame: *mut Frame) {
     let block = StackBlock::current();
     if block.is_in_reserve() {
@@ -77,37 +76,43 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         // SAFETY: by contract. A loop of the core's own stands still if it came for that.
         unsafe { halt::stand_still(core, block, frame) };
     }
-    let Some(process) = NonNull::new(block.process().cast::<Header>()) else {
-        block.preempt().clear_request();
-        return;
+    let process = NonNull::new(block.process().cast::<Header>());
+    let (reason, is_urgent) = match process {
+        Some(process) => {
+            // SAFETY: the process runs, so it is alive.
+            let reason = reason(core, unsafe { process.as_ref() });
+            (reason, reason.is_urgent)
+        }
+        // A loop that is idle looks once more before it goes on.
+        None => (Reason::NONE, !wake::is_idle(core) && is_urgent(core, Priority::Low)),
     };
-    // SAFETY: the process runs, so it is alive.
-    let reason = reason(core, unsafe { process.as_ref() });
-    if reason == Reason::NONE {
-        block.preempt().clear_request();
-        return;
+    let found = Found { is_turn: process.is_some(), is_wanted: reason != Reason::NONE, is_urgent };
+    match (preemption::decide(block.preempt(), found), process) {
+        (Decision::GoOn, _) => {}
+        (Decision::TryAgain, _) => try_again(),
+        (Decision::Leave, None) => unreachable!("there is no turn to leave"),
+        (Decision::Leave, Some(process)) => {
+            // SAFETY: by contract the frame is that of the code that was interrupted.
+            append::restart(unsafe { &mut *frame });
+            // SAFETY: by contract; preemption was enabled, so the turn holds no lock.
+            unsafe { lend_stack(core, block, process, frame, reason) };
+        }
     }
-    if !block.preempt().is_enabled() {
-        block.preempt().request();
-        return;
-    }
-    // SAFETY: by contract the frame is that of the code that was interrupted.
-    append::restart(unsafe { &mut *frame });
-    // SAFETY: by contract; preemption was enabled, so the turn holds no lock.
-    unsafe { lend_stack(core, block, process, frame, reason) };
+}
+
+/// What is urgent has not preempted, and is to.
+fn try_again() {
+    let soon = TRY_AGAIN_MICROSECONDS * clock::frequency() / 1_000_000;
+    comparator::arm_if_earlier(clock::now() + soon);
 }
 
 /// Why the turn of a process on this core is to be left, if it is.
 fn reason(core: &Core, process: &Header) -> Reason {
     let is_urgent = is_urgent(core, process.priority());
-    if !is_resident(process) {
-        // It was for this turn, and must not be left to one that has just begun.
-        core.lets_go.set(false);
-    }
     Reason {
         suspends: is_urgent || (core.in_turn.slices() >= SLICE_ENDS && is_worth_it(core, process)),
         is_urgent,
-        lets_go: core.lets_go.get(),
+        lets_go: core.in_turn.lets_go(),
     }
 }
 
@@ -178,7 +183,6 @@ unsafe fn lend_stack(
 pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
     let Interrupted { process, block, reason, turn } = interrupted;
     if reason.lets_go {
-        core.lets_go.set(false);
         // SAFETY: by contract; the turn holds no lock, because preemption was enabled, and its process is alive.
         unsafe { residents::let_go(process) };
     }
@@ -189,8 +193,7 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         if reason.is_urgent {
             // The turn is to end by itself as soon as it looks, and is tried again.
             block.exhaust();
-            let soon = TRY_AGAIN_MICROSECONDS * clock::frequency() / 1_000_000;
-            comparator::arm_if_earlier(clock::now() + soon);
+            try_again();
         }
         core.in_turn.go_on(turn);
         if reason.suspends {

@@ -1,14 +1,11 @@
 //! Slices: the timer's interrupt, which counts them and looks at what waits. What follows when one is over is in
 //! `run/preempt.rs`.
 
-use core::ptr::NonNull;
-
 use crate::arch::clock;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::Core;
 use crate::sched::place::{self, wake};
 use crate::sched::policy::settings::{self, Setting};
-use crate::sched::process::Header;
 use crate::sched::run::attention;
 use crate::sched::spawn::residents;
 use crate::stats::Activity;
@@ -63,22 +60,20 @@ fn look_for_waiting(core: &Core, now: u64) {
     let was_waiting = core.next_look.replace(0) != 0;
     // Notes what it sees, so that the core that is called finds how long it has been so.
     place::may_be_robbed(core, now);
-    if !wake::some_core_is_idle() || !(running_has_waiting(now) | core.queue.has_any()) {
+    let resident = residents::running_here();
+    // SAFETY: its turn runs on this stack, so it is alive.
+    let has_waiting = resident.is_some_and(|resident| unsafe { residents::has_waiting(resident, now) });
+    if !wake::some_core_is_idle() || !(has_waiting | core.queue.has_any()) {
         return;
     }
     if was_waiting {
-        core.lets_go.set(true);
+        if resident.is_some() {
+            core.in_turn.ask_to_let_go();
+        }
         wake::wake_thief();
     } else {
         core.next_look.set(now + settings::ticks(Setting::ShareWaitMicroseconds));
     }
-}
-
-/// Whether something waits behind the resident that runs here, if one does.
-fn running_has_waiting(now: u64) -> bool {
-    let process = NonNull::new(StackBlock::current().process().cast::<Header>());
-    // SAFETY: the process runs on this stack, so it is alive.
-    process.is_some_and(|process| unsafe { residents::has_waiting(process, now) })
 }
 
 /// Counts slices from now on, unless one is being counted. The turns in between cost one look.

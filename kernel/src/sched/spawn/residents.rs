@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::ptr::NonNull;
 
 use super::resident_process::resident;
+use crate::mem::stack::StackBlock;
 use crate::sched::cores::Core;
 use crate::sched::process::{Header, ProcessRef};
 use crate::sched::spawn::SpawnError;
@@ -37,16 +38,19 @@ pub(crate) fn add(process: ProcessRef) -> Result<(), SpawnError> {
     Ok(())
 }
 
-/// Whether something waits behind `process` if it is a resident.
+/// The resident whose turn runs on the caller's stack, if one does.
+pub(crate) fn running_here() -> Option<NonNull<Header>> {
+    let process = NonNull::new(StackBlock::current().process().cast::<Header>())?;
+    // SAFETY: the process runs on this stack, so it is alive. Only residents can detach.
+    unsafe { process.as_ref() }.vtable().detach.map(|_| process)
+}
+
+/// Whether something waits behind a resident.
 ///
 /// # Safety
-/// `process` is alive, and runs on the caller's core.
+/// `process` came from [`running_here`].
 pub(crate) unsafe fn has_waiting(process: NonNull<Header>, now: u64) -> bool {
-    // SAFETY: the caller promised that the process is alive.
-    if unsafe { process.as_ref() }.vtable().detach.is_none() {
-        return false;
-    }
-    // SAFETY: only residents can detach.
+    // SAFETY: by contract.
     unsafe { resident(process) }.has_waiting(now)
 }
 

@@ -14,7 +14,7 @@
 //!   who has the value       while the function has it, which keeps it; or: it will not give it back
 //! ```
 //!
-//! All are single exchanges, so of a firing and a cancelling at the same time one wins, and the other finds nothing. A call
+//! All are single exchanges (`call_state.rs`), so of a firing and a cancelling at the same time one wins, and the other finds nothing. A call
 //! that the function sets *again* is in the same queue as before, because it fires on the core whose queue that is. Nobody but the
 //! function touches the timer while it has the value. Dropping the handle lets the call go on. The handle knows what can be
 //! taken back, and no more of the value.
@@ -29,19 +29,13 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
+use super::call_state::CallState;
 use super::per_core;
 use super::timer::Timer;
-use crate::arch::atomic::{AtomicU8, AtomicU32, Ordering};
+use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::mem::{self, OutOfMemory};
 use crate::sync::ReferenceCount;
 use crate::time::instant::Instant;
-
-/// The value waits for its moment.
-const PENDING: u8 = 0;
-/// The function has it.
-const TAKEN: u8 = 1;
-/// It was taken back, or will not be set again.
-const OVER: u8 = 2;
 
 /// A value that may be taken back before its time has come.
 pub(crate) trait TakeBack: Send + 'static {
@@ -73,12 +67,11 @@ trait Pending<V> {
 struct Block<R, T> {
     /// Whatever the function needs to go on elsewhere. First, so that it is found by its address.
     room: R,
-    /// While `PENDING` in a queue, under whose lock it is used, or about to fire. Whoever has made that something else has it
+    /// While pending in a queue, under whose lock it is used, or about to fire. Whoever has made that something else has it
     /// alone, a canceller after [`per_core::cancel`].
     timer: UnsafeCell<Timer>,
     references: ReferenceCount,
-    /// One of the three above.
-    state: AtomicU8,
+    state: CallState,
     /// Moments that were left out.
     missed: AtomicU32,
     value: UnsafeCell<MaybeUninit<T>>,
@@ -116,8 +109,7 @@ impl<R, T> Held<R, T> {
 
     /// It will not be set again.
     pub(crate) fn end(&self) {
-        // Relaxed: a hint to who asks. Who takes it back finds nothing in either state.
-        self.block().state.store(OVER, Ordering::Relaxed);
+        self.block().state.end();
     }
 
     /// Sets the call once more, with this value, for `moment`. Both come back if it was given up meanwhile.
@@ -133,11 +125,7 @@ impl<R, T> Held<R, T> {
             let timer = block.as_ref().timer.get();
             (*timer).waker = Some(Block::<R, T>::waker(block));
             let core = per_core::arm(NonNull::new_unchecked(timer), moment.ticks());
-            // Release: the value was written before, and the timer armed; pairs with the acquire in `take` and `cancel`.
-            // Relaxed if it fails: what whoever has given it up did before does not matter here.
-            let set =
-                block.as_ref().state.compare_exchange(TAKEN, PENDING, Ordering::Release, Ordering::Relaxed);
-            if set.is_ok() {
+            if block.as_ref().state.set_again() {
                 return None;
             }
             per_core::cancel(NonNull::new_unchecked(timer), core);
@@ -178,11 +166,8 @@ impl<R, T> Block<R, T> {
 
     /// Takes the value, if nobody has taken it before.
     fn take(&self) -> Option<T> {
-        // Acquire: the value was written before the call was set. Release: pairs with the acquire of whoever
-        // frees the block. The exchange makes one taker of several.
-        let taken = self.state.compare_exchange(PENDING, TAKEN, Ordering::AcqRel, Ordering::Relaxed);
         // SAFETY: the value is there while it is pending, and whoever ends that takes it.
-        taken.ok().map(|_| unsafe { (*self.value.get()).assume_init_read() })
+        self.state.take().then(|| unsafe { (*self.value.get()).assume_init_read() })
     }
 
     /// A waker that calls the function.
@@ -244,13 +229,11 @@ impl<R, T> Drop for Block<R, T> {
 
 impl<R, T: TakeBack> Pending<T::Taken> for Block<R, T> {
     fn is_pending(&self) -> bool {
-        // Relaxed: a hint.
-        self.state.load(Ordering::Relaxed) == PENDING
+        self.state.is_pending()
     }
 
     fn is_over(&self) -> bool {
-        // Relaxed: a hint.
-        self.state.load(Ordering::Relaxed) == OVER
+        self.state.is_over()
     }
 
     fn missed(&self) -> u32 {
@@ -259,9 +242,7 @@ impl<R, T: TakeBack> Pending<T::Taken> for Block<R, T> {
     }
 
     unsafe fn cancel(&self, core: usize) -> Option<T::Taken> {
-        // Acquire: the value was written, and the timer armed, before it became pending. Release: pairs with the acquire of
-        // whoever frees the block.
-        if self.state.swap(OVER, Ordering::AcqRel) != PENDING {
+        if !self.state.give_up() {
             return None;
         }
         // SAFETY: it was pending, and whoever ends that takes the value.
@@ -314,7 +295,7 @@ impl<V> DelayedCall<V> {
             room,
             timer: UnsafeCell::new(timer),
             references: ReferenceCount::new(2),
-            state: AtomicU8::new(PENDING),
+            state: CallState::pending(),
             missed: AtomicU32::new(0),
             value: UnsafeCell::new(MaybeUninit::new(value)),
             fire,

@@ -2,6 +2,7 @@
 //!
 //! Futures that wait for a timer are in `time/sleep.rs`: here nothing knows a process.
 
+pub(crate) mod call_state;
 pub(crate) mod comparator;
 mod delayed_call;
 mod heap;
