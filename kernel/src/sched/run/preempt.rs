@@ -31,7 +31,7 @@
 use core::ptr::{self, NonNull};
 
 use crate::arch::switch::{self, Frame};
-use crate::arch::{append, clock};
+use crate::arch::clock;
 use crate::mem::stack::{self, StackBlock};
 #[cfg(target_os = "none")]
 use crate::sched::cores::calls;
@@ -91,8 +91,6 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         block.preempt().request();
         return;
     }
-    // SAFETY: by contract the frame is that of the code that was interrupted.
-    append::restart(unsafe { &mut *frame });
     // SAFETY: by contract; preemption was enabled, so the turn holds no lock.
     unsafe { lend_stack(core, block, process, frame, reason) };
 }

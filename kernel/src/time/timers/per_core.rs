@@ -252,21 +252,27 @@ pub fn expire(core: CoreId, most: usize, is_called_for: impl Fn() -> bool) -> bo
     let slot = &CORES[core.index()];
     let mut count = 0;
     let more = loop {
+        // Afresh each time, because what becomes urgent meanwhile comes before the rest.
+        let now = clock::now();
+        let is_due = |place| published(place).is_some_and(|deadline| deadline <= now);
+        let is_urgent = is_due(&slot.next_urgent);
+        let is_other = is_due(&slot.next);
+        if !is_urgent && (!is_other || is_called_for()) {
+            break is_other;
+        }
         if count == most {
             break true;
         }
-        let called_for = is_called_for();
-        // Afresh each time, because what becomes urgent meanwhile comes before the rest.
-        let now = clock::now();
         let fired = {
             let mut queue = slot.queue.lock();
-            let fired = if called_for { queue.fire_urgent(now) } else { queue.fire(now) };
+            let fired = if is_urgent { queue.fire_urgent(now) } else { queue.fire(now) };
             if fired.is_some() {
                 publish(core.index(), &queue);
             }
             fired
         };
-        let Some(fired) = fired else { break called_for };
+        // One that was cancelled is not published any more, now that the lock was had.
+        let Some(fired) = fired else { continue };
         count += 1;
         if let Some(waker) = fired.waker {
             waker.wake();
