@@ -22,6 +22,9 @@
 //! A section that disables preemption is never interrupted this way: the request is remembered in the
 //! stack's preemption word, and the end of the section enters here by a trap.
 //!
+//! A loop is not preempted either. What an interrupt finds urgent there may come too late for the loop's choice; then the chosen turn
+//! is preempted before its first instruction.
+//!
 //! What is urgent (`place/urgent.rs`) does not wait for slices: the first interrupt, or the first end of a section, that finds it
 //! waiting lends the stack of a turn that is less urgent.
 //!
@@ -30,8 +33,8 @@
 
 use core::ptr::{self, NonNull};
 
-use crate::arch::switch::{self, Frame};
 use crate::arch::clock;
+use crate::arch::switch::{self, Frame};
 use crate::mem::stack::{self, StackBlock};
 #[cfg(target_os = "none")]
 use crate::sched::cores::calls;
@@ -78,7 +81,12 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         unsafe { halt::stand_still(core, block, frame) };
     }
     let Some(process) = NonNull::new(block.process().cast::<Header>()) else {
-        block.preempt().clear_request();
+        // The loop, which may have chosen already whom it gives a turn. That turn's beginning comes here, if it is not to run.
+        if is_urgent(core, Priority::Low) {
+            block.preempt().request();
+        } else {
+            block.preempt().clear_request();
+        }
         return;
     };
     // SAFETY: the process runs, so it is alive.

@@ -2,11 +2,12 @@
 
 use core::ptr::NonNull;
 
-use crate::arch::{append, irq, switch};
+use crate::arch::{append, clock, irq, switch};
 use crate::mem::stack::{StackBlock, StackRef};
 use crate::sched::cores::Core;
 use crate::sched::run::reserve;
 use crate::stats::Activity;
+use crate::time::comparator;
 
 /// Resumes a suspended process, leaving the current stack behind.
 ///
@@ -20,6 +21,10 @@ pub(crate) unsafe fn resume(core: &'static Core, block: NonNull<StackBlock>) -> 
     // SAFETY: the frame is that of the suspended code, which the caller alone resumes.
     append::restart(unsafe { &mut *frame });
     irq::disable();
+    if StackBlock::current().preempt().is_requested() {
+        // Something urgent came after the choice of this process: it is interrupted as soon as it goes on.
+        comparator::arm_if_earlier(clock::now());
+    }
     core.enter(Activity::Running);
     // SAFETY: the current stack is this core loop's, which ends here; `after_resume` gives it back once
     // it has been left.
