@@ -15,6 +15,13 @@ pub(crate) struct InTurn(AtomicU32);
 #[derive(Clone, Copy)]
 pub(crate) struct Turn(u32);
 
+impl Turn {
+    /// Slice ends that it has seen.
+    pub(crate) fn slices(self) -> u32 {
+        (self.0 & !URGENT).saturating_sub(1)
+    }
+}
+
 impl InTurn {
     pub(crate) const fn new() -> Self {
         Self(AtomicU32::new(0))
@@ -62,7 +69,7 @@ impl InTurn {
 
     /// Slice ends that the turn has seen.
     pub(crate) fn slices(&self) -> u32 {
-        (self.0.load(Ordering::Relaxed) & !URGENT).saturating_sub(1)
+        Turn(self.0.load(Ordering::Relaxed)).slices()
     }
 
     /// A slice has ended. In the timer's interrupt.

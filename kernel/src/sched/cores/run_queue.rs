@@ -2,8 +2,8 @@
 //!
 //! What waits with one priority is in [`priority_queue`], the choice of what runs next in [`choice`].
 //!
-//! The *run-next slot* is for the `Normal` process that was woken last, by this core. It may jump the queue
-//! a bounded number of times in a row, because what it was woken for is still in the cache.
+//! The *run-next slot* is for the `Normal` process that was woken last, by this core, or that has made way for something urgent. It may
+//! jump the queue a bounded number of times in a row, because what it was woken for is still in the cache.
 
 mod choice;
 mod priority_queue;

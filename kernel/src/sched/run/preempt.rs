@@ -219,8 +219,13 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         // One whose piece was detached takes its next turn from the queue like everyone.
         core.prefer_bound();
         enqueue::requeue(core, resident);
+        enqueue::requeue(core, suspended);
+    } else if reason.is_urgent && turn.slices() == 0 {
+        // Its time was not over.
+        enqueue::requeue_as_next(core, suspended);
+    } else {
+        enqueue::requeue(core, suspended);
     }
-    enqueue::requeue(core, suspended);
 }
 
 /// What the fresh loop has to enqueue: the process to suspend and, if that is a detached piece, the

@@ -250,13 +250,14 @@ pub(crate) unsafe fn check(
 /// rest is left. Returns whether more may be due.
 pub fn expire(core: CoreId, most: usize, is_called_for: impl Fn() -> bool) -> bool {
     let slot = &CORES[core.index()];
+    let began = clock::now();
     let mut count = 0;
     let more = loop {
-        // Afresh each time, because what becomes urgent meanwhile comes before the rest.
+        // Afresh each time, because what becomes urgent meanwhile comes before the rest; of the rest only what was due when it began.
         let now = clock::now();
-        let is_due = |place| published(place).is_some_and(|deadline| deadline <= now);
-        let is_urgent = is_due(&slot.next_urgent);
-        let is_other = is_due(&slot.next);
+        let is_due = |place, at| published(place).is_some_and(|deadline| deadline <= at);
+        let is_urgent = is_due(&slot.next_urgent, now);
+        let is_other = is_due(&slot.next, began);
         if !is_urgent && (!is_other || is_called_for()) {
             break is_other;
         }
@@ -265,7 +266,7 @@ pub fn expire(core: CoreId, most: usize, is_called_for: impl Fn() -> bool) -> bo
         }
         let fired = {
             let mut queue = slot.queue.lock();
-            let fired = if is_urgent { queue.fire_urgent(now) } else { queue.fire(now) };
+            let fired = if is_urgent { queue.fire_urgent(now) } else { queue.fire(began) };
             if fired.is_some() {
                 publish(core.index(), &queue);
             }
