@@ -201,7 +201,7 @@ pub mod sync {
     pub use crate::mutex::lock_word::{Holder, LockWord, Taken};
     pub use crate::sched::cores::idle_flag::{Depth, IdleFlag};
     pub use crate::sched::cores::in_turn::InTurn;
-    pub use crate::sched::cores::preemption::{Decision, Found, decide};
+    pub use crate::sched::cores::preemption::{Found, decide};
     pub use crate::sched::cores::ready_mask::ReadyMask;
     pub use crate::sched::cores::standstill::Standstill;
     pub use crate::sched::process::run_state::RunState;

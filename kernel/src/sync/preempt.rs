@@ -5,32 +5,34 @@
 //! and writing a per-core count. Only code on that stack, and interrupts taken on it, touch the word,
 //! so plain loads and stores suffice.
 //!
-//! When the timer finds a process past its slice inside a section that must not be preempted, it sets
-//! [`PENDING`]; leaving the outermost section then enters the preemption handler.
+//! When an interrupt finds that a preemption is due, inside a section that must not be preempted, it says so in the word beside the
+//! count; leaving the outermost section then enters the preemption handler. It is a word of its own, because an interrupt may come
+//! between the load of the count and the store: that store would take back what the interrupt had put into the same word.
 
 use core::marker::PhantomData;
+use core::sync::atomic::compiler_fence;
 
 use crate::arch::atomic::{AtomicU32, Ordering, const_fn};
 use crate::arch::percpu;
 
-/// Set in the word while a preemption is due.
-const PENDING: u32 = 1 << 31;
-
-/// The first word of every stack block: how many sections disable preemption, and whether one is due.
-#[repr(transparent)]
-pub struct PreemptWord(AtomicU32);
+/// The beginning of every stack block: how many sections disable preemption, and whether one is due.
+#[repr(C)]
+pub struct PreemptWord {
+    count: AtomicU32,
+    is_due: AtomicU32,
+}
 
 impl PreemptWord {
     const_fn! {
         /// A word that disables preemption `count` times.
         pub fn new(count: u32) -> Self {
-            Self(AtomicU32::new(count))
+            Self { count: AtomicU32::new(count), is_due: AtomicU32::new(0) }
         }
     }
 
     /// Whether a preemption may happen now.
     pub fn is_enabled(&self) -> bool {
-        self.load() & !PENDING == 0
+        self.load() == 0
     }
 
     /// Disables preemption, for an interrupt handler or another section that must not end with a trap.
@@ -45,31 +47,58 @@ impl PreemptWord {
 
     /// Remembers that a preemption is due, for when the section ends.
     pub fn request(&self) {
-        self.store(self.load() | PENDING);
+        self.is_due.store(1, Ordering::Relaxed);
     }
 
-    /// Forgets a request: it finds nothing to do any more.
+    /// Whether that is remembered.
+    #[inline(always)]
+    pub fn is_requested(&self) -> bool {
+        self.is_due.load(Ordering::Relaxed) != 0
+    }
+
+    /// Forgets a request: it finds nothing to do any more, or the caller looks itself, after this.
+    #[inline(always)]
     pub fn clear_request(&self) {
-        self.store(self.load() & !PENDING);
+        self.is_due.store(0, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
     }
 
     /// Sets the word for a stack that begins a new life with preemption disabled `count` times.
     pub fn reset(&self, count: u32) {
+        self.clear_request();
         self.store(count);
     }
 
-    /// What a section's beginning or end reads.
+    /// A turn begins: preemption is enabled. One that has become due since the turn was chosen happens at once.
+    #[inline(always)]
+    pub(crate) fn enable(&self) {
+        self.store(0);
+        // As at the end of a section.
+        compiler_fence(Ordering::SeqCst);
+        if self.is_requested() {
+            crate::arch::switch::preempt_trap();
+        }
+    }
+
+    /// A turn has ended: preemption is disabled once.
+    #[inline(always)]
+    pub(crate) fn disable(&self) {
+        self.store(1);
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// How many sections there are: what the beginning or end of one reads.
     #[inline(always)]
     pub fn load(&self) -> u32 {
         // Relaxed: only this stack's code and interrupts on it ever touch the word.
-        self.0.load(Ordering::Relaxed)
+        self.count.load(Ordering::Relaxed)
     }
 
-    /// What it writes back. A request that an interrupt has made in between is lost, see `sched/cores/preemption.rs`.
+    /// What it writes back.
     #[inline(always)]
     pub fn store(&self, value: u32) {
         // Relaxed: as for `load`. The compiler fences in the guard keep the section's accesses inside.
-        self.0.store(value, Ordering::Relaxed);
+        self.count.store(value, Ordering::Relaxed);
     }
 
     /// The word of the stack that the caller runs on.
@@ -100,7 +129,7 @@ impl PreemptGuard {
             word.store(word.load() + 1);
             // Keeps the compiler from moving the section's accesses before the count. The hardware
             // needs nothing: an interrupt on this core sees this core's own program order.
-            core::sync::atomic::compiler_fence(Ordering::SeqCst);
+            compiler_fence(Ordering::SeqCst);
         }
         Self { _not_send: PhantomData }
     }
@@ -117,14 +146,14 @@ impl Drop for PreemptGuard {
     fn drop(&mut self) {
         #[cfg(not(any(loom, shuttle)))]
         {
-            core::sync::atomic::compiler_fence(Ordering::SeqCst);
+            compiler_fence(Ordering::SeqCst);
             let word = PreemptWord::current();
-            let value = word.load() - 1;
-            word.store(value);
-            // One bit to test on the common path; only if it is set is it checked whether this was the outermost
-            // section.
-            if value & PENDING != 0 {
-                preempt_if_outermost(value);
+            word.store(word.load() - 1);
+            // An interrupt before this store has left its request, which is read after it; one that comes later finds preemption
+            // enabled, if this was the outermost section.
+            compiler_fence(Ordering::SeqCst);
+            if word.is_requested() {
+                preempt_if_outermost(word);
             }
         }
     }
@@ -133,8 +162,8 @@ impl Drop for PreemptGuard {
 #[cfg(not(any(loom, shuttle)))]
 #[cold]
 #[inline(never)]
-fn preempt_if_outermost(value: u32) {
-    if value == PENDING {
+fn preempt_if_outermost(word: &PreemptWord) {
+    if word.is_enabled() {
         crate::arch::switch::preempt_trap();
     }
 }

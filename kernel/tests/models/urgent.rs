@@ -6,7 +6,7 @@
 
 use magpie::internals::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use magpie::internals::arch::barrier;
-use magpie::internals::sync::{Decision, Depth, Found, IdleFlag, InTurn, PreemptWord, ReadyMask, decide};
+use magpie::internals::sync::{Depth, Found, IdleFlag, InTurn, PreemptWord, ReadyMask, decide};
 
 use crate::harness::{Model, Mutant, ordering, step};
 use crate::tool::{Arc, Task, mutant, run, task};
@@ -18,7 +18,8 @@ pub const MODELS: &[Model] = &[
         body: between_two_turns,
         mutants: &[
             step("preempt-loop-unasked"),
-            step("preempt-tried-once"),
+            step("preempt-forgets-late"),
+            step("preempt-begins-unasked"),
             step("urgent-asks-nobody"),
             step("urgent-asks-by-estimate"),
         ],
@@ -27,7 +28,7 @@ pub const MODELS: &[Model] = &[
         name: "urgent::in_a_section",
         preemptions: None,
         body: in_a_section,
-        mutants: &[step("preempt-tried-once"), step("urgent-asks-nobody")],
+        mutants: &[step("preempt-one-word"), step("urgent-asks-nobody")],
     },
     Model {
         name: "urgent::at_a_sections_end",
@@ -93,8 +94,7 @@ struct Core {
     runs: AtomicU64,
     /// An interrupt that another core has sent.
     interrupt: AtomicBool,
-    /// The timer is armed to try again.
-    try_again: AtomicBool,
+    interrupt_has_come: AtomicBool,
     has_left: AtomicBool,
 }
 
@@ -110,7 +110,7 @@ impl Core {
             is_online: AtomicBool::new(true),
             runs: AtomicU64::new(runs),
             interrupt: AtomicBool::new(false),
-            try_again: AtomicBool::new(false),
+            interrupt_has_come: AtomicBool::new(false),
             has_left: AtomicBool::new(false),
         };
         if runs != LOOP {
@@ -151,6 +151,7 @@ impl Core {
     /// Where an interrupt may come.
     fn interrupts(&self) {
         if is_taken(&self.interrupt) {
+            self.interrupt_has_come.store(true, Ordering::Relaxed);
             self.consider();
         }
     }
@@ -164,18 +165,27 @@ impl Core {
     fn consider(&self) {
         let waits = self.ready.bits() & HIGH != 0 && self.waits.load(Ordering::Relaxed) != 0;
         let is_turn = self.runs_turn();
-        match decide(&self.word, Found { is_turn, is_wanted: is_turn && waits, is_urgent: waits }) {
-            Decision::GoOn => {}
-            Decision::TryAgain => self.try_again.store(true, Ordering::Relaxed),
-            Decision::Leave => {
-                assert!(is_turn && self.word.is_enabled(), "left in a section, or in the loop");
-                self.has_left.store(true, Ordering::Relaxed);
-            }
+        if decide(&self.word, Found { is_turn, is_wanted: waits }) {
+            assert!(is_turn && self.word.is_enabled(), "left in a section, or in the loop");
+            self.has_left.store(true, Ordering::Relaxed);
         }
     }
 
     /// The loop looks what is next. Whether it takes what is urgent.
     fn picks_urgent(&self) -> bool {
+        if mutant("preempt-forgets-late") {
+            return self.looks_for_urgent() || {
+                self.interrupts();
+                self.word.clear_request();
+                false
+            };
+        }
+        self.word.clear_request();
+        self.interrupts();
+        self.looks_for_urgent()
+    }
+
+    fn looks_for_urgent(&self) -> bool {
         if self.ready.bits() & HIGH == 0 {
             return false;
         }
@@ -188,13 +198,17 @@ impl Core {
         self.interrupts();
         self.runs.store(turn, Ordering::Relaxed);
         self.interrupts();
-        self.word.reset(0);
+        self.word.store(0);
         self.interrupts();
+        // As `PreemptWord::enable`, which traps.
+        if self.word.is_requested() && !mutant("preempt-begins-unasked") {
+            self.consider();
+        }
     }
 
     /// A turn ends, and the loop goes on.
     fn end(&self) {
-        self.word.reset(1);
+        self.word.store(1);
         self.interrupts();
         self.runs.store(LOOP, Ordering::Relaxed);
         self.interrupts();
@@ -205,9 +219,6 @@ impl Core {
     /// The turn goes on for ever, and what has not come comes now. Whether it is left.
     fn is_left(&self) -> bool {
         self.interrupts();
-        if !self.has_left.load(Ordering::Relaxed) && self.try_again.load(Ordering::Relaxed) {
-            self.consider();
-        }
         self.has_left.load(Ordering::Relaxed)
     }
 }
@@ -232,17 +243,20 @@ fn between_two_turns() {
 /// writes.
 fn write_back(core: &Core, change: impl FnOnce(u32) -> u32) -> u32 {
     let count = change(core.word.load());
+    let was_requested = core.word.is_requested();
     core.interrupts();
     core.word.store(count);
+    if mutant("preempt-one-word") && !was_requested {
+        core.word.clear_request();
+    }
     core.interrupts();
     count
 }
 
-/// As the end of a guard, which traps if something was requested.
+/// As the end of a guard, which traps if something was requested and it is the outermost.
 fn end_section(core: &Core) {
-    let outermost = PreemptWord::new(0);
-    outermost.request();
-    if write_back(core, |count| count - 1) == outermost.load() {
+    write_back(core, |count| count - 1);
+    if core.word.is_requested() && core.word.is_enabled() {
         core.consider();
     }
 }
@@ -271,11 +285,9 @@ fn at_a_sections_end() {
         core.word.hold();
         core.interrupts();
         assert!(!core.has_left.load(Ordering::Relaxed), "left in a section");
-        let has_come = core.ready.bits() & HIGH != 0 && core.try_again.load(Ordering::Relaxed);
-        let outermost = PreemptWord::new(0);
-        outermost.request();
+        let has_come = core.interrupt_has_come.load(Ordering::Relaxed);
         core.word.release();
-        if core.word.load() == outermost.load() {
+        if core.word.is_requested() && core.word.is_enabled() {
             core.consider();
         }
         let has_left = core.has_left.load(Ordering::Relaxed);
@@ -381,8 +393,8 @@ fn lets_go_for_the_turn() {
     }
     fn considers(turns: &Turns) {
         let core = &turns.core;
-        let found = Found { is_turn: core.runs_turn(), is_wanted: core.in_turn.lets_go(), is_urgent: false };
-        if decide(&core.word, found) == Decision::Leave {
+        let found = Found { is_turn: core.runs_turn(), is_wanted: core.in_turn.lets_go() };
+        if decide(&core.word, found) {
             let runs = core.runs.load(Ordering::Relaxed);
             assert_eq!(runs, turns.asked.swap(NONE, Ordering::Relaxed), "it gives away for another turn");
             let turn = core.in_turn.interrupt();
@@ -395,12 +407,12 @@ fn lets_go_for_the_turn() {
         core.in_turn.begin(false);
         interrupts(turns);
         core.runs.store(number, Ordering::Relaxed);
-        core.word.reset(0);
+        core.word.store(0);
         interrupts(turns);
         core.word.hold();
         interrupts(turns);
         // Another interrupt comes later, and finds what is left.
-        core.word.reset(1);
+        core.word.store(1);
         core.runs.store(LOOP, Ordering::Relaxed);
         interrupts(turns);
         core.in_turn.end();

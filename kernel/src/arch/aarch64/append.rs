@@ -1,9 +1,9 @@
 //! Appending a few words behind a gate, as one step with regard to preemption, without a preemption guard.
 //!
 //! The sequence of instructions holds nothing and counts nothing. Until its last store, which moves the cursor, all that it
-//! has done is without effect: what it has written lies behind the cursor. So code that is to be suspended in the middle of
-//! it is sent back to its beginning ([`restart`]), and looks at the gate anew wherever it goes on. That is done before anything
-//! else runs on the core; a handler that returns to the sequence has not touched a gate.
+//! has done is without effect: what it has written lies behind the cursor. So code that was suspended in the middle of
+//! it is sent back to its beginning before it goes on ([`restart`]), and looks at the gate anew wherever that is. A handler that
+//! returns to the sequence has not touched a gate.
 //!
 //! A word is compared in the same step: what is appended was appended while that word had this value, on this core.
 //!
@@ -151,7 +151,7 @@ pub unsafe fn sort() {
     unsafe { core::slice::from_raw_parts_mut(first, count) }.sort_unstable_by_key(|sequence| sequence.begin);
 }
 
-/// The code of `frame` is about to be suspended: if it is in the middle of a sequence, it will begin that anew.
+/// The code of `frame` was suspended and is about to go on: if it is in the middle of a sequence, it will begin that anew.
 pub fn restart(frame: &mut Frame) {
     let all = sorted();
     let after = all.partition_point(|sequence| sequence.begin < frame.elr);

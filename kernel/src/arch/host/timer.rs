@@ -36,6 +36,11 @@ pub fn poll() -> bool {
     expire(percpu::host_core())
 }
 
+/// The same, for a core that waits.
+pub fn take_due() -> bool {
+    poll()
+}
+
 pub(super) fn deadline(core: CoreId) -> Option<u64> {
     let deadline = DEADLINES[core.index()].load(Ordering::Relaxed);
     (deadline != DISARMED).then_some(deadline)

@@ -34,6 +34,8 @@ pub(crate) struct Core {
     pub in_turn: InTurn,
     /// The timer interrupt asks the core loop to look at its timers.
     pub timer_due: AtomicU32,
+    /// How often in a row its loop has put off looking at everything, because something urgent waited.
+    pub put_off: Cell<u32>,
     /// Another core has woken this one so that it comes and steals.
     pub called_to_steal: AtomicU32,
     /// For how long more than one process has been here.
@@ -183,6 +185,7 @@ impl Core {
                 statistics: stats::core(id),
                 in_turn: InTurn::new(),
                 timer_due: AtomicU32::new(0),
+                put_off: Cell::new(0),
                 called_to_steal: AtomicU32::new(0),
                 crowd: sharing::Crowd::new(),
                 // A new process is assumed to run long until some turned out not to.

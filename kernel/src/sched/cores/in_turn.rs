@@ -21,6 +21,13 @@ pub struct InTurn(AtomicU32);
 #[derive(Clone, Copy)]
 pub struct Turn(u32);
 
+impl Turn {
+    /// Slice ends that it has seen.
+    pub fn slices(self) -> u32 {
+        (self.0 & SLICES).saturating_sub(1)
+    }
+}
+
 impl InTurn {
     /// Between two turns.
     pub fn new() -> Self {
@@ -79,7 +86,7 @@ impl InTurn {
 
     /// Slice ends that the turn has seen.
     pub fn slices(&self) -> u32 {
-        (self.word() & SLICES).saturating_sub(1)
+        Turn(self.word()).slices()
     }
 
     /// A slice has ended. In the timer's interrupt.

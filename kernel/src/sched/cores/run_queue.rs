@@ -2,8 +2,8 @@
 //!
 //! What waits with one priority is in [`priority_queue`], the choice of what runs next in [`choice`].
 //!
-//! The *run-next slot* is for the `Normal` process that was woken last, by this core. It may jump the queue
-//! a bounded number of times in a row, because what it was woken for is still in the cache.
+//! The *run-next slot* is for the `Normal` process that was woken last, by this core, or that has made way for something urgent. It may
+//! jump the queue a bounded number of times in a row, because what it was woken for is still in the cache.
 
 mod choice;
 mod priority_queue;
@@ -18,6 +18,9 @@ use super::ready_mask::ReadyMask;
 use crate::arch::atomic::{AtomicPtr, Ordering};
 use crate::in_place::write_fields;
 use crate::sched::process::{Header, Priority, Runnable};
+
+/// The bits of [`RunQueue::ready`] for the queues.
+const QUEUES: u32 = (1 << Priority::COUNT) - 1;
 
 /// The bit of [`RunQueue::ready`] for everything but the queues, see `run/attention.rs`.
 const ATTENTION: u32 = 1 << 8;
@@ -119,6 +122,19 @@ impl RunQueue {
         let mask = self.ready.bits();
         let waits = |priority: Priority| mask & priority.bit() != 0 && !self.of(priority).is_empty();
         self.run_next_is_taken() || Priority::ALL.into_iter().any(waits)
+    }
+
+    /// Whether something here was flagged as put there. Exact for what was flagged before a full barrier that the caller has passed
+    /// since, or the flagger before it looked at what the caller announced; what is gone again may still be flagged.
+    #[inline(always)]
+    pub(crate) fn is_flagged(&self) -> bool {
+        self.ready.bits() & QUEUES != 0 || self.run_next_is_taken()
+    }
+
+    /// Whether something urgent may wait here: it is flagged.
+    #[inline(always)]
+    pub(crate) fn has_urgent(&self) -> bool {
+        self.ready.bits() & (Priority::Max.bit() | Priority::High.bit()) != 0
     }
 
     /// Whether something urgent waits here, and is more urgent than this.

@@ -12,11 +12,15 @@ fn crowding(core: &Core) -> u64 {
 
 /// Whether enough waits on a core to call a thief at once: one process, if the last that were taken were worth it.
 pub(crate) fn is_backlog(core: &Core) -> bool {
-    let waiting = crowding(core);
+    is_enough(core, crowding(core))
+}
+
+fn is_enough(core: &Core, waiting: u64) -> bool {
     waiting > 0 && (core.worth.pays() || waiting >= settings::get(Setting::ShareProcesses))
 }
 
 /// Whether a thief may take from a core at `now`. Records what it sees.
 pub(crate) fn may_be_robbed(core: &Core, now: u64) -> bool {
-    core.crowd.lasts(crowding(core) > 0, now) | is_backlog(core)
+    let waiting = crowding(core);
+    core.crowd.lasts(waiting > 0, now) | is_enough(core, waiting)
 }

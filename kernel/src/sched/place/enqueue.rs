@@ -112,6 +112,25 @@ pub(crate) fn requeue(core: &ThisCore<'_>, process: Runnable) {
     }
 }
 
+/// A process that has made way for something urgent. If it is `Normal` and not pinned it comes next, within the bounds of the run-next
+/// slot: behind thousands of others it would keep the stack that it is suspended on until all those have had their turns, and each
+/// urgent turn would take another stack, until none is left.
+pub(crate) fn requeue_as_next(core: &ThisCore<'_>, process: Runnable) {
+    if process.priority() != Priority::Normal
+        || process.is_pinned()
+        || global::is_for(&process)
+        || allowed(&process) & core.id().mask() == 0
+    {
+        return requeue(core, process);
+    }
+    let now = clock::now();
+    process.set_enqueued_at(now);
+    core.turn_ended_at.set(now);
+    if core.put_next(process) {
+        call_thief_for(core);
+    }
+}
+
 /// Delivers a process to another core's inbox, and wakes it or, if it is busy, a thief.
 pub(crate) fn deliver(process: Runnable, target: &Core) {
     let (pinned, priority) = (process.is_pinned(), process.priority());

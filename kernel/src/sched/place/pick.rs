@@ -9,6 +9,14 @@ pub(crate) fn has_work(core: &Core) -> bool {
     !core.queue.is_empty() || global::has_work_for(core)
 }
 
+/// Whether the core was told of something to run: all that was put into its queues is flagged before its waker looks whether the core
+/// is idle (`enqueue::deliver`), so an idle core looks at the flags alone. What it finds flagged may be gone; then its loop, which
+/// takes the flag back, finds nothing.
+#[inline(always)]
+pub(crate) fn was_told_of_work(core: &Core) -> bool {
+    core.queue.is_flagged() || global::has_work_for(core)
+}
+
 /// Takes the process to run next.
 #[inline(always)]
 pub(crate) fn next(core: &ThisCore<'_>) -> Option<Runnable> {

@@ -14,10 +14,13 @@
 //! | its next turn tells whether a theft was worth it | `steal`, until it has told |
 //! | processes wait in the global queue, or are to | `global::push`; see below |
 //!
+//! What is urgent does not wait for all of it: of the timers those that wake something urgent fire first, and if something urgent
+//! waits then, the rest is put off until that has had its turn, a bounded number of times in a row.
+//!
 //! That the dispatch scheme was changed sets no bit: a core notices at the end of its slice.
 
 use crate::arch::atomic::Ordering;
-use crate::arch::{clock, timer};
+use crate::arch::timer;
 use crate::mem::heap::HEAP;
 use crate::sched::cores::{self, Core, ThisCore, calls};
 use crate::sched::place::global;
@@ -59,8 +62,13 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
     }
     // Relaxed: set by this core's own interrupt.
     if core.timer_due.load(Ordering::Relaxed) != 0 {
-        housekeeping(core);
+        let more = fire_timers(core);
+        if core.queue.has_urgent() && may_put_off(core) {
+            return true;
+        }
+        housekeeping(core, more);
     }
+    core.put_off.set(0);
     if is_offline(core) {
         offline::evacuate(core);
     }
@@ -84,16 +92,32 @@ fn wants_more(core: &Core) -> bool {
         || global::is_in_use()
 }
 
-/// What is due between turns when the timer has fired.
-fn housekeeping(core: &ThisCore<'_>) {
+/// Fires the core's timers. Whether more may be due.
+fn fire_timers(core: &ThisCore<'_>) -> bool {
+    core.turn_ended_at.set(0);
+    let most = settings::get(Setting::TimersPerPass) as usize;
+    time::expire(core.id(), most, || core.queue.has_urgent())
+}
+
+/// How often in a row all else may wait for a turn of something urgent.
+const MOST_PUT_OFF: u32 = 16;
+
+/// Whether the rest of the look can wait until something urgent has had a turn. The bit stays set, so the end of that turn leads
+/// here again.
+fn may_put_off(core: &Core) -> bool {
+    let put_off = core.put_off.get();
+    core.put_off.set(put_off + 1);
+    put_off < MOST_PUT_OFF && !is_offline(core)
+}
+
+/// What is due between turns when the timer has fired, besides the timers.
+fn housekeeping(core: &ThisCore<'_>, more_timers: bool) {
     // Relaxed: as in `attend`.
     core.timer_due.store(0, Ordering::Relaxed);
-    core.turn_ended_at.set(0);
-    let more = time::expire(core.id(), clock::now(), settings::get(Setting::TimersPerPass) as usize);
     let keeps_more = HEAP.answer_shortage();
     #[cfg(target_os = "none")]
     collect::begin_if_wanted();
-    if more || keeps_more {
+    if more_timers || keeps_more {
         core.timer_due.store(1, Ordering::Relaxed);
     }
     slice::arm_timer(core);

@@ -32,7 +32,8 @@ pub(crate) fn run_if_due(core: &ThisCore<'_>) {
 /// Whether balancing is due, and a look at the loads says that it may move something here. For the end of a
 /// slice.
 pub(crate) fn is_called_for(core: &Core) -> bool {
-    clock::now() >= core.pace.next()
+    cores::count() > 1
+        && clock::now() >= core.pace.next()
         && cores::online() & core.id().mask() != 0
         && dispatch::current() == Dispatch::Stealing
         && source_for(core).is_some()

@@ -30,6 +30,8 @@ pub(crate) unsafe fn run() {
     loop {
         // SAFETY: by contract; made afresh in every round, because a turn may end on another core.
         let core = unsafe { ThisCore::of_loop() };
+        // What asked so far is seen below; what asks later is for the turn that is chosen there.
+        StackBlock::current().preempt().clear_request();
         attention::notice_timer(&core);
         // SAFETY: this is the core's own loop, between two turns.
         if core.queue.wants_attention() && unsafe { !attention::attend(&core) } {
@@ -65,10 +67,10 @@ fn turn(core: ThisCore<'_>, process: Runnable) {
         let block = StackBlock::current();
         // Relaxed: the block is touched by code on this stack and by interrupts on it.
         block.set_process(process.as_ptr().cast());
-        block.preempt().reset(0);
+        block.preempt().enable();
         // SAFETY: the process is running, and this core alone runs it.
         let step = unsafe { (process.as_ref().vtable().step)(process) };
-        block.preempt().reset(1);
+        block.preempt().disable();
         // SAFETY: preemption is disabled again, by the line above; the turn may have moved to another core.
         let core = unsafe { ThisCore::of_loop() };
         let Some(ended) = NonNull::new(block.take_process().cast::<Header>()) else {

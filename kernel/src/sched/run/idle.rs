@@ -17,7 +17,7 @@ use crate::sched::cores::idle_flag::Depth;
 use crate::sched::cores::{self, Core, ThisCore, calls};
 use crate::sched::place::{pick, wake};
 use crate::sched::policy::settings::{self, Setting};
-use crate::sched::run::{out_of_work, steal};
+use crate::sched::run::{attention, out_of_work, steal};
 use crate::sched::spawn::residents;
 use crate::stats::Activity;
 use crate::time;
@@ -29,8 +29,8 @@ const FRUITLESS_SEARCHES: u32 = 4;
 
 /// What this core itself would find to do.
 fn finds_work(core: &Core) -> bool {
-    pick::has_work(core)
-        || timer_is_due(core)
+    timer_is_due(core)
+        || pick::was_told_of_work(core)
         || core.called_to_steal.load(Ordering::Relaxed) != 0
         || calls::all() != 0
 }
@@ -65,7 +65,7 @@ pub(crate) fn idle(core: &ThisCore<'_>) {
         }
         out_of_work::leave_idleness(core);
         // A timer that has become due meanwhile is the loop's, and not to wait for more searches.
-        if pick::has_work(core) || timer_is_due(core) {
+        if pick::was_told_of_work(core) || timer_is_due(core) {
             core.enter(Activity::Running);
             return;
         }
@@ -147,6 +147,10 @@ fn sleep(core: &Core) {
             irq::disable();
             if core.idle.depth().is_some() && !finds_work(core) {
                 cpu::wait_for_interrupt();
+                // The core's own timer is what is waited for most, and its interrupt would find no turn to look at.
+                if timer::take_due() {
+                    attention::note_timer(core);
+                }
             }
             // SAFETY: the core loop runs with interrupts unmasked; they were masked above. The interrupt is
             // taken here.

@@ -22,23 +22,26 @@
 //! A section that disables preemption is never interrupted this way: the request is remembered in the
 //! stack's preemption word, and the end of the section enters here by a trap.
 //!
+//! A loop is not preempted either. What an interrupt finds urgent there may come too late for the loop's choice; then the chosen turn
+//! is preempted before its first instruction.
+//!
 //! What is urgent (`place/urgent.rs`) does not wait for slices: the first interrupt, or the first end of a section, that finds it
-//! waiting lends the stack of a turn that is less urgent. One that cannot tries again soon, see `cores/preemption.rs`.
+//! waiting lends the stack of a turn that is less urgent.
 //!
 //! The bound: a process that never yields holds its core for at most two slices while others wait, plus
 //! the longest section with preemption disabled; while something more urgent waits, for that section alone.
 
 use core::ptr::{self, NonNull};
 
+use crate::arch::clock;
 use crate::arch::switch::{self, Frame};
-use crate::arch::{append, clock};
 use crate::mem::stack::{self, StackBlock};
 #[cfg(target_os = "none")]
 use crate::sched::cores::calls;
 use crate::sched::cores::handover::{Handover, Interrupted, Reason};
-use crate::sched::cores::preemption::{self, Decision, Found};
+use crate::sched::cores::preemption::{self, Found};
 use crate::sched::cores::{Core, ThisCore};
-use crate::sched::place::{enqueue, global, urgent, wake};
+use crate::sched::place::{enqueue, global, urgent};
 use crate::sched::process::{Header, Priority, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
@@ -49,7 +52,7 @@ use crate::time::{self, comparator};
 /// Slice ends a turn may see before it is preempted: the first may come right after its start.
 const SLICE_ENDS: u32 = 2;
 
-/// After so long what is urgent and could not preempt tries again.
+/// After so long a turn that could not be suspended for something urgent is tried again.
 const TRY_AGAIN_MICROSECONDS: u64 = 5;
 
 /// The end of an interrupt, or of a section that postponed a preemption.
@@ -77,33 +80,17 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         unsafe { halt::stand_still(core, block, frame) };
     }
     let process = NonNull::new(block.process().cast::<Header>());
-    let (reason, is_urgent) = match process {
-        Some(process) => {
-            // SAFETY: the process runs, so it is alive.
-            let reason = reason(core, unsafe { process.as_ref() });
-            (reason, reason.is_urgent)
-        }
-        // A loop that is idle looks once more before it goes on.
-        None => (Reason::NONE, !wake::is_idle(core) && is_urgent(core, Priority::Low)),
+    // SAFETY: the process runs, so it is alive.
+    let reason = process.map(|process| reason(core, unsafe { process.as_ref() }));
+    let is_wanted = match reason {
+        Some(reason) => reason != Reason::NONE,
+        None => is_urgent(core, Priority::Low),
     };
-    let found = Found { is_turn: process.is_some(), is_wanted: reason != Reason::NONE, is_urgent };
-    match (preemption::decide(block.preempt(), found), process) {
-        (Decision::GoOn, _) => {}
-        (Decision::TryAgain, _) => try_again(),
-        (Decision::Leave, None) => unreachable!("there is no turn to leave"),
-        (Decision::Leave, Some(process)) => {
-            // SAFETY: by contract the frame is that of the code that was interrupted.
-            append::restart(unsafe { &mut *frame });
-            // SAFETY: by contract; preemption was enabled, so the turn holds no lock.
-            unsafe { lend_stack(core, block, process, frame, reason) };
-        }
+    let leaves = preemption::decide(block.preempt(), Found { is_turn: process.is_some(), is_wanted });
+    if let (true, Some(process), Some(reason)) = (leaves, process, reason) {
+        // SAFETY: by contract; preemption was enabled, so the turn holds no lock.
+        unsafe { lend_stack(core, block, process, frame, reason) };
     }
-}
-
-/// What is urgent has not preempted, and is to.
-fn try_again() {
-    let soon = TRY_AGAIN_MICROSECONDS * clock::frequency() / 1_000_000;
-    comparator::arm_if_earlier(clock::now() + soon);
 }
 
 /// Why the turn of a process on this core is to be left, if it is.
@@ -193,7 +180,8 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         if reason.is_urgent {
             // The turn is to end by itself as soon as it looks, and is tried again.
             block.exhaust();
-            try_again();
+            let soon = TRY_AGAIN_MICROSECONDS * clock::frequency() / 1_000_000;
+            comparator::arm_if_earlier(clock::now() + soon);
         }
         core.in_turn.go_on(turn);
         if reason.suspends {
@@ -216,8 +204,13 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         // One whose piece was detached takes its next turn from the queue like everyone.
         core.prefer_bound();
         enqueue::requeue(core, resident);
+        enqueue::requeue(core, suspended);
+    } else if reason.is_urgent && turn.slices() == 0 {
+        // Its time was not over.
+        enqueue::requeue_as_next(core, suspended);
+    } else {
+        enqueue::requeue(core, suspended);
     }
-    enqueue::requeue(core, suspended);
 }
 
 /// What the fresh loop has to enqueue: the process to suspend and, if that is a detached piece, the

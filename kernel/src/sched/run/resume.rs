@@ -2,11 +2,12 @@
 
 use core::ptr::NonNull;
 
-use crate::arch::{irq, switch};
+use crate::arch::{append, clock, irq, switch};
 use crate::mem::stack::{StackBlock, StackRef};
 use crate::sched::cores::Core;
 use crate::sched::run::reserve;
 use crate::stats::Activity;
+use crate::time::comparator;
 
 /// Resumes a suspended process, leaving the current stack behind.
 ///
@@ -14,13 +15,20 @@ use crate::stats::Activity;
 /// The caller is `core`'s loop, took from a queue the process that is suspended on `block`, and keeps
 /// nothing that needs dropping on the current stack.
 pub(crate) unsafe fn resume(core: &'static Core, block: NonNull<StackBlock>) -> ! {
+    // SAFETY: a suspended process's stack stays alive until it is resumed.
+    let frame = unsafe { block.as_ref() }.saved();
+    // Here and not where it was suspended, which may be in the way of something urgent.
+    // SAFETY: the frame is that of the suspended code, which the caller alone resumes.
+    append::restart(unsafe { &mut *frame });
     irq::disable();
+    if StackBlock::current().preempt().is_requested() {
+        // Something urgent came after the choice of this process: it is interrupted as soon as it goes on.
+        comparator::arm_if_earlier(clock::now());
+    }
     core.enter(Activity::Running);
     // SAFETY: the current stack is this core loop's, which ends here; `after_resume` gives it back once
     // it has been left.
     core.left_stack.set(Some(unsafe { StackRef::current() }));
-    // SAFETY: a suspended process's stack stays alive until it is resumed.
-    let frame = unsafe { block.as_ref() }.saved();
     // SAFETY: the frame was saved by the interrupt that suspended the process, and nobody else resumes it, because the
     // process was in one queue only. Interrupts are masked.
     unsafe { switch::resume(frame, block.as_ptr().cast(), after_resume, 0) }

@@ -101,7 +101,10 @@ impl Heap {
                 *child = heir;
                 mend(parent, Until::RankStays);
             }
-            (*timer).node = Node::NONE;
+            // Nothing points to its neighbours any more, for a collection of what crashed code has left.
+            let node = &raw mut (*timer).node;
+            ((*node).left, (*node).right, (*node).parent) =
+                (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Each core's timer queue, its lock, and the deadlines it publishes.
 //!
 //! A timer lives in the queue of the core that armed it. Anyone may cancel it, under that queue's lock. The
-//! core loop fires: it takes wakers out under the lock and wakes after it, so a timer's memory is not touched any more
+//! core loop fires: it takes a waker out under the lock and wakes after it, so a timer's memory is not touched any more
 //! by the time its owner can know that it has fired.
 //!
 //! Deadlines are kept as they were given, and the comparator is armed for the earliest: a timer fires in the first pass of the
@@ -9,7 +9,6 @@
 //!
 //! Interrupt handlers take no lock: they read the published deadlines.
 
-use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::task::Waker;
 
@@ -18,14 +17,12 @@ use super::owned::{self, OwnedTimers};
 use super::queue::TimerQueue;
 use super::timer::{State, Timer};
 use crate::arch::atomic::{AtomicU64, Ordering};
-use crate::arch::{CoreId, MAX_CORES, percpu};
+use crate::arch::{CoreId, MAX_CORES, clock, percpu};
 use crate::stats;
 use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
 
 /// No deadline. Zero, like the initial state of a core's part, so that the image need not contain it.
 const NONE: u64 = 0;
-/// Wakers taken out at once.
-const BATCH: usize = 16;
 
 struct PerCore {
     queue: SpinLock<TimerQueue>,
@@ -33,6 +30,8 @@ struct PerCore {
     next: AtomicU64,
     /// When the next urgent one is.
     next_urgent: AtomicU64,
+    /// How many have fired here.
+    fired: AtomicU64,
 }
 
 impl PerCore {
@@ -41,6 +40,7 @@ impl PerCore {
             queue: SpinLock::new(TimerQueue::new()),
             next: AtomicU64::new(NONE),
             next_urgent: AtomicU64::new(NONE),
+            fired: AtomicU64::new(0),
         }
     }
 }
@@ -48,7 +48,6 @@ impl PerCore {
 static CORES: [PerCore; MAX_CORES] = [const { PerCore::new() }; MAX_CORES];
 /// Timers that count as work and have not fired, or whose waker was not called yet.
 static PENDING: AtomicU64 = AtomicU64::new(0);
-static FIRED: AtomicU64 = AtomicU64::new(0);
 static LONGEST_PASS: AtomicU64 = AtomicU64::new(0);
 
 /// When `core` has a timer to fire next, in clock ticks.
@@ -81,7 +80,7 @@ pub fn pending() -> u64 {
 /// How many timers have fired since the system started, on all cores.
 pub fn fired() -> u64 {
     // Relaxed: a statistic.
-    FIRED.load(Ordering::Relaxed)
+    CORES.iter().map(|core| core.fired.load(Ordering::Relaxed)).sum()
 }
 
 /// The most timers that a core has fired before it looked at its queues again: see
@@ -245,42 +244,49 @@ pub(crate) unsafe fn check(
     }
 }
 
-/// Fires what is due on `core` at clock time `now`, urgent timers first, at most `most`. Whether more is due. Called by
-/// the core itself, in its loop.
-pub fn expire(core: CoreId, now: u64, most: usize) -> bool {
+/// Fires what is due on `core`, urgent timers first, at most `most`. Called by the core itself, in its loop.
+///
+/// Between two timers it asks `is_called_for`: whether something urgent waits for the core. Then only urgent ones are fired, and the
+/// rest is left. Returns whether more may be due.
+pub fn expire(core: CoreId, most: usize, is_called_for: impl Fn() -> bool) -> bool {
     let slot = &CORES[core.index()];
-    let mut left = most;
-    loop {
-        let mut wakers = [const { MaybeUninit::uninit() }; BATCH];
-        let (mut count, mut work, mut done) = (0, 0, false);
-        {
+    let began = clock::now();
+    let mut count = 0;
+    let more = loop {
+        // Afresh each time, because what becomes urgent meanwhile comes before the rest; of the rest only what was due when it began.
+        let now = clock::now();
+        let is_due = |place, at| published(place).is_some_and(|deadline| deadline <= at);
+        let is_urgent = is_due(&slot.next_urgent, now);
+        let is_other = is_due(&slot.next, began);
+        if !is_urgent && (!is_other || is_called_for()) {
+            break is_other;
+        }
+        if count == most {
+            break true;
+        }
+        let fired = {
             let mut queue = slot.queue.lock();
-            while count < BATCH && left > 0 {
-                let Some(fired) = queue.fire(now) else {
-                    done = true;
-                    break;
-                };
-                left -= 1;
-                wakers[count].write(fired.waker);
-                count += 1;
-                work += u64::from(!fired.background);
+            let fired = if is_urgent { queue.fire_urgent(now) } else { queue.fire(began) };
+            if fired.is_some() {
+                publish(core.index(), &queue);
             }
-            publish(core.index(), &queue);
+            fired
+        };
+        // One that was cancelled is not published any more, now that the lock was had.
+        let Some(fired) = fired else { continue };
+        count += 1;
+        if let Some(waker) = fired.waker {
+            waker.wake();
         }
-        for waker in &mut wakers[..count] {
-            // SAFETY: so many were written above, and each is read once.
-            if let Some(waker) = unsafe { waker.assume_init_read() } {
-                waker.wake();
-            }
+        if !fired.background {
+            // Release: the process was woken before; pairs with `pending`.
+            PENDING.fetch_sub(1, Ordering::Release);
         }
-        // Relaxed: a statistic.
-        FIRED.fetch_add(count as u64, Ordering::Relaxed);
-        // Release: the processes were woken before; pairs with `pending`.
-        PENDING.fetch_sub(work, Ordering::Release);
-        if done || left == 0 {
-            // Relaxed: a statistic.
-            LONGEST_PASS.fetch_max((most - left) as u64, Ordering::Relaxed);
-            return !done;
-        }
+    };
+    // Relaxed, both: statistics. This core alone writes the first.
+    slot.fired.store(slot.fired.load(Ordering::Relaxed) + count as u64, Ordering::Relaxed);
+    if count as u64 > LONGEST_PASS.load(Ordering::Relaxed) {
+        LONGEST_PASS.fetch_max(count as u64, Ordering::Relaxed);
     }
+    more
 }

@@ -75,16 +75,31 @@ impl TimerQueue {
 
     /// Fires one that is due at `now`, an urgent one if there is one. `None` when nothing is due.
     pub(super) fn fire(&mut self, now: u64) -> Option<Fired> {
-        let is_due = |heap: &&Heap| deadline_of_first(heap).is_some_and(|deadline| deadline <= now);
-        let timer = [&self.urgent, &self.other].into_iter().find(is_due)?.first()?;
-        // SAFETY: it is in this queue, under whose lock the caller works.
-        unsafe {
-            self.remove(timer);
-            owned::unlink(timer);
-            let timer = &mut *timer.as_ptr();
-            timer.state = State::Fired;
-            Some(Fired { waker: timer.waker.take(), background: timer.background })
+        match self.fire_urgent(now) {
+            None => fire_first(&mut self.other, now),
+            fired => fired,
         }
+    }
+
+    /// As [`Self::fire`], but leaves what is not urgent.
+    pub(super) fn fire_urgent(&mut self, now: u64) -> Option<Fired> {
+        fire_first(&mut self.urgent, now)
+    }
+}
+
+/// Fires the first, if it is due at `now`.
+fn fire_first(heap: &mut Heap, now: u64) -> Option<Fired> {
+    let timer = heap.first()?;
+    // SAFETY: it is in the heap, under whose queue's lock the caller works.
+    unsafe {
+        if timer.as_ref().node.deadline() > now {
+            return None;
+        }
+        heap.remove(timer);
+        owned::unlink(timer);
+        let timer = &mut *timer.as_ptr();
+        timer.state = State::Fired;
+        Some(Fired { waker: timer.waker.take(), background: timer.background })
     }
 }
 

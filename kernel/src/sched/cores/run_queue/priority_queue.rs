@@ -141,7 +141,13 @@ impl PriorityQueue {
     unsafe fn take_anywhere(&self, bound_first: bool) -> Option<Runnable> {
         let bound = || self.bound.pop();
         // SAFETY: the caller is the owner's core.
-        let unbound = || unsafe { self.deque.pop_oldest().or_else(|| self.refill()) };
+        let unbound = || unsafe {
+            // Where only what is bound waits, which is usual for what is urgent, a look is enough.
+            if self.deque.is_empty() && self.overflow.is_empty() {
+                return None;
+            }
+            self.deque.pop_oldest().or_else(|| self.refill())
+        };
         let taken =
             if bound_first { bound().or_else(unbound).or_else(bound) } else { unbound().or_else(bound) };
         // SAFETY: what comes from a queue is in hand.
