@@ -22,6 +22,12 @@
 //! assert!(waiting.mean() <= waiting.largest() && waiting.sum() >= waiting.count() * waiting.mean());
 //! let idle = core.time.ticks(Activity::Idle);
 //!
+//! // The longest turn so far, and whose it was.
+//! if let Some(turn) = core.longest_turn.get() {
+//!     magpie::log::text!("{} ns in {}, process {:#x}", turn.nanoseconds(), turn.name, turn.place);
+//! }
+//! assert!(core.longest_masked().is_none(), "threads mask no interrupts");
+//!
 //! // How many gulps took so many messages.
 //! for (bucket, count) in worker.gulp_sizes.counts().into_iter().enumerate() {
 //!     magpie::log::text!("from {} messages: {count}", Histogram::least(bucket));
@@ -35,8 +41,10 @@
 mod activity;
 mod counter;
 mod details;
+mod longest;
 mod per_core;
 mod table;
+mod worst;
 
 use crate::arch::atomic::{AtomicBool, Ordering};
 
@@ -44,9 +52,12 @@ pub use crate::mem::orphans::{Collections, collections};
 pub use activity::{Activity, TimeSheet};
 pub use counter::{Counter, Histogram, Summary};
 pub use details::Details;
+pub(crate) use longest::Name;
+pub use longest::{Longest, Stretch};
 pub use per_core::{CoreStatistics, WorkerStatistics, core, worker};
 pub(crate) use per_core::{core_here, worker_here};
 pub use table::Table;
+pub use worst::Worst;
 
 /// Whether the times of single messages are taken, see [`set_timing`].
 #[inline(always)]

@@ -15,6 +15,8 @@ use crate::arch::percpu;
 
 /// Set in the word while a preemption is due.
 const PENDING: u32 = 1 << 31;
+/// Set besides if it was an interrupt that found it due, and has noted when.
+const NOTED: u32 = 1 << 30;
 
 /// The first word of every stack block: how many sections disable preemption, and whether one is due.
 #[repr(transparent)]
@@ -30,7 +32,7 @@ impl PreemptWord {
 
     /// Whether a preemption may happen now.
     pub(crate) fn is_enabled(&self) -> bool {
-        self.load() & !PENDING == 0
+        self.load() & !(PENDING | NOTED) == 0
     }
 
     /// Disables preemption, for an interrupt handler or another section that must not end with a trap.
@@ -48,9 +50,21 @@ impl PreemptWord {
         self.store(self.load() | PENDING);
     }
 
+    /// As [`request`](Self::request), in an interrupt. Whether it is the first one in this section, whose time is to be noted.
+    pub(crate) fn request_in_interrupt(&self) -> bool {
+        let word = self.load();
+        self.store(word | PENDING | NOTED);
+        word & NOTED == 0
+    }
+
+    /// Whether an interrupt has requested a preemption, which has not happened yet.
+    pub(crate) fn has_noted(&self) -> bool {
+        self.load() & NOTED != 0
+    }
+
     /// Forgets a request: it finds nothing to do any more.
     pub(crate) fn clear_request(&self) {
-        self.store(self.load() & !PENDING);
+        self.store(self.load() & !(PENDING | NOTED));
     }
 
     /// Sets the word for a stack that begins a new life with preemption disabled `count` times.
@@ -132,7 +146,7 @@ impl Drop for PreemptGuard {
 #[cold]
 #[inline(never)]
 fn preempt_if_outermost(value: u32) {
-    if value == PENDING {
+    if value & !NOTED == PENDING {
         crate::arch::switch::preempt_trap();
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod here;
 pub(crate) mod idle_flag;
 mod in_turn;
 mod load;
+mod longest;
 pub(crate) mod population;
 pub(crate) mod ready_mask;
 mod run_queue;

@@ -98,7 +98,11 @@ pub(crate) fn spawned(process: Runnable) {
 
 /// A process whose turn is over goes to the back of this core's queue.
 pub(crate) fn requeue(core: &ThisCore<'_>, process: Runnable) {
-    let now = clock::now();
+    requeue_at(core, process, clock::now());
+}
+
+/// As [`requeue`]; the turn was over at `now`.
+pub(crate) fn requeue_at(core: &ThisCore<'_>, process: Runnable, now: u64) {
     process.set_enqueued_at(now);
     core.turn_ended_at.set(now);
     if global::is_for(&process) {

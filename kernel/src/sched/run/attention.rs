@@ -48,6 +48,8 @@ pub(crate) fn note_timer(core: &Core) {
 /// The caller is the core's own loop, between two turns.
 #[inline(never)]
 pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
+    // What follows is no part of a turn.
+    core.turn_ended_at.set(0);
     let called_for = calls::all();
     if called_for & calls::STOP != 0 {
         return false;
@@ -88,7 +90,6 @@ fn wants_more(core: &Core) -> bool {
 fn housekeeping(core: &ThisCore<'_>) {
     // Relaxed: as in `attend`.
     core.timer_due.store(0, Ordering::Relaxed);
-    core.turn_ended_at.set(0);
     let more = time::expire(core.id(), clock::now(), settings::get(Setting::TimersPerPass) as usize);
     let keeps_more = HEAP.answer_shortage();
     #[cfg(target_os = "none")]
