@@ -24,6 +24,8 @@ extern crate alloc;
 
 mod activity;
 mod busy;
+#[cfg(target_os = "none")]
+mod device;
 mod driver;
 mod failed;
 mod figures;

@@ -14,6 +14,8 @@ mod arguments;
 pub mod baud;
 #[cfg(target_os = "none")]
 mod board;
+#[cfg(target_os = "none")]
+pub mod claim;
 #[cfg(any(target_os = "none", test))]
 mod commands;
 mod entry;

@@ -25,6 +25,7 @@ use magpie::machine::{self, Machine};
 use magpie::sched;
 
 use crate::arguments::{self, Numbered};
+use crate::claim;
 use crate::commands::listen;
 use crate::memory::{Free, MOST_RANGES, Range};
 use crate::pl011::CONSOLE;
@@ -273,9 +274,8 @@ fn start(found: &Description<'static>, tables: &mut Tables, unused: Option<usize
     exit::set_firmware(found.firmware);
     let seed = arguments::number(found.arguments, "seed").unwrap_or(1);
     // SAFETY: this is the boot core's only path; no other core was started. The two handlers rely on nothing that runs.
-    let prepared = unsafe {
-        prepare(found.cores.min(MAX_CORES), seed, listen::on_interrupt, panic::on_fault, exit::now)
-    };
+    let prepared =
+        unsafe { prepare(found.cores.min(MAX_CORES), seed, claim::on_interrupt, panic::on_fault, exit::now) };
     // Like every other core this one runs on a stack of the pool, which has the size that the boot argument asked for.
     let Some(stack) = stack::take() else {
         panic!("there is no stack for the boot core; give the machine more memory")

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use magpie::log::text;
 use magpie::sched::{LoadMonitor, Priority, Rule, Spawn};
-use magpie::stats::{self, Details, Table};
+use magpie::stats::{self, Details, Table, Worst};
 use magpie::{machine, time};
 
 use crate::arguments::seconds;
@@ -23,6 +23,7 @@ pub(crate) fn print() {
     text!("{Table}");
     if machine::argument("details").is_some() {
         text!("{Details}");
+        text!("{Worst}");
         text!("moves refused, by rule:");
         for rule in Rule::ALL {
             text!("  {rule:?} {}", stats::total(|core| core.migrations_refused[rule as usize].get()));

@@ -122,6 +122,11 @@ pub mod arch {
             pub use crate::arch::psci::*;
         }
 
+        /// The timer that the kernel does not use.
+        pub mod second_timer {
+            pub use crate::arch::second_timer::*;
+        }
+
         /// Starting cores.
         pub mod start {
             pub use crate::arch::start::*;

@@ -1,5 +1,6 @@
 //! How long after the moment that a timer was armed for what it wakes begins to run: a process, or the behaviour of an actor to which
-//! a message was scheduled. Both are `High`, on the first core. The first parameter is the number of samples.
+//! a message was scheduled. Likewise after the moment at which a device interrupts, which wakes a process by its waker (see
+//! `device.rs`). All are `High`, on the first core. The first parameter is the number of samples.
 //!
 //! Each is measured in several situations, see [`Beside`]; everything in them is `Normal`.
 
@@ -142,6 +143,25 @@ async fn process_samples(count: usize) -> Vec<u32> {
     samples
 }
 
+/// From a device's interrupt to the process that it wakes; `None` if there is no such device.
+#[cfg(target_os = "none")]
+async fn interrupt_samples(count: usize) -> Option<Vec<u32>> {
+    let device = crate::device::Device::claim()?;
+    let (mut samples, mut random) = (Vec::with_capacity(count), Random::new(1));
+    for _ in 0..count {
+        let due = next_due(&mut random);
+        device.interrupts_at(due).await;
+        samples.push(late(due));
+    }
+    Some(samples)
+}
+
+/// A host has none.
+#[cfg(not(target_os = "none"))]
+async fn interrupt_samples(_: usize) -> Option<Vec<u32>> {
+    None
+}
+
 /// Takes samples of the messages that it schedules to itself.
 struct Sampler {
     me: Option<Addr<Self>>,
@@ -202,7 +222,15 @@ async fn message_samples(count: usize) -> Option<Vec<u32>> {
     samples
 }
 
-fn prepare(parameters: &[u64], beside: Beside, is_message: bool) -> Result<Go, Failed> {
+/// What is woken, and by what.
+#[derive(Clone, Copy)]
+enum Way {
+    TimerToProcess,
+    TimerToBehaviour,
+    DeviceToProcess,
+}
+
+fn prepare(parameters: &[u64], beside: Beside, way: Way) -> Result<Go, Failed> {
     let count = parameters[0].max(1);
     Ok(Box::new(move || {
         let company = Company::begin(beside)?;
@@ -210,10 +238,10 @@ fn prepare(parameters: &[u64], beside: Beside, is_message: bool) -> Result<Go, F
         let measure = async move {
             // What goes on has begun by then.
             time::sleep(10 * APART).await;
-            let samples = if is_message {
-                message_samples(count as usize).await
-            } else {
-                Some(process_samples(count as usize).await)
+            let samples = match way {
+                Way::TimerToProcess => Some(process_samples(count as usize).await),
+                Way::TimerToBehaviour => message_samples(count as usize).await,
+                Way::DeviceToProcess => interrupt_samples(count as usize).await,
             };
             company.end().await;
             if let Some(samples) = samples {
@@ -230,12 +258,17 @@ fn prepare(parameters: &[u64], beside: Beside, is_message: bool) -> Result<Go, F
 
 /// Of a process.
 pub fn prepare_process<const BESIDE: u8>(_: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed> {
-    prepare(parameters, beside::<BESIDE>(), false)
+    prepare(parameters, beside::<BESIDE>(), Way::TimerToProcess)
 }
 
 /// Of a behaviour.
 pub fn prepare_message<const BESIDE: u8>(_: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed> {
-    prepare(parameters, beside::<BESIDE>(), true)
+    prepare(parameters, beside::<BESIDE>(), Way::TimerToBehaviour)
+}
+
+/// Of a process that a device wakes.
+pub fn prepare_interrupt<const BESIDE: u8>(_: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed> {
+    prepare(parameters, beside::<BESIDE>(), Way::DeviceToProcess)
 }
 
 const fn beside<const BESIDE: u8>() -> Beside {

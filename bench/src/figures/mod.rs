@@ -16,6 +16,7 @@ mod send_self;
 mod send_static;
 mod spawn;
 mod thread_ring;
+mod zephyr;
 
 use alloc::boxed::Box;
 use magpie::actor::ExecutorHandle;
@@ -70,6 +71,10 @@ pub const ALL: &[Figure] = &[
     figure("process-each", &[1000, 200, 100], process::prepare_each),
     figure("yield-200", &[200, 500, 0], process::prepare_one),
     figure("yield-1000", &[1000, 100, 0], process::prepare_one),
+    figure("yield-2", &[2, 50_000, 0], process::prepare_one),
+    figure("mutex-free", &[100_000], zephyr::prepare_free_mutex),
+    figure("semaphore-switch", &[100_000], zephyr::prepare_switch),
+    figure("process-end", &[50_000], zephyr::prepare_end),
     figure("boot", &[], boot::prepare),
     figure("wake-idle", &[2000], latency::prepare_process::<0>),
     figure("wake-hogs", &[2000], latency::prepare_process::<1>),
@@ -81,6 +86,11 @@ pub const ALL: &[Figure] = &[
     figure("mail-thieves", &[2000], latency::prepare_message::<2>),
     figure("mail-timers", &[2000], latency::prepare_message::<3>),
     figure("mail-offline", &[2000], latency::prepare_message::<4>),
+    figure("irq-idle", &[2000], latency::prepare_interrupt::<0>),
+    figure("irq-hogs", &[2000], latency::prepare_interrupt::<1>),
+    figure("irq-thieves", &[2000], latency::prepare_interrupt::<2>),
+    figure("irq-timers", &[2000], latency::prepare_interrupt::<3>),
+    figure("irq-offline", &[2000], latency::prepare_interrupt::<4>),
     figure("bank", &[20, 100, 500], savina::bank::prepare),
     figure("chameneos", &[100, 20_000], savina::chameneos::prepare),
     figure("philosophers", &[20, 500], savina::philosophers::prepare),

@@ -3,7 +3,7 @@
 use magpie::arch::CoreId;
 use magpie::log::text;
 use magpie::sched::{self, LoadMonitor, SettingError};
-use magpie::stats::Table;
+use magpie::stats::{Table, Worst};
 
 use super::command::{Command, HELP};
 use super::line::{Completed, MOST_BYTES};
@@ -27,7 +27,10 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
     match command {
         Command::Help => text!("{HELP}"),
         Command::Load => load(monitor),
-        Command::Stats => text!("{Table}"),
+        Command::Stats => {
+            text!("{Table}");
+            text!("{Worst}");
+        }
         Command::Settings => sched::settings().for_each(|(name, value)| text!("{name} {value}")),
         Command::Set { name, value } => match sched::set_by_name(name, value) {
             Ok(()) => text!("{name} is {value} now"),

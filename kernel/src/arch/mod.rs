@@ -23,8 +23,8 @@ pub(crate) mod stack_layout;
 mod aarch64;
 #[cfg(target_os = "none")]
 pub(crate) use aarch64::{
-    append, barrier, clock, cpu, exceptions, gic, image, ipi, irq, mmu, percpu, psci, start, switch, timer,
-    zero,
+    append, barrier, clock, cpu, exceptions, gic, image, ipi, irq, mmu, percpu, psci, second_timer, start,
+    switch, timer, zero,
 };
 
 #[cfg(not(target_os = "none"))]

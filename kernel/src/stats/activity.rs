@@ -46,9 +46,9 @@ impl TimeSheet {
         Activity::ALL[self.current.load(Ordering::Relaxed) as usize % Activity::ALL.len()]
     }
 
-    /// From now on time counts as `activity`. Returns what it counted as until now.
+    /// From now on time counts as `activity`. Returns what it counted as until now, and what the clock says.
     #[inline]
-    pub(crate) fn enter(&self, activity: Activity) -> Activity {
+    pub(crate) fn enter(&self, activity: Activity) -> (Activity, u64) {
         let now = clock::now();
         let since = self.since.load(Ordering::Relaxed);
         let before = self.current();
@@ -57,7 +57,7 @@ impl TimeSheet {
         }
         self.current.store(activity as u32, Ordering::Relaxed);
         self.since.store(now, Ordering::Relaxed);
-        before
+        (before, now)
     }
 
     /// Ticks spent so far, with the interval that has not ended yet.
@@ -78,8 +78,8 @@ mod tests {
     fn open_intervals_count_for_what_is_being_done() {
         let sheet = TimeSheet::new();
         assert_eq!(sheet.ticks(Activity::Running), 0, "a core that was never started");
-        assert_eq!(sheet.enter(Activity::Running), Activity::Running);
-        assert_eq!(sheet.enter(Activity::Idle), Activity::Running);
+        assert_eq!(sheet.enter(Activity::Running).0, Activity::Running);
+        assert_eq!(sheet.enter(Activity::Idle).0, Activity::Running);
         let (begin, running) = (clock::now(), sheet.ticks(Activity::Running));
         while sheet.ticks(Activity::Idle) == 0 {}
         assert!(clock::now() > begin);

@@ -22,11 +22,18 @@
 //! assert!(waiting.mean() <= waiting.largest() && waiting.sum() >= waiting.count() * waiting.mean());
 //! let idle = core.time.ticks(Activity::Idle);
 //!
+//! // The longest turn so far, and whose it was.
+//! if let Some(turn) = core.longest_turn.get() {
+//!     magpie::log::text!("{} ns in {}, process {:#x}", turn.nanoseconds(), turn.name, turn.place);
+//! }
+//! // The longest that it would have taken no interrupt: a thread takes its timer's alone.
+//! let masked = core.longest_masked().map_or(0, |stretch| stretch.nanoseconds());
+//!
 //! // How many gulps took so many messages.
 //! for (bucket, count) in worker.gulp_sizes.counts().into_iter().enumerate() {
 //!     magpie::log::text!("from {} messages: {count}", Histogram::least(bucket));
 //! }
-//! # let _ = idle;
+//! # let _ = (idle, masked);
 //! # stats::set_timing(false);
 //! assert_eq!(stats::collections().finished, 0, "nothing has crashed");
 //! # }).unwrap();
@@ -35,8 +42,10 @@
 mod activity;
 mod counter;
 mod details;
+mod longest;
 mod per_core;
 mod table;
+mod worst;
 
 use crate::arch::atomic::{AtomicBool, Ordering};
 
@@ -44,9 +53,12 @@ pub use crate::mem::orphans::{Collections, collections};
 pub use activity::{Activity, TimeSheet};
 pub use counter::{Counter, Histogram, Summary};
 pub use details::Details;
+pub(crate) use longest::Name;
+pub use longest::{Longest, Stretch};
 pub use per_core::{CoreStatistics, WorkerStatistics, core, worker};
 pub(crate) use per_core::{core_here, worker_here};
 pub use table::Table;
+pub use worst::Worst;
 
 /// Whether the times of single messages are taken, see [`set_timing`].
 #[inline(always)]

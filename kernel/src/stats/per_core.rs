@@ -2,6 +2,7 @@
 
 use super::activity::TimeSheet;
 use super::counter::{Counter, Histogram, Summary};
+use super::longest::{Longest, Stretch};
 use crate::arch::{CoreId, MAX_CORES, percpu};
 
 /// Rules of the migration policy; `sched::Rule` has as many.
@@ -57,12 +58,34 @@ pub struct CoreStatistics {
     pub processes_balanced: Counter,
     /// Moves refused, by rule of the migration policy.
     pub migrations_refused: [Counter; RULES],
+    /// The longest turn that a process has had, or part of one until it was suspended, with the interrupts that came meanwhile; the
+    /// process's type or, for a behaviour that was suspended, the actor's, and the process's number. Many behaviours may lie in
+    /// one turn of an executor's worker.
+    pub longest_turn: Longest,
+    /// The longest handler of an interrupt: the timer's or a device's, and what it interrupted. Two readings of the clock, between
+    /// which the handler lies; saving and restoring registers, and the way to the handler and back, come to a few hundred instructions
+    /// more.
+    pub longest_interrupt: Longest,
+    /// The longest stretch with interrupts masked that is no more than a handler (see [`Self::longest_masked`] for both): the way into
+    /// a preemption, a resumption, a crash or a collection, and the instruction that was interrupted, or zero. The search of
+    /// an idle core that ends in a wait for an interrupt is not measured.
+    pub(crate) longest_transition: Longest,
+    /// The longest that a preemption was postponed by a section with preemption disabled: from the interrupt that wanted it to the end
+    /// of the section; the process's type, and the instruction that was interrupted. So it is a part of that section only, and
+    /// sections in which no interrupt wanted to preempt are not seen: to count them would cost each of them.
+    pub longest_postponement: Longest,
 }
 
 impl CoreStatistics {
     /// Turns given to processes. As each waited before it, this is the number of waits, and not counted again.
     pub fn context_switches(&self) -> u64 {
         self.scheduling_latency.count()
+    }
+
+    /// The longest stretch with interrupts masked: a handler, or the way into or out of a suspended turn, a crash or a collection.
+    pub fn longest_masked(&self) -> Option<Stretch> {
+        let both = [self.longest_interrupt.get(), self.longest_transition.get()];
+        both.into_iter().flatten().max_by_key(|stretch| stretch.ticks)
     }
 
     const fn new() -> Self {
@@ -90,6 +113,10 @@ impl CoreStatistics {
             balance_attempts: Counter::new(),
             processes_balanced: Counter::new(),
             migrations_refused: [const { Counter::new() }; RULES],
+            longest_turn: Longest::new(),
+            longest_interrupt: Longest::new(),
+            longest_transition: Longest::new(),
+            longest_postponement: Longest::new(),
         }
     }
 }

@@ -15,18 +15,23 @@ use core::sync::atomic::compiler_fence;
 use crate::arch::atomic::{AtomicU32, Ordering, const_fn};
 use crate::arch::percpu;
 
+/// A preemption is due.
+const DUE: u32 = 1;
+/// It was an interrupt that found it due, and has noted when.
+const NOTED: u32 = 2;
+
 /// The beginning of every stack block: how many sections disable preemption, and whether one is due.
 #[repr(C)]
 pub struct PreemptWord {
     count: AtomicU32,
-    is_due: AtomicU32,
+    due: AtomicU32,
 }
 
 impl PreemptWord {
     const_fn! {
         /// A word that disables preemption `count` times.
         pub fn new(count: u32) -> Self {
-            Self { count: AtomicU32::new(count), is_due: AtomicU32::new(0) }
+            Self { count: AtomicU32::new(count), due: AtomicU32::new(0) }
         }
     }
 
@@ -47,20 +52,38 @@ impl PreemptWord {
 
     /// Remembers that a preemption is due, for when the section ends.
     pub fn request(&self) {
-        self.is_due.store(1, Ordering::Relaxed);
+        self.due.store(self.due() | DUE, Ordering::Relaxed);
     }
 
     /// Whether that is remembered.
     #[inline(always)]
     pub fn is_requested(&self) -> bool {
-        self.is_due.load(Ordering::Relaxed) != 0
+        self.due() != 0
+    }
+
+    /// An interrupt has requested a preemption, and is about to note when. Whether it is the first one in this section.
+    pub(crate) fn is_noted_first(&self) -> bool {
+        let due = self.due();
+        self.due.store(due | NOTED, Ordering::Relaxed);
+        due & NOTED == 0
+    }
+
+    /// Whether an interrupt has noted when it requested a preemption, which has not happened yet.
+    pub(crate) fn has_noted(&self) -> bool {
+        self.due() & NOTED != 0
     }
 
     /// Forgets a request: it finds nothing to do any more, or the caller looks itself, after this.
     #[inline(always)]
     pub fn clear_request(&self) {
-        self.is_due.store(0, Ordering::Relaxed);
+        self.due.store(0, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
+    }
+
+    #[inline(always)]
+    fn due(&self) -> u32 {
+        // Relaxed: as in `load`.
+        self.due.load(Ordering::Relaxed)
     }
 
     /// Sets the word for a stack that begins a new life with preemption disabled `count` times.

@@ -10,6 +10,7 @@ extern crate alloc;
 mod actors;
 mod appends;
 mod hogs;
+mod longest;
 mod missed;
 mod quiet;
 mod spinning;

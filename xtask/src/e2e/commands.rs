@@ -74,6 +74,7 @@ fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
     }
     let count = |start: &str| said.text().lines().filter(|line| line.starts_with(start)).count();
     anyhow::ensure!(count("load during ") == 1, "the load was not printed\n{}", said.text());
+    anyhow::ensure!(count("longest, ns") == 1, "what took longest was not printed\n{}", said.text());
     // Once asked for, once at the end.
     anyhow::ensure!(count("core   messages") == 2, "the table was not printed\n{}", said.text());
     Ok(Outcome::Passed)

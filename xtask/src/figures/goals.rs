@@ -55,6 +55,11 @@ pub const GOALS: &[Goal] = &[
     // Turns that only yield, among so many processes.
     own_goal("yield-200", 95, ANY),
     own_goal("yield-1000", 95, ANY),
+    // What Zephyr's `latency_measure` measures, as far as there is the like.
+    own_goal("yield-2", 95, ANY),
+    no_goal("mutex-free", ANY),
+    no_goal("semaphore-switch", ANY),
+    no_goal("process-end", ANY),
     // From the start of the machine to main.
     no_goal("boot", ANY),
     // From a timer to the process, or behaviour, that it wakes: the goal is one of the latest sample.
@@ -68,6 +73,12 @@ pub const GOALS: &[Goal] = &[
     own_goal("mail-thieves", 600, ANY),
     own_goal("mail-timers", 600, ANY),
     own_goal("mail-offline", 600, ANY),
+    // From a device's interrupt to the process that it wakes, likewise.
+    own_goal("irq-idle", 300, ANY),
+    own_goal("irq-hogs", 600, ANY),
+    own_goal("irq-thieves", 600, ANY),
+    own_goal("irq-timers", 600, ANY),
+    own_goal("irq-offline", 600, ANY),
     // Programs of the Savina suite; the same.
     no_goal("bank", LONE),
     no_goal("chameneos", LONE),

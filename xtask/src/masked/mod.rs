@@ -1,11 +1,13 @@
-//! How long interrupts are masked at a time: an image is traced instruction by instruction, and every stretch between the one that
-//! masks them and the one that takes that back is counted, on each core.
+//! How long interrupts are masked at a time, and preemption disabled: an image is traced instruction by instruction, and every stretch
+//! between the one that masks them and the one that takes that back is counted, on each core.
 //!
 //! What precedes a core's first unmasking is its boot, and left out. So is the instruction that waits for an interrupt while they are
-//! masked: it takes as long as there is nothing to do. Here is the run of QEMU; what its lines mean is in [`stretches`], what the
-//! image's instructions do in [`code`].
+//! masked: it takes as long as there is nothing to do. Here is the run of QEMU; what its lines mean is in [`stretches`] and
+//! [`sections`], what the image's instructions do in [`code`] and [`count`].
 
 mod code;
+mod count;
+mod sections;
 mod stretches;
 
 use crate::build::Image;
@@ -23,15 +25,24 @@ use stretches::Stretches;
 /// Bytes of the trace that are read at once.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Boots an image with these arguments, traced, until it ends. The stretches, longest first: of those that begin and end in the same
-/// functions the longest.
+/// What was found, the longest first: of those stretches that begin and end in the same functions the longest.
+pub struct Traced {
+    /// With interrupts masked.
+    pub masked: Vec<Stretch>,
+    /// With preemption disabled, in a turn.
+    pub sections: Vec<Stretch>,
+    /// The loops of the cores, which cannot be preempted, from a turn or a wait to the next.
+    pub loops: Vec<Stretch>,
+}
+
+/// Boots an image with these arguments, traced, until it ends.
 pub fn trace(
     qemu: &Qemu,
     image: &Image,
     machine: &Machine,
     arguments: &str,
     limit: Duration,
-) -> Result<Vec<Stretch>> {
+) -> Result<Traced> {
     let elf = std::fs::read(&image.elf).with_context(|| format!("cannot read {}", image.elf.display()))?;
     let code = Code::of(&elf)?;
     let guest = Guest {
@@ -76,5 +87,12 @@ pub fn trace(
     if !status.success() {
         bail!("the traced image failed ({status}): {}", String::from_utf8_lossy(&said));
     }
-    Ok(stretches.found())
+    let (masked, sections) = (stretches.masked.sorted(), stretches.sections);
+    if sections.not_understood > 0 {
+        bail!(
+            "{} sections ended that had not begun: the image counts in a way that is not known here",
+            sections.not_understood
+        );
+    }
+    Ok(Traced { masked, sections: sections.in_turns.sorted(), loops: sections.in_loops.sorted() })
 }

@@ -1,12 +1,13 @@
-//! The stretches in which interrupts are masked, from the lines of a trace.
+//! The stretches in which interrupts are masked, from the lines of a trace; and what a stretch is, of this kind and others.
 
 use super::code::{Code, Does};
+use super::sections::Sections;
 use std::collections::HashMap;
 
 /// Of a longer one the rest of the way is not kept.
 const MOST_KEPT: usize = 1 << 16;
 
-/// A stretch with interrupts masked.
+/// A stretch: with interrupts masked, or with preemption disabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stretch {
     /// How many instructions.
@@ -23,63 +24,49 @@ pub struct Stretch {
 
 /// A core's stretch in progress.
 #[derive(Default)]
-struct Open {
-    begin: u64,
+pub struct Open {
+    begin: Option<u64>,
     count: u64,
     /// The addresses, as they came.
     way: Vec<u64>,
 }
 
-/// What is known of a core.
-#[derive(Default)]
-struct Core {
-    has_booted: bool,
-    is_masked: bool,
-    open: Open,
+impl Open {
+    /// It begins with the instruction at this address.
+    pub fn at(address: u64) -> Self {
+        let mut open = Self::default();
+        open.add(address);
+        open
+    }
+
+    /// The next instruction is at this address.
+    pub fn add(&mut self, address: u64) {
+        self.begin.get_or_insert(address);
+        self.count += 1;
+        if self.way.len() < MOST_KEPT {
+            self.way.push(address);
+        }
+    }
 }
 
-/// What a trace has come to so far.
-pub struct Stretches<'a> {
+/// The stretches of one kind that were found: of those that begin and end in the same functions the longest.
+pub struct Found<'a> {
     code: &'a Code,
-    cores: Vec<Core>,
     found: HashMap<(String, String), Stretch>,
 }
 
-impl<'a> Stretches<'a> {
-    /// Nothing yet, for so many cores.
-    pub fn new(code: &'a Code, cores: usize) -> Self {
-        Self { code, cores: (0..cores).map(|_| Core::default()).collect(), found: HashMap::new() }
+impl<'a> Found<'a> {
+    /// None yet.
+    pub fn new(code: &'a Code) -> Self {
+        Self { code, found: HashMap::new() }
     }
 
-    /// The next line of the trace. Lines of another kind are left out.
-    pub fn take(&mut self, line: &[u8]) {
-        let Some((core, address)) = parse(line) else { return };
-        let does = self.code.does(address);
-        let Some(core) = self.cores.get_mut(core) else { return };
-        if core.is_masked {
-            if does != Does::Wait {
-                core.open.count += 1;
-                if core.open.way.len() < MOST_KEPT {
-                    core.open.way.push(address);
-                }
-            }
-            if matches!(does, Does::Unmask | Does::Return) {
-                core.is_masked = false;
-                let open = std::mem::take(&mut core.open);
-                self.close(&open, address);
-            }
-        } else if matches!(does, Does::Mask | Does::Enter) && core.has_booted {
-            core.is_masked = true;
-            core.open = Open { begin: address, count: 1, way: vec![address] };
-        } else if does == Does::Unmask {
-            core.has_booted = true;
-        }
-    }
-
-    fn close(&mut self, open: &Open, end: u64) {
-        let begin = match self.code.does(open.begin) {
+    /// A stretch has ended with the instruction at this address.
+    pub fn close(&mut self, open: &Open, end: u64) {
+        let begin = open.begin.unwrap_or(end);
+        let begin = match self.code.does(begin) {
             Does::Enter => "an interrupt".to_owned(),
-            _ => self.code.function(open.begin).to_owned(),
+            _ => self.code.function(begin).to_owned(),
         };
         let end = self.code.function(end).to_owned();
         let known = self.found.entry((begin.clone(), end.clone())).or_insert_with(|| Stretch {
@@ -97,10 +84,62 @@ impl<'a> Stretches<'a> {
     }
 
     /// The stretches, longest first.
-    pub fn found(self) -> Vec<Stretch> {
+    pub fn sorted(self) -> Vec<Stretch> {
         let mut found: Vec<_> = self.found.into_values().collect();
         found.sort_by(|a, b| b.instructions.cmp(&a.instructions).then_with(|| a.begin.cmp(&b.begin)));
         found
+    }
+}
+
+/// What is known of a core.
+#[derive(Default)]
+struct Core {
+    has_booted: bool,
+    is_masked: bool,
+    open: Open,
+}
+
+/// What a trace has come to so far.
+pub struct Stretches<'a> {
+    code: &'a Code,
+    cores: Vec<Core>,
+    /// The stretches with interrupts masked.
+    pub masked: Found<'a>,
+    /// Those with preemption disabled.
+    pub sections: Sections<'a>,
+}
+
+impl<'a> Stretches<'a> {
+    /// Nothing yet, for so many cores.
+    pub fn new(code: &'a Code, cores: usize) -> Self {
+        Self {
+            code,
+            cores: (0..cores).map(|_| Core::default()).collect(),
+            masked: Found::new(code),
+            sections: Sections::new(code, cores),
+        }
+    }
+
+    /// The next line of the trace. Lines of another kind are left out.
+    pub fn take(&mut self, line: &[u8]) {
+        let Some((number, address)) = parse(line) else { return };
+        let does = self.code.does(address);
+        let Some(core) = self.cores.get_mut(number) else { return };
+        if core.is_masked {
+            if does != Does::Wait {
+                core.open.add(address);
+            }
+            if matches!(does, Does::Unmask | Does::Return) {
+                core.is_masked = false;
+                self.masked.close(&std::mem::take(&mut core.open), address);
+            }
+        } else if matches!(does, Does::Mask | Does::Enter) && core.has_booted {
+            core.is_masked = true;
+            core.open = Open::at(address);
+        } else if does == Does::Unmask {
+            core.has_booted = true;
+        }
+        self.sections.take(number, address, core.is_masked);
     }
 }
 
@@ -169,7 +208,7 @@ mod tests {
         ] {
             stretches.take(&line(core, address));
         }
-        let found = stretches.found();
+        let found = stretches.masked.sorted();
         let lengths: Vec<_> = found.iter().map(|stretch| (stretch.instructions, stretch.count)).collect();
         assert_eq!(lengths, [(5, 2), (3, 1)]);
         assert_eq!(found[0].begin, "an interrupt");

@@ -14,7 +14,7 @@ use crate::build::{Features, Image, build_example, write_flat};
 use crate::failure::{INTERRUPTED, SUCCESS};
 use crate::figures::{self, Bench, Broken, Grid, Row, Spec};
 use crate::machine::{Machine, catch_interrupts};
-use crate::masked::{Stretch, trace};
+use crate::masked::{Stretch, Traced, trace};
 use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
 use anyhow::Result;
 use clap::Args;
@@ -39,8 +39,8 @@ pub struct Options {
     /// Also show what the kernel did for each operation: turns, wake-ups, steals, waits
     #[arg(long)]
     activity: bool,
-    /// In place of figures, show for how long interrupts are masked at a time, and where: the named benchmarks are traced,
-    /// instruction by instruction, so give them little to do
+    /// In place of figures, show for how long interrupts are masked and preemption is disabled at a time, and where: the
+    /// named benchmarks are traced, instruction by instruction, so give them little to do
     #[arg(long)]
     masked: bool,
     /// Print one JSON document and nothing else
@@ -158,24 +158,30 @@ fn wall(options: &Options, plan: &Plan, bench: &mut Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Traces the benchmarks, and shows the longest stretches with interrupts masked.
+/// Traces the benchmarks, and shows the longest stretches with interrupts masked, or preemption disabled.
 fn masked(plan: &Plan, qemu: &Qemu, image: &Image, append: &str, limit: Duration) -> Result<()> {
-    const MOST_SHOWN: usize = 8;
-    const MOST_FUNCTIONS: usize = 4;
     for machine in &plan.counted {
         let arguments = format!("{} {append}", Spec::argument(&plan.specs));
-        let found = trace(qemu, image, machine, &arguments, limit)?;
-        let s = if machine.cores == 1 { "" } else { "s" };
-        println!("interrupts masked on {} core{s}, in instructions:", machine.cores);
-        println!("{:>8} {:>8}  from, to, and where most of it is spent", "longest", "times");
-        for Stretch { instructions, count, begin, end, spent } in found.iter().take(MOST_SHOWN) {
-            println!("{instructions:>8} {count:>8}  {begin} to {end}");
-            for (name, count) in spent.iter().take(MOST_FUNCTIONS) {
-                println!("{count:>26}  {name}");
-            }
-        }
+        let Traced { masked, sections, loops } = trace(qemu, image, machine, &arguments, limit)?;
+        print_stretches("interrupts masked", machine.cores, &masked);
+        print_stretches("preemption disabled in a turn", machine.cores, &sections);
+        print_stretches("the loop, between turns and waits", machine.cores, &loops);
     }
     Ok(())
+}
+
+fn print_stretches(what: &str, cores: u32, found: &[Stretch]) {
+    const MOST_SHOWN: usize = 8;
+    const MOST_FUNCTIONS: usize = 4;
+    let s = if cores == 1 { "" } else { "s" };
+    println!("{what} on {cores} core{s}, in instructions:");
+    println!("{:>8} {:>8}  from, to, and where most of it is spent", "longest", "times");
+    for Stretch { instructions, count, begin, end, spent } in found.iter().take(MOST_SHOWN) {
+        println!("{instructions:>8} {count:>8}  {begin} to {end}");
+        for (name, count) in spent.iter().take(MOST_FUNCTIONS) {
+            println!("{count:>26}  {name}");
+        }
+    }
 }
 
 fn wall_heading(options: &Options) -> String {

@@ -26,6 +26,11 @@ impl Frame {
     /// A frame that holds no code's registers.
     pub const EMPTY: Self = Self { x: [0; 31], elr: 0, spsr: 0, sp: 0, fpcr: 0, fpsr: 0, q: [0; 32] };
 
+    /// The instruction at which the code was stopped.
+    pub(crate) fn place(&self) -> u64 {
+        self.elr
+    }
+
     /// Where the code's stack pointer was.
     pub(crate) fn stack_pointer(&self) -> usize {
         self.sp as usize

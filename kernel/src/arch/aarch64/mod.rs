@@ -17,6 +17,7 @@ pub mod irq;
 pub mod mmu;
 pub mod percpu;
 pub mod psci;
+pub mod second_timer;
 pub mod start;
 pub mod switch;
 pub mod timer;

@@ -9,6 +9,11 @@ impl Frame {
     /// A frame that holds no code's registers.
     pub const EMPTY: Self = Self;
 
+    /// The instruction at which the code was stopped: none.
+    pub(crate) fn place(&self) -> u64 {
+        0
+    }
+
     /// Where the code's stack pointer was: there is none.
     pub(crate) fn stack_pointer(&self) -> usize {
         usize::MAX

@@ -8,6 +8,7 @@ use core::cell::Cell;
 use super::handover::Handover;
 use super::idle_flag::IdleFlag;
 use super::in_turn::InTurn;
+use super::longest::Open;
 use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::arch::{CoreId, MAX_CORES, clock, percpu};
 use crate::in_place::write_fields;
@@ -72,8 +73,8 @@ pub(crate) struct Core {
     pub passed_over: Cell<u64>,
     /// When the turn before ended, if the next can begin with that: the clock is read once for both. 0: it cannot.
     pub turn_ended_at: Cell<u64>,
-    /// When the turn in progress began, while that is being timed.
-    pub turn_began_at: Cell<u64>,
+    /// When the turn in progress began, and other stretches whose length is of interest.
+    pub(super) open: Open,
     /// Whether its own queue comes before the global one next time.
     pub own_is_next: Cell<bool>,
     /// What the core draws. Owner only.
@@ -205,7 +206,7 @@ impl Core {
                 stands: Cell::new(false),
                 passed_over: Cell::new(0),
                 turn_ended_at: Cell::new(0),
-                turn_began_at: Cell::new(0),
+                open: Open::new(),
                 own_is_next: Cell::new(false),
                 random: Random::new(self::seed(), id.index()),
                 memory: victim::Memory::new(),
@@ -285,8 +286,8 @@ impl Core {
         }
     }
 
-    /// From now on time counts as `activity`. Owner only. Returns what it counted as until now.
-    pub(crate) fn enter(&self, activity: Activity) -> Activity {
+    /// From now on time counts as `activity`. Owner only. Returns what it counted as until now, and what the clock says.
+    pub(crate) fn enter(&self, activity: Activity) -> (Activity, u64) {
         self.statistics.time.enter(activity)
     }
 }

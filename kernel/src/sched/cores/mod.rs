@@ -9,6 +9,7 @@ pub(crate) mod here;
 pub(crate) mod idle_flag;
 pub(crate) mod in_turn;
 mod load;
+mod longest;
 pub(crate) mod population;
 pub(crate) mod preemption;
 pub(crate) mod ready_mask;

@@ -98,7 +98,11 @@ pub(crate) fn spawned(process: Runnable) {
 
 /// A process whose turn is over goes to the back of this core's queue.
 pub(crate) fn requeue(core: &ThisCore<'_>, process: Runnable) {
-    let now = clock::now();
+    requeue_at(core, process, clock::now());
+}
+
+/// As [`requeue`]; the turn was over at `now`.
+pub(crate) fn requeue_at(core: &ThisCore<'_>, process: Runnable, now: u64) {
     process.set_enqueued_at(now);
     core.turn_ended_at.set(now);
     if global::is_for(&process) {
@@ -114,16 +118,15 @@ pub(crate) fn requeue(core: &ThisCore<'_>, process: Runnable) {
 
 /// A process that has made way for something urgent. If it is `Normal` and not pinned it comes next, within the bounds of the run-next
 /// slot: behind thousands of others it would keep the stack that it is suspended on until all those have had their turns, and each
-/// urgent turn would take another stack, until none is left.
-pub(crate) fn requeue_as_next(core: &ThisCore<'_>, process: Runnable) {
+/// urgent turn would take another stack, until none is left. Its turn was over at `now`.
+pub(crate) fn requeue_as_next(core: &ThisCore<'_>, process: Runnable, now: u64) {
     if process.priority() != Priority::Normal
         || process.is_pinned()
         || global::is_for(&process)
         || allowed(&process) & core.id().mask() == 0
     {
-        return requeue(core, process);
+        return requeue_at(core, process, now);
     }
-    let now = clock::now();
     process.set_enqueued_at(now);
     core.turn_ended_at.set(now);
     if core.put_next(process) {

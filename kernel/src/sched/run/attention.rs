@@ -51,6 +51,8 @@ pub(crate) fn note_timer(core: &Core) {
 /// The caller is the core's own loop, between two turns.
 #[inline(never)]
 pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
+    // What follows is no part of a turn.
+    core.turn_ended_at.set(0);
     let called_for = calls::all();
     if called_for & calls::STOP != 0 {
         return false;

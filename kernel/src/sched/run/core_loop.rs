@@ -44,6 +44,7 @@ pub(crate) unsafe fn run() {
                 core.passed_over.set(passed_over);
                 if passed_over > core.load() {
                     core.passed_over.set(0);
+                    core.turn_ended_at.set(0);
                     idle::idle(&core);
                 }
             }
@@ -107,9 +108,7 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> NonNull<Header> {
     };
     core.statistics.scheduling_latency.record(now.saturating_sub(header.take_enqueued_at()));
     header.set_home(core.id());
-    if core.taken_from.get().is_some() {
-        core.turn_began_at.set(now);
-    }
+    core.begin_turn(now);
     core.in_turn.begin(header.priority().is_urgent());
     core.looks.set(0);
     slice::ensure_slice_timer(core);
@@ -145,6 +144,7 @@ fn check(core: &Core, header: &Header) {
 #[inline(always)]
 fn go_on(core: ThisCore<'_>, ended: Runnable) -> Option<NonNull<Header>> {
     let now = clock::now();
+    core.note_turn(&ended, now, || ended.vtable().name);
     ended.set_enqueued_at(now);
     // SAFETY: this is the core's loop, right after the turn.
     let has_no_room = |ended: Runnable| unsafe { finish_turn(ended.into_pointer(), Step::Yield) };
@@ -156,6 +156,7 @@ fn go_on(core: ThisCore<'_>, ended: Runnable) -> Option<NonNull<Header>> {
         return Some(begin_another(next, now));
     }
     check(&core, &next);
+    core.begin_next_turn(now);
     core.statistics.scheduling_latency.record(now.saturating_sub(next.take_enqueued_at()));
     enqueue::call_thief_for(core.core());
     Some(next.into_pointer())
@@ -184,17 +185,20 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
     }
     // SAFETY: the scheduler's reference has kept the process alive during its turn.
     let header = unsafe { process.as_ref() };
+    let now = clock::now();
+    core.note_turn(header, now, || header.vtable().name);
+    core.turn_ended_at.set(now);
     match step {
         Step::Pending => {
             header.note_yielded();
             if header.run_state().end_pending() {
                 // SAFETY: `end_pending` says that it is to be queued, by its last turn and nobody else.
-                enqueue::requeue(core, unsafe { Runnable::new(process) });
+                enqueue::requeue_at(core, unsafe { Runnable::new(process) }, now);
             }
         }
         Step::Yield => {
             // SAFETY: its turn is over, and it stays marked as running while it is queued.
-            enqueue::requeue(core, unsafe { Runnable::new(process) });
+            enqueue::requeue_at(core, unsafe { Runnable::new(process) }, now);
         }
         Step::Done => {
             header.run_state().finish();

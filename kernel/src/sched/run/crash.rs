@@ -19,7 +19,7 @@ use core::ptr::NonNull;
 
 use crate::arch::handlers::Fault;
 use crate::arch::switch::{Frame, KeptRegisters};
-use crate::arch::{irq, stack_layout, switch};
+use crate::arch::{clock, irq, stack_layout, switch};
 use crate::mem::orphans;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::handover::Handover;
@@ -118,6 +118,9 @@ pub unsafe fn end_current(frame: Option<&Frame>, report: impl FnOnce()) -> ! {
     irq::disable();
     // Forgets a request, too.
     block.preempt().reset(1);
+    // SAFETY: preemption is disabled by the line above, and a process runs, so the scheduler does.
+    let core = unsafe { Core::this() };
+    core.begin_masked(clock::now());
     block.set_crashes(block.crashes() + 1);
     match block.crashes() {
         1 => report(),
@@ -127,13 +130,14 @@ pub unsafe fn end_current(frame: Option<&Frame>, report: impl FnOnce()) -> ! {
     block.set_crashes(0);
     crate::mutex::holder_crashed(block);
     crate::log::frames::dropped_with(core::ptr::from_ref(block).cast());
-    // SAFETY: preemption is disabled by the reset above, and a process runs, so the scheduler does.
-    let core = unsafe { Core::this() };
     core.statistics.crashes.bump();
     note_stack(block, frame, here);
     if let Some(process) = NonNull::new(block.take_process().cast::<Header>()) {
         // SAFETY: by contract, and the process ran here until now, so its reference is alive.
-        unsafe { end(core, process) };
+        unsafe {
+            core.note_turn(process.as_ref(), clock::now(), || process.as_ref().vtable().name);
+            end(core, process);
+        }
     }
     #[cfg(target_os = "none")]
     crate::sched::run::collect::after_crash();

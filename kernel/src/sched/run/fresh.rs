@@ -12,6 +12,11 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
     // SAFETY: the stack's preemption count is 1, and this becomes the core's loop.
     let core = unsafe { ThisCore::of_loop() };
     let block = StackBlock::current();
+    let handover = core.handover.take();
+    match &handover {
+        Handover::Turn(interrupted) => core.end_masked(|| "a preemption", Some(interrupted.block)),
+        Handover::Nothing | Handover::Resident(_) => core.end_masked(|| "a crash", None),
+    }
     // SAFETY: the loop runs with interrupts unmasked; nothing here relies on them being masked.
     unsafe { irq::enable() };
     if block.is_in_reserve() {
@@ -23,7 +28,7 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
         // SAFETY: this is the first code on the stack since the crash.
         unsafe { block.clear_below() };
     }
-    match core.handover.take() {
+    match handover {
         Handover::Nothing => {}
         Handover::Resident(resident) => {
             core.prefer_bound();

@@ -59,6 +59,7 @@ pub(crate) unsafe fn stand_still(core: &Core, block: &StackBlock, frame: *mut Fr
     // The leader interrupts when it is over. The interrupt stays pending, so it ends this even if it comes right
     // before.
     calls::CALLS.stand(core.id().mask(), calls::HALT, cpu::wait_for_interrupt);
+    core.end_masked(|| "standing still for a collection", None);
 }
 
 /// Stands still in the core's own loop.
@@ -93,10 +94,12 @@ pub(crate) unsafe fn with_all_standing<R>(core: &Core, action: impl FnOnce(&Stan
     let mut result = None;
     if call_together(core) {
         irq::disable();
+        core.begin_masked(clock::now());
         note_exception_stacks(core);
         // From a time when it did not lead. Relaxed: read by this core.
         FRAMES[core.id().index()].store(ptr::null_mut(), Ordering::Relaxed);
         result = Some(action(&Standing(())));
+        core.end_masked(|| "a collection", None);
         // SAFETY: the loop runs with interrupts unmasked.
         unsafe { irq::enable() };
     }

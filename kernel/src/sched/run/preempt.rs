@@ -70,12 +70,16 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     }
     // SAFETY: preemption cannot happen here, with interrupts masked, and the scheduler runs.
     let core = unsafe { Core::this() };
+    let masked_at = core.take_masked();
     #[cfg(target_os = "none")]
     if calls::all() & calls::HALT != 0 {
         if !block.process().is_null() && !block.preempt().is_enabled() {
             block.preempt().request();
+            // SAFETY: by contract.
+            core.note_postponed(block, unsafe { &*frame });
             return;
         }
+        core.begin_masked(masked_at);
         // SAFETY: by contract. A loop of the core's own stands still if it came for that.
         unsafe { halt::stand_still(core, block, frame) };
     }
@@ -88,9 +92,29 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     };
     let leaves = preemption::decide(block.preempt(), Found { is_turn: process.is_some(), is_wanted });
     if let (true, Some(process), Some(reason)) = (leaves, process, reason) {
+        core.begin_masked(if masked_at == 0 { clock::now() } else { masked_at });
         // SAFETY: by contract; preemption was enabled, so the turn holds no lock.
         unsafe { lend_stack(core, block, process, frame, reason) };
+    } else if process.is_some() && is_wanted {
+        // SAFETY: by contract.
+        core.note_postponed(block, unsafe { &*frame });
     }
+}
+
+/// The end of a section that postponed a preemption, by a trap.
+///
+/// # Safety
+/// As [`consider`].
+pub(crate) unsafe fn end_section(frame: *mut Frame) {
+    let block = StackBlock::current();
+    if block.preempt().has_noted()
+        && let Some(process) = NonNull::new(block.process().cast::<Header>())
+    {
+        // SAFETY: as in `consider`; the process runs, so it is alive.
+        unsafe { Core::this().note_postponement(process.as_ref()) };
+    }
+    // SAFETY: by contract.
+    unsafe { consider(frame) }
 }
 
 /// Why the turn of a process on this core is to be left, if it is.
@@ -191,6 +215,13 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         // SAFETY: by contract; the turn was interrupted on that stack, and is in no queue.
         unsafe { resume::resume(core.core(), NonNull::from(block)) }
     };
+    let now = clock::now();
+    core.note_turn(&suspended, now, || {
+        let (table, process) = (suspended.vtable(), NonNull::from(&*suspended));
+        // SAFETY: preemption is disabled, and what is suspended is nobody else's yet.
+        let at_work = table.at_work.and_then(|at_work| unsafe { at_work(process) });
+        at_work.map_or(table.name, |at_work| at_work.name)
+    });
     block.set_process(ptr::from_ref::<Header>(&suspended).cast_mut().cast());
     suspended.suspend_on(ptr::from_ref(block).cast_mut());
     if core.taken_from.get().is_some() {
@@ -203,13 +234,13 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
     if let Some(resident) = resident {
         // One whose piece was detached takes its next turn from the queue like everyone.
         core.prefer_bound();
-        enqueue::requeue(core, resident);
-        enqueue::requeue(core, suspended);
+        enqueue::requeue_at(core, resident, now);
+        enqueue::requeue_at(core, suspended, now);
     } else if reason.is_urgent && turn.slices() == 0 {
         // Its time was not over.
-        enqueue::requeue_as_next(core, suspended);
+        enqueue::requeue_as_next(core, suspended, now);
     } else {
-        enqueue::requeue(core, suspended);
+        enqueue::requeue_at(core, suspended, now);
     }
 }
 

@@ -25,7 +25,8 @@ pub(crate) unsafe fn resume(core: &'static Core, block: NonNull<StackBlock>) -> 
         // Something urgent came after the choice of this process: it is interrupted as soon as it goes on.
         comparator::arm_if_earlier(clock::now());
     }
-    core.enter(Activity::Running);
+    let (_, now) = core.enter(Activity::Running);
+    core.begin_masked(now);
     // SAFETY: the current stack is this core loop's, which ends here; `after_resume` gives it back once
     // it has been left.
     core.left_stack.set(Some(unsafe { StackRef::current() }));
@@ -42,6 +43,8 @@ extern "C" fn after_resume(_: usize) {
     if let Some(left) = core.left_stack.take() {
         reserve::keep_or_give(core, left);
     }
+    let block = StackBlock::current();
+    core.end_masked(|| "a resumption", Some(block));
     // The suspended code had preemption enabled, or had just enabled it.
-    StackBlock::current().preempt().reset(0);
+    block.preempt().reset(0);
 }

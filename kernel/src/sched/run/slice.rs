@@ -8,25 +8,27 @@ use crate::sched::place::{self, wake};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::run::attention;
 use crate::sched::spawn::residents;
-use crate::stats::Activity;
+use crate::stats::{Activity, Name};
 use crate::time::{self, comparator};
 
 /// Runs an interrupt's handler. A request to preempt that the interrupted code had is left to that code: the handler's
-/// own sections must not end in a preemption.
-pub(crate) fn in_handler(handler: impl FnOnce(&'static Core)) {
+/// own sections must not end in a preemption. It is known by the name as the longest, if it is.
+pub(crate) fn in_handler(name: Name, handler: impl FnOnce(&'static Core)) {
     let word = StackBlock::current().preempt();
     word.hold();
     // SAFETY: interrupts are unmasked only after the core's block was set, and the word is held.
     let core = unsafe { Core::this() };
-    let interrupted = core.enter(Activity::Interrupt);
+    let (interrupted, began) = core.enter(Activity::Interrupt);
+    core.begin_masked(began);
     handler(core);
-    core.enter(interrupted);
+    let (_, ended) = core.enter(interrupted);
+    core.note_interrupt(name, began, ended);
     word.release();
 }
 
 /// The core's timer fired.
 pub(crate) fn on_timer() {
-    in_handler(timer_fired);
+    in_handler(|| "the timer", timer_fired);
 }
 
 fn timer_fired(core: &'static Core) {

@@ -36,7 +36,7 @@ pub unsafe fn prepare(
         wake_up: slice::on_wake_up,
         device: on_device,
         interrupt_exit: preempt::consider,
-        preempt_trap: preempt::consider,
+        preempt_trap: preempt::end_section,
         fault,
     });
     cores::install(cores)
@@ -48,13 +48,16 @@ static DEVICE: Once<fn(u32)> = Once::new();
 /// A device's interrupt. Whom it wakes is delivered as from another core: the code that was interrupted may be in the
 /// middle of this core's queues.
 fn on_device(number: u32) {
-    slice::in_handler(|core| {
-        core.in_interrupt.set(true);
-        if let Some(device) = DEVICE.get() {
-            device(number);
-        }
-        core.in_interrupt.set(false);
-    });
+    slice::in_handler(
+        || "a device",
+        |core| {
+            core.in_interrupt.set(true);
+            if let Some(device) = DEVICE.get() {
+                device(number);
+            }
+            core.in_interrupt.set(false);
+        },
+    );
 }
 
 /// Runs the scheduler on the calling core, for ever on the machine; on the host until it is stopped.

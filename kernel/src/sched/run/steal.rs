@@ -128,6 +128,6 @@ fn give_on(process: Runnable, victim: &'static Core) {
 pub(crate) fn judge_theft(core: &Core) {
     let victim = core.taken_from.take().and_then(|victim| cores::get(victim.index()));
     if let Some(victim) = victim {
-        victim.worth.note(clock::now().saturating_sub(core.turn_began_at.get()));
+        victim.worth.note(clock::now().saturating_sub(core.turn_began_at()));
     }
 }

@@ -86,6 +86,11 @@ pub fn enable_device(number: u32) {
     if is_v3() { v3::enable_device(number) } else { v2::enable_device(number) }
 }
 
+/// Lets an interrupt through that each core has of its own, to the calling core.
+pub fn enable_own(number: u32) {
+    if is_v3() { v3::enable_own(number) } else { v2::enable_own(number) }
+}
+
 /// Whether this is the timer's interrupt.
 pub(super) fn is_timer(number: u32) -> bool {
     number == TIMER.load(Ordering::Relaxed)

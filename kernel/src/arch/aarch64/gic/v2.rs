@@ -89,6 +89,11 @@ pub(super) fn enable_device(number: u32) {
     distributor.set_enable[index / 32].set(1 << (index % 32));
 }
 
+/// Its priority was set with that of all the core's own, and it has no target but the core.
+pub(super) fn enable_own(number: u32) {
+    distributor().set_enable[0].set(1 << (number % 32));
+}
+
 pub(super) fn acknowledge() -> u32 {
     cpu_interface().acknowledge.get()
 }

@@ -117,6 +117,14 @@ pub(super) fn enable_device(number: u32) {
     }
 }
 
+/// Its priority and group were set with those of all the core's own.
+pub(super) fn enable_own(number: u32) {
+    if let Some(redistributor) = find_redistributor() {
+        // SAFETY: the redistributor is this core's own, in the region that `init` was given.
+        unsafe { write(redistributor + SGI_FRAME, GICD_ISENABLER, 1 << (number % 32)) };
+    }
+}
+
 pub(super) fn acknowledge() -> u32 {
     let interrupt: u64;
     // SAFETY: ICC_IAR1_EL1, enabled in `init_core`.

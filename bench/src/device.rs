@@ -1,0 +1,58 @@
+//! A device that interrupts the first core at a moment that is known beforehand: that core's second timer. Its interrupt takes the way
+//! of any device's, and wakes a process by its waker.
+
+use core::future::poll_fn;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::task::{Poll, Waker};
+
+use magpie::internals::arch::{gic, second_timer};
+use magpie::internals::sync::SpinLock;
+use magpie::sched::ExternalSource;
+use magpie::time::Instant;
+use magpie_boot::claim;
+
+/// It has interrupted since it was armed.
+static HAS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// Who waits for it. Set before it is armed, so the interrupt never meets the lock held.
+static WAITING: SpinLock<Option<Waker>> = SpinLock::new(None);
+
+/// The right to use it.
+pub struct Device(ExternalSource);
+
+impl Device {
+    /// For a process that is pinned to the first core; `None` if something else has claimed a device.
+    pub fn claim() -> Option<Self> {
+        if !claim::claim(second_timer::INTERRUPT, on_interrupt) {
+            return None;
+        }
+        gic::enable_own(second_timer::INTERRUPT);
+        Some(Self(ExternalSource::new()))
+    }
+
+    /// Waits until it interrupts, at this moment.
+    pub async fn interrupts_at(&self, moment: Instant) {
+        let _keeps_the_system_alive = &self.0;
+        let mut is_armed = false;
+        poll_fn(|context| {
+            if !is_armed {
+                is_armed = true;
+                HAS_INTERRUPTED.store(false, Ordering::Relaxed);
+                *WAITING.lock() = Some(context.waker().clone());
+                second_timer::arm(moment.ticks());
+                return Poll::Pending;
+            }
+            // Relaxed: stored on this core.
+            if HAS_INTERRUPTED.load(Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
+
+/// In the interrupt's handler.
+fn on_interrupt() {
+    second_timer::disarm();
+    HAS_INTERRUPTED.store(true, Ordering::Relaxed);
+    if let Some(waiting) = &*WAITING.lock() {
+        waiting.wake_by_ref();
+    }
+}

@@ -1,0 +1,19 @@
+//! One device's interrupt beside the serial port's, for whoever claims it first.
+
+use spin::Once;
+
+static CLAIMED: Once<(u32, fn())> = Once::new();
+
+/// From now on `handler` is called for this interrupt, in its handler, on the core that takes it. It must quieten the device. Whether the
+/// claim was the first, or is the same again.
+pub fn claim(interrupt: u32, handler: fn()) -> bool {
+    CLAIMED.call_once(|| (interrupt, handler)).0 == interrupt
+}
+
+/// A device's interrupt.
+pub(crate) fn on_interrupt(number: u32) {
+    match CLAIMED.get() {
+        Some((claimed, handler)) if *claimed == number => handler(),
+        _ => crate::commands::listen::on_interrupt(number),
+    }
+}

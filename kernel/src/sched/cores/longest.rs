@@ -1,0 +1,138 @@
+//! What took longest on a core: turns, interrupts, stretches with interrupts masked, postponed preemptions.
+//!
+//! A turn's end compares two numbers, as the end of an interrupt does; where it was is written down only for one that is longer than
+//! all before. What exactly is measured, and what is not, is said at the fields of [`CoreStatistics`](crate::stats::CoreStatistics).
+
+use core::cell::Cell;
+
+use super::block::Core;
+use crate::arch::clock;
+use crate::arch::switch::Frame;
+use crate::mem::stack::StackBlock;
+use crate::sched::process::Header;
+use crate::stats::Name;
+
+/// When stretches that have not ended yet began, in clock ticks, and what is to be exceeded.
+#[repr(C)]
+pub(crate) struct Open {
+    /// When the turn in progress began. The next to it, so that both are loaded at once.
+    turn_began_at: Cell<u64>,
+    /// The longest turn, and the longest interrupt: here again, where a turn's end and a handler find them soonest.
+    longest_turn: Cell<u64>,
+    longest_interrupt: Cell<u64>,
+    /// When interrupts were masked, if that is known: zero otherwise.
+    masked_at: Cell<u64>,
+    /// When a preemption was postponed, and the instruction that was interrupted then. Good while the preemption word of the stack
+    /// says that it was noted: that stack does not leave this core before.
+    postponed_at: Cell<u64>,
+    postponed_in: Cell<u64>,
+}
+
+impl Open {
+    pub(super) const fn new() -> Self {
+        Self {
+            turn_began_at: Cell::new(0),
+            longest_turn: Cell::new(0),
+            longest_interrupt: Cell::new(0),
+            masked_at: Cell::new(0),
+            postponed_at: Cell::new(0),
+            postponed_in: Cell::new(0),
+        }
+    }
+}
+
+/// Whether a stretch is longer than all before it.
+#[inline(always)]
+fn is_longer(began: u64, now: u64, longest: u64) -> bool {
+    // Signed, because a processor may read the clock a little too early.
+    !cfg!(feature = "uncounted") && now.wrapping_sub(began) as i64 > longest as i64
+}
+
+impl Core {
+    /// A turn begins.
+    #[inline(always)]
+    pub(crate) fn begin_turn(&self, now: u64) {
+        self.open.turn_began_at.set(now);
+    }
+
+    /// When the turn in progress began.
+    pub(crate) fn turn_began_at(&self) -> u64 {
+        self.open.turn_began_at.get()
+    }
+
+    /// A turn follows another at once. What else counts from its beginning does not go on from one such turn to the next.
+    #[inline(always)]
+    pub(crate) fn begin_next_turn(&self, now: u64) {
+        if !cfg!(feature = "uncounted") {
+            self.begin_turn(now);
+        }
+    }
+
+    /// The turn of a process is over, or suspended. By the core's loop, before another begins.
+    #[inline(always)]
+    pub(crate) fn note_turn(&self, process: &Header, now: u64, name: impl FnOnce() -> Name) {
+        let began = self.open.turn_began_at.get();
+        if is_longer(began, now, self.open.longest_turn.get()) {
+            self.open.longest_turn.set(now - began);
+            let place = core::ptr::from_ref(process).addr() as u64;
+            self.statistics.longest_turn.replace(now - began, name(), place);
+        }
+    }
+
+    /// A handler's work is done, on behalf of the code that was interrupted.
+    #[inline(always)]
+    pub(crate) fn note_interrupt(&self, name: Name, began: u64, now: u64) {
+        if is_longer(began, now, self.open.longest_interrupt.get()) {
+            self.open.longest_interrupt.set(now - began);
+            self.statistics.longest_interrupt.replace(now - began, name, place_in(StackBlock::current()));
+        }
+    }
+
+    /// Interrupts have been masked since then, by an interrupt or by the kernel. They are when this is called.
+    #[inline(always)]
+    pub(crate) fn begin_masked(&self, since: u64) {
+        self.open.masked_at.set(since);
+    }
+
+    /// Since when they are, if that is known; otherwise zero. It is forgotten.
+    #[inline(always)]
+    pub(crate) fn take_masked(&self) -> u64 {
+        self.open.masked_at.replace(0)
+    }
+
+    /// Interrupts are about to be unmasked, in a transition of this name. On the stack of `interrupted` lies what the masking interrupt
+    /// has met.
+    pub(crate) fn end_masked(&self, name: Name, interrupted: Option<&StackBlock>) {
+        let (began, longest) = (self.take_masked(), &self.statistics.longest_transition);
+        let now = clock::now();
+        if began != 0 && is_longer(began, now, longest.ticks()) {
+            longest.replace(now - began, name, interrupted.map_or(0, place_in));
+        }
+    }
+
+    /// A preemption was requested that the code in `frame`, on the stack of `block`, has disabled: it is left to the end of that
+    /// section.
+    #[cold]
+    pub(crate) fn note_postponed(&self, block: &StackBlock, frame: &Frame) {
+        if block.preempt().is_noted_first() {
+            self.open.postponed_at.set(clock::now());
+            self.open.postponed_in.set(frame.place());
+        }
+    }
+
+    /// The section has ended that [`Self::note_postponed`] has left it to, in a turn of `process`.
+    #[cold]
+    pub(crate) fn note_postponement(&self, process: &Header) {
+        let (began, longest) = (self.open.postponed_at.get(), &self.statistics.longest_postponement);
+        let now = clock::now();
+        if is_longer(began, now, longest.ticks()) {
+            longest.replace(now - began, process.vtable().name, self.open.postponed_in.get());
+        }
+    }
+}
+
+/// Where the code was interrupted that runs, or is suspended, on a stack.
+fn place_in(block: &StackBlock) -> u64 {
+    // SAFETY: the vectors have written it, and do not as long as interrupts are masked or the code is suspended.
+    unsafe { (*block.saved()).place() }
+}
