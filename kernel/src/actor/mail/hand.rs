@@ -176,17 +176,22 @@ impl Hand {
         }
     }
 
-    /// Plain mail that is kept here, and was checked, becomes a batch, which ends where `cursor` says. Returns its segment.
+    /// Plain mail that is kept here, and was checked, becomes a batch, which ends where `cursor` says. Returns its segment, and
+    /// where it ends.
     ///
     /// # Safety
     /// As for [`Self::open_for_batch`], and there is plain mail.
     #[inline(always)]
-    pub(crate) unsafe fn become_plain_batch(&self, cursor: &AtomicPtr<u8>) -> NonNull<Segment> {
-        cursor.store(self.end.load(Ordering::Relaxed), Ordering::Relaxed);
+    pub(crate) unsafe fn become_plain_batch(
+        &self,
+        cursor: &AtomicPtr<u8>,
+    ) -> (NonNull<Segment>, NonNull<u8>) {
+        let end = self.end.load(Ordering::Relaxed);
+        cursor.store(end, Ordering::Relaxed);
         // SAFETY: by contract. A plain segment is not longer than a batch may grow.
         unsafe {
             self.gate.move_cursor(cursor);
-            self.noted_segment()
+            (self.noted_segment(), NonNull::new_unchecked(end))
         }
     }
 

@@ -77,18 +77,23 @@ impl Batch {
     }
 
     /// Begins with what waits in hand of `mailbox` for its turn, or goes on with what has followed it there. It may grow by more if
-    /// no others wait. Returns its first envelope.
+    /// no others wait. Returns its first envelope, if there is one: it may be in the queue that the mail is for which the mailbox was
+    /// listed.
     ///
     /// # Safety
-    /// The caller is the mailbox's worker, on its core with preemption off, and there is mail in hand that is no batch's.
+    /// The caller is the mailbox's worker, on its core with preemption off, and what is in hand is no batch's.
     #[inline(always)]
-    pub(super) unsafe fn begin_held(&self, mailbox: &'static Mailbox, is_alone: bool) -> NonNull<Envelope> {
+    pub(super) unsafe fn begin_held(
+        &self,
+        mailbox: &'static Mailbox,
+        is_alone: bool,
+    ) -> Option<NonNull<Envelope>> {
         self.mailbox.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
         // SAFETY: by contract; a batch lives until its mailbox is put down or another takes over, and the gate goes with it.
-        let (segment, position, is_unchecked) = unsafe {
+        let (segment, position, end, is_unchecked) = unsafe {
             if mailbox.hand.is_plain_and_checked() {
-                let segment = mailbox.hand.become_plain_batch(&self.end);
-                (segment, Segment::begin(segment), false)
+                let (segment, end) = mailbox.hand.become_plain_batch(&self.end);
+                (segment, Segment::begin(segment), end, false)
             } else {
                 mailbox.hand.become_batch(&self.end, is_alone)
             }
@@ -96,7 +101,7 @@ impl Batch {
         self.position.store(position.as_ptr(), Ordering::Relaxed);
         self.segment.store(segment.as_ptr(), Ordering::Relaxed);
         self.is_unchecked.store(is_unchecked, Ordering::Relaxed);
-        position.cast()
+        (position < end).then_some(position.cast())
     }
 
     /// Whether each envelope's actor must be looked at: `mail/hand/checks.rs`.

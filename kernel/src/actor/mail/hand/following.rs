@@ -125,8 +125,8 @@ impl Hand {
     }
 
     /// What is kept here becomes a batch, or goes on being one: all of it if that lies in one segment. Otherwise the batch begins
-    /// with the first, and what is sent from now on follows. The batch begins where this says, and ends where `cursor` does, and
-    /// is unchecked if this says so.
+    /// with the first, and what is sent from now on follows. Returns the batch's first segment, where in it the batch begins and where
+    /// it ends there, as `cursor` says then, and whether it is unchecked.
     /// It may grow by more if it `is_alone`: no others wait.
     ///
     /// # Safety
@@ -137,12 +137,12 @@ impl Hand {
         &self,
         cursor: &AtomicPtr<u8>,
         is_alone: bool,
-    ) -> (NonNull<Segment>, NonNull<u8>, bool) {
+    ) -> (NonNull<Segment>, NonNull<u8>, NonNull<u8>, bool) {
         let is_unchecked = self.take_unchecked();
         let mut held = self.held();
         held.seal();
         self.note_most(&held);
-        if held.first == held.last {
+        let end = if held.first == held.last {
             cursor.store(held.end.as_ptr(), Ordering::Relaxed);
             self.set_plain(false);
             self.follows.store(false, Ordering::Relaxed);
@@ -150,13 +150,16 @@ impl Hand {
             unsafe { self.gate.move_cursor(cursor) };
             let growth = if is_alone { MOST_GROWTH_ALONE_BYTES } else { MOST_GROWTH_BYTES };
             self.gate.set_limit(limit_for_batch(cursor, held.first, growth));
+            held.end
         } else {
             // SAFETY: of a chain all but the last are sealed, and that was sealed just now.
-            cursor.store(unsafe { Segment::used_end(held.first) }.as_ptr(), Ordering::Relaxed);
+            let end = unsafe { Segment::used_end(held.first) };
+            cursor.store(end.as_ptr(), Ordering::Relaxed);
             self.keep(Held { first: held.last, begin: held.end, last: held.last, end: held.end });
             self.follows.store(true, Ordering::Relaxed);
-        }
-        (held.first, held.begin, is_unchecked)
+            end
+        };
+        (held.first, held.begin, end, is_unchecked)
     }
 
     /// Notes how much there is. It is sealed.

@@ -211,9 +211,9 @@ impl Worker {
                 if private.is_listed.get() && mailbox.hand.is_plain() && mailbox.waiting() == 0 {
                     self.let_rest(mailbox, &here);
                     self.count_listed(began_with - *budget, &mut singles);
-                    first = self.begin_next_listed(private, batch, *budget, &here);
-                    if first.is_some() {
+                    if let Some(begun) = self.begin_next_listed(private, batch, *budget, &here) {
                         drop(here);
+                        first = begun;
                         began_with = *budget;
                         self.share();
                         continue;

@@ -126,7 +126,7 @@ impl Worker {
     }
 
     /// As [`Self::begin_listed`], right after another batch of the list, if nothing else waits, the turn may go on, and the mail
-    /// is not to be timed. Returns its first envelope.
+    /// is not to be timed. Returns what [`Batch::begin_held`] does, if it has begun.
     #[inline(always)]
     pub(super) fn begin_next_listed(
         &self,
@@ -134,8 +134,8 @@ impl Worker {
         batch: &Batch,
         budget: u64,
         here: &PreemptGuard,
-    ) -> Option<NonNull<Envelope>> {
-        // Relaxed: as in `begin_listed`.
+    ) -> Option<Option<NonNull<Envelope>>> {
+        // Relaxed: as in `next_listed`.
         let others = private.round.get() | self.hints.load(Ordering::Relaxed);
         if others != 0 || budget == 0 || sched::is_exhausted() {
             return None;
@@ -147,9 +147,14 @@ impl Worker {
         Some(self.begin(mailbox, batch, here))
     }
 
-    /// Begins a batch with a mailbox that was in the list.
+    /// Begins a batch with a mailbox that was in the list, as [`Batch::begin_held`].
     #[inline(always)]
-    fn begin(&self, mailbox: &'static Mailbox, batch: &Batch, _here: &PreemptGuard) -> NonNull<Envelope> {
+    fn begin(
+        &self,
+        mailbox: &'static Mailbox,
+        batch: &Batch,
+        _here: &PreemptGuard,
+    ) -> Option<NonNull<Envelope>> {
         // SAFETY: the list is this worker's, and so are the mailboxes in it, with mail in hand.
         let first = unsafe { batch.begin_held(mailbox, false) };
         if stats::timing() {
