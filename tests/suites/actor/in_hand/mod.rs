@@ -1,5 +1,6 @@
 //! Mail that a worker has in hand.
 
+mod empty_first;
 mod ends;
 mod gone;
 mod memory;

@@ -1,7 +1,6 @@
 //! Messages keep their order.
 
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -10,7 +9,7 @@ use magpie::actor::{Config, Executor};
 use magpie::sched::{self, Setting, Spawn};
 use magpie_tests::{Changed, Failure, amount, ensure, ensure_eq, kernel_test};
 
-use super::node::{Grow, Numbered, Others, Seen, Talk, TalkLong, Token, node, nodes, past_two_slices};
+use super::node::{Grow, Numbered, Others, Seen, Talk, TalkLong, node, nodes, past_two_slices};
 
 /// Talkers beside the nodes, and processes, send numbered messages to all nodes. Whether some are suspended in the middle
 /// of it is for `spins` to say.
@@ -137,41 +136,6 @@ kernel_test! {
             ensure_eq!(seen.handled(), expected, "messages handled, with buffers of {segment_bytes}");
             executor.stop().await;
         }
-        Ok(())
-    }
-}
-
-kernel_test! {
-    /// What follows a batch in another segment is handled once and in order, also where it comes right after a lone message of somebody
-    /// else's: then the first segment of the next batch is empty.
-    async fn what_follows_in_another_segment_is_handled_once() -> Outcome {
-        const LONE: u64 = 2_000;
-        const MESSAGES: u64 = 100;
-        let (tokens, seen) = (Arc::new(Seen::default()), Arc::new(Seen::default()));
-        let executor = Executor::start(&Config::default().workers(1).mailboxes(4))?;
-        let handle = executor.handle();
-        let pair = [handle.spawn(node(&tokens))?, handle.spawn(node(&tokens))?];
-        for (one, other) in [(0, 1), (1, 0)] {
-            pair[one].send(Others(vec![pair[other]]))?;
-        }
-        let rounds = amount("rounds", 200);
-        let mut growing = Vec::new();
-        for _ in 0..rounds {
-            // Each with a receiver of its own, because the numbers of a sender begin anew.
-            let receiver = handle.spawn(node(&seen))?;
-            receiver.send(Others(vec![receiver]))?;
-            growing.push(receiver);
-        }
-        for receiver in &growing {
-            pair[0].send(Token(LONE))?;
-            receiver.send(Talk { sender: 0, rounds: MESSAGES, spins: Duration::ZERO })?;
-            sched::yield_now().await;
-        }
-        sched::out_of_work().await;
-        ensure_eq!((seen.refused(), seen.out_of_order()), (0, 0), "refused, and out of order");
-        ensure_eq!(seen.handled(), rounds * MESSAGES, "messages handled");
-        ensure_eq!(tokens.handled(), rounds * (LONE + 1), "lone messages handled");
-        executor.stop().await;
         Ok(())
     }
 }

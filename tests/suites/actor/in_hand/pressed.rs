@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
 use magpie::actor::{Config, Context, Executor, Receive};
-use magpie::sched;
+use magpie::arch::CoreId;
+use magpie::sched::{self, Spawn};
 use magpie::time::Instant;
 use magpie_tests::{Changed, Failure, HANGS_AFTER, HeapExhauster, ensure_eq, kernel_test};
 
@@ -170,5 +171,69 @@ kernel_test! {
     /// The same with the usual reductions.
     async fn much_more_than_a_turns_mail_leaves_turns_to_others() -> Outcome {
         others_have_turns(4000, 7001).await
+    }
+}
+
+/// Two guests with more mail than fits into a turn, and one message for a mailbox of their host's own that stays where it is. No core
+/// is idle, so the guests stay, too.
+async fn guests_leave_turns(reductions: u64, balls: u64) -> Result<(), Failure> {
+    let (seen, pair, busy) =
+        (Arc::new(Seen::default()), Arc::new(Seen::default()), Arc::new(Seen::default()));
+    let executor = Executor::start(&Config::default().workers(2).mailboxes(4).reductions(reductions))?;
+    let handle = executor.handle();
+    let elsewhere = handle.cores().iter().last().unwrap_or(CoreId::BOOT);
+    let own = handle.spawn_pinned(CoreId::BOOT, node(&seen))?;
+    let guests = [handle.spawn_on(elsewhere, node(&pair))?, handle.spawn_on(elsewhere, node(&pair))?];
+    for guest in guests {
+        guest.send(Others(vec![guest]))?;
+    }
+    sched::out_of_work().await;
+    let (is_over, handled_by) = (busy.clone(), (seen.clone(), pair.clone()));
+    let hog = Spawn::new().pinned(elsewhere).start(async move {
+        while is_over.handled() == 0 {
+            core::hint::spin_loop();
+        }
+    })?;
+    let sender = Spawn::new().pinned(CoreId::BOOT).start(async move {
+        let (seen, pair) = handled_by;
+        for _ in 0..balls {
+            for guest in guests {
+                guest.send(Ball)?;
+            }
+        }
+        while pair.handled() < 10 * balls {
+            sched::yield_now().await;
+        }
+        own.send(Numbered { sender: 0, number: 0 })?;
+        let before = pair.handled();
+        let most = before + 50 * (2 * balls + reductions);
+        while seen.handled() == 0 && pair.handled() < most {
+            sched::yield_now().await;
+        }
+        Ok::<_, Failure>((seen.handled(), pair.handled() - before))
+    })?;
+    let result = sender.await;
+    pair.gave_up.store(1, Ordering::Relaxed);
+    busy.handled.store(1, Ordering::Relaxed);
+    let _ = hog.await;
+    sched::out_of_work().await;
+    executor.stop().await;
+    let (handled, passed) = result.map_err(|_| Failure("the sender has crashed".into()))??;
+    ensure_eq!(
+        handled,
+        1,
+        "messages to the host's own handled while {passed} balls came to its guests, {balls} at once, {reductions} a turn"
+    );
+    Ok(())
+}
+
+kernel_test! {
+    /// Guests with more mail than fits into a turn leave turns to their host's own mailboxes.
+    #[cores(2)]
+    async fn guests_with_much_mail_leave_turns_to_their_host() -> Outcome {
+        for (reductions, balls) in [(100, 101), (50, 55), (7, 10), (64, 333)] {
+            guests_leave_turns(reductions, balls).await?;
+        }
+        Ok(())
     }
 }

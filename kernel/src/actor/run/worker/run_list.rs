@@ -222,25 +222,42 @@ impl Worker {
     fn put_list_back(&self, here: &PreemptGuard) {
         // SAFETY: the turn ends here, or was interrupted in a behaviour, or is gone.
         let private = unsafe { self.private() };
-        // What has not had its turn in this pass keeps its place in the round, or who is pointed out first would always come first.
+        // What has not had its turn in this pass stays in it, in the round or as a guest, or who is pointed out first, or invited, would
+        // always come first.
         let pass_end = private.pass_end.replace(End::NONE);
-        let mut before_others = pass_end != End::NONE;
+        let mut is_in_pass = pass_end != End::NONE;
         // Who is told of mail may list it here again, behind what is listed now.
         let last = self.run_list.end();
         while let Some(entry) = self.run_list.pop() {
             match entry {
                 Waiting::Held(mailbox) => {
                     let place = mailbox.place();
-                    if before_others && usize::from(place.worker) == self.index && self.range.slots <= HINTS {
+                    if is_in_pass && usize::from(place.worker) == self.index && self.range.slots <= HINTS {
                         private.round.set(private.round.get() | 1 << (usize::from(place.offset) % HINTS));
                     }
                     self.put_back(mailbox);
                     self.executor.notify(mailbox, here);
                 }
-                Waiting::Guest(_) => self.run_list.push(entry),
+                Waiting::Guest(_) => {
+                    self.run_list.push(entry);
+                    if is_in_pass {
+                        private.pass_end.set(End::behind(entry));
+                    }
+                }
             }
-            before_others &= !pass_end.is(entry);
+            is_in_pass &= !pass_end.is(entry);
             if last.is(entry) {
+                break;
+            }
+        }
+    }
+
+    /// Puts all up to there behind the others. In the worker's turn, with preemption off.
+    pub(super) fn rotate_to(&self, end: End) {
+        let last = self.run_list.end();
+        while let Some(entry) = self.run_list.pop() {
+            self.run_list.push(entry);
+            if end.is(entry) || last.is(entry) {
                 break;
             }
         }

@@ -27,7 +27,6 @@ impl Worker {
         // SAFETY: this is the worker's turn, and no behaviour runs yet, so it cannot be detached.
         let private = unsafe { self.private() };
         private.is_listed.set(false);
-        private.pass_end.set(End::NONE);
         if batch.segment().is_some() {
             self.list_beside_batch(private);
             match self.run_batch(batch, &mut budget) {
@@ -140,16 +139,30 @@ impl Worker {
     }
 
     /// The rest of a long batch comes first: what waits meanwhile is taken in hand, as when a round begins, or the batch's actors would
-    /// send to it by the lock for as long as that takes. What is left of the last pass stays in front.
+    /// send to it by the lock for as long as that takes. A pass that is not over goes on.
     #[cold]
     #[inline(never)]
     fn list_beside_batch(&self, private: &Private) {
-        self.list_round(private);
+        if private.round.get() == 0 && private.pass_end.get() == End::NONE {
+            return self.begin_pass(private);
+        }
         let here = PreemptGuard::new();
-        private.pass_end.set(self.run_list.end());
+        // What is in the list now are guests. First come those of this pass, then what is left of the round, then the other guests.
+        let last = self.run_list.end();
+        let pass_end = private.pass_end.replace(End::NONE);
+        if pass_end != End::NONE {
+            self.rotate_to(pass_end);
+        }
+        let of_pass = self.run_list.end();
         drop(here);
-        if private.round.get() == 0 {
-            self.next_round(private);
+        self.list_round(private);
+        let _here = PreemptGuard::new();
+        let is_listed = pass_end != End::NONE || self.run_list.end() != of_pass;
+        if is_listed {
+            private.pass_end.set(self.run_list.end());
+        }
+        if last != pass_end {
+            self.rotate_to(last);
         }
     }
 
