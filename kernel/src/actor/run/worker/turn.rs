@@ -156,7 +156,7 @@ impl Worker {
         let of_pass = self.run_list.end();
         drop(here);
         self.list_round(private);
-        let _here = PreemptGuard::new();
+        let here = PreemptGuard::new();
         let is_listed = pass_end != End::NONE || self.run_list.end() != of_pass;
         if is_listed {
             private.pass_end.set(self.run_list.end());
@@ -164,6 +164,21 @@ impl Worker {
         if last != pass_end {
             self.rotate_to(last);
         }
+        drop(here);
+        self.list_pointed_out(private);
+    }
+
+    /// What was pointed out since the pass began is taken in hand behind it, if there is much.
+    fn list_pointed_out(&self, private: &Private) {
+        // Relaxed and acquire: as in `next_round`.
+        if self.hints.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let of_pass = private.round.replace(self.hints.swap(0, Ordering::Acquire));
+        self.list_round(private);
+        let left = private.round.replace(of_pass);
+        // Release: as in `hint`, for what was acquired above.
+        self.hints.fetch_or(left, Ordering::Release);
     }
 
     /// All have had their turn that were waiting when the last pass began. Now it is for those that wait by now, listed and
