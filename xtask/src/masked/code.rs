@@ -63,10 +63,10 @@ impl Code {
             let words =
                 data.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
             let words: Vec<_> = words.collect();
-            let targets = count::targets(&words);
+            let sources = count::sources(&words);
             for (index, &word) in words.iter().enumerate() {
                 does[first + index] = decode(word);
-                counts[first + index] = count::decode(&words[..=index], &targets);
+                counts[first + index] = count::decode(&words[..=index], &sources);
             }
         }
         let vectors = file.symbols().find(|symbol| symbol.name() == Ok("magpie_vectors"));

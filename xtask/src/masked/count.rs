@@ -1,7 +1,9 @@
 //! What an instruction does to the count that disables preemption: the first word of the running stack's block, to which `SP_EL0`
 //! points. A guard is a load, an addition and a store there (`kernel/src/sync/preempt.rs`), so what is looked for are stores through
-//! a register that was read from `SP_EL0`, and what the stored value was made by. A register's last writer is looked for above, in the
-//! order of the addresses, past what does not lead to the store: blocks that end in a jump or a return.
+//! a register that was read from `SP_EL0`, and what the stored value was made by. A register's last writer is looked for on the ways that
+//! lead to the store from above.
+
+use std::collections::VecDeque;
 
 /// What it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +27,9 @@ const MOST_ABOVE: usize = 4000;
 
 const ZERO_REGISTER: u32 = 31;
 
-/// Which of these words a branch leads to.
-pub fn targets(words: &[u32]) -> Vec<bool> {
-    let mut found = vec![false; words.len()];
+/// From where branches lead to each of these words.
+pub fn sources(words: &[u32]) -> Vec<Vec<usize>> {
+    let mut found = vec![Vec::new(); words.len()];
     for (index, &word) in words.iter().enumerate() {
         let (bits, shift) = match word >> 24 {
             // b
@@ -41,7 +43,7 @@ pub fn targets(words: &[u32]) -> Vec<bool> {
         // Sign-extended.
         let distance = ((word >> shift << (32 - bits)) as i32 >> (32 - bits)) as isize;
         if let Some(target) = index.checked_add_signed(distance).and_then(|target| found.get_mut(target)) {
-            *target = true;
+            target.push(index);
         }
     }
     found
@@ -52,13 +54,8 @@ fn is_end(word: u32) -> bool {
     word >> 26 == 0b00_0101 || word & 0xffff_fc1f == 0xd61f_0000 || word & 0xffff_fc1f == 0xd65f_0000
 }
 
-/// Whether this may lead elsewhere: one of these, or a branch with a condition.
-fn is_branch(word: u32) -> bool {
-    is_end(word) || word >> 24 == 0x54 || matches!(word >> 25 & 0x3f, 0b01_1010 | 0b01_1011)
-}
-
 /// What the last of these words does.
-pub fn decode(words: &[u32], targets: &[bool]) -> Counts {
+pub fn decode(words: &[u32], sources: &[Vec<usize>]) -> Counts {
     let Some((&word, above)) = words.split_last() else { return Counts::Nothing };
     if word & !0x1f == 0xd518_4100 {
         // msr sp_el0, x
@@ -66,13 +63,13 @@ pub fn decode(words: &[u32], targets: &[bool]) -> Counts {
     }
     let (value, address) = (word & 0x1f, word >> 5 & 0x1f);
     // str w, [x]
-    if word & !0x3ff != 0xb900_0000 || !writer(above, targets, address).is_some_and(is_block) {
+    if word & !0x3ff != 0xb900_0000 || !writer(above, sources, address).is_some_and(is_block) {
         return Counts::Nothing;
     }
     if value == ZERO_REGISTER {
         return Counts::Zero;
     }
-    match writer(above, targets, value).map(|writer| writer & !0x3ff) {
+    match writer(above, sources, value).map(|writer| writer & !0x3ff) {
         Some(0x1100_0400) => Counts::Up,
         // sub, subs
         Some(0x5100_0400 | 0x7100_0400) => Counts::Down,
@@ -88,18 +85,22 @@ fn is_block(word: u32) -> bool {
     word & !0x1f == 0xd538_4100
 }
 
-/// The last instruction that writes a register on the way down to the end.
-fn writer(above: &[u32], targets: &[bool], register: u32) -> Option<u32> {
-    let mut at = above.len();
-    while at > above.len().saturating_sub(MOST_ABOVE) {
-        at -= 1;
-        if is_end(above[at]) {
-            // Its block does not lead here: on with what comes before that.
-            while at > 0 && !targets[at] && !is_branch(above[at - 1]) {
-                at -= 1;
+/// The last instruction that writes a register on a way down to the end, the shortest one: all have the same origin of what is looked for.
+fn writer(above: &[u32], sources: &[Vec<usize>], register: u32) -> Option<u32> {
+    let lowest = above.len().saturating_sub(MOST_ABOVE);
+    let mut seen = vec![false; above.len() + 1];
+    let mut next = VecDeque::from([above.len()]);
+    while let Some(at) = next.pop_front() {
+        let before = at.checked_sub(1).filter(|&before| !is_end(above[before]));
+        let jumps = sources.get(at).into_iter().flatten().copied().filter(|&from| from < above.len());
+        for from in before.into_iter().chain(jumps) {
+            if from < lowest || std::mem::replace(&mut seen[from], true) {
+                continue;
             }
-        } else if writes(above[at], register) {
-            return Some(above[at]);
+            if writes(above[from], register) {
+                return Some(above[from]);
+            }
+            next.push_back(from);
         }
     }
     None
@@ -124,10 +125,10 @@ fn writes(word: u32, register: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counts, targets};
+    use super::{Counts, sources};
 
     fn decode(words: &[u32]) -> Counts {
-        super::decode(words, &targets(words))
+        super::decode(words, &sources(words))
     }
 
     #[test]
@@ -161,7 +162,25 @@ mod tests {
         // mrs x19, sp_el0; cbz x0, to the last but two; ldp x20, x19, [sp], #16; ret; ldr w8, [x19]; subs w8, w8, #1; str w8, [x19]
         let words =
             [0xd538_4113, 0xb400_0060, 0xa8c1_4ff4, 0xd65f_03c0, 0xb940_0268, 0x7100_0508, 0xb900_0268];
-        assert!(targets(&words)[4]);
+        assert_eq!(sources(&words)[4], [1]);
+        assert_eq!(decode(&words), Counts::Down);
+    }
+
+    #[test]
+    fn blocks_that_lead_elsewhere_are_not_on_the_way() {
+        // mrs x21, sp_el0; cbz x0, to the last but two; mov x21, x1; cbz x0, behind all; nop; b, behind all; and the end of a section.
+        let words = [
+            0xd538_4115,
+            0xb400_00a0,
+            0xaa01_03f5,
+            0xb400_00c0,
+            0xd503_201f,
+            0x1400_0004,
+            0xb940_02a8,
+            0x5100_0508,
+            0xb900_02a8,
+        ];
+        assert_eq!(sources(&words)[6], [1]);
         assert_eq!(decode(&words), Counts::Down);
     }
 
