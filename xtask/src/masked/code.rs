@@ -66,7 +66,7 @@ impl Code {
             let sources = count::sources(&words);
             for (index, &word) in words.iter().enumerate() {
                 does[first + index] = decode(word);
-                counts[first + index] = count::decode(&words[..=index], &sources);
+                counts[first + index] = count::decode(&words, &sources, index);
             }
         }
         let vectors = file.symbols().find(|symbol| symbol.name() == Ok("magpie_vectors"));

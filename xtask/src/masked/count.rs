@@ -1,9 +1,9 @@
 //! What an instruction does to the count that disables preemption: the first word of the running stack's block, to which `SP_EL0`
 //! points. A guard is a load, an addition and a store there (`kernel/src/sync/preempt.rs`), so what is looked for are stores through
 //! a register that was read from `SP_EL0`, and what the stored value was made by. A register's last writer is looked for on the ways that
-//! lead to the store from above.
+//! lead to the store.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 /// What it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub enum Counts {
     Switch,
 }
 
-/// How far above a store the origins of its value and of its address are looked for.
-const MOST_ABOVE: usize = 4000;
+/// After so many instructions the origins of a store's value and address are no longer looked for.
+const MOST_SEEN: usize = 8000;
 
 const ZERO_REGISTER: u32 = 31;
 
@@ -54,28 +54,29 @@ fn is_end(word: u32) -> bool {
     word >> 26 == 0b00_0101 || word & 0xffff_fc1f == 0xd61f_0000 || word & 0xffff_fc1f == 0xd65f_0000
 }
 
-/// What the last of these words does.
-pub fn decode(words: &[u32], sources: &[Vec<usize>]) -> Counts {
-    let Some((&word, above)) = words.split_last() else { return Counts::Nothing };
+/// What one of these words does.
+pub fn decode(words: &[u32], sources: &[Vec<usize>], index: usize) -> Counts {
+    let word = words[index];
     if word & !0x1f == 0xd518_4100 {
         // msr sp_el0, x
         return Counts::Switch;
     }
     let (value, address) = (word & 0x1f, word >> 5 & 0x1f);
     // str w, [x]
-    if word & !0x3ff != 0xb900_0000 || !writer(above, sources, address).is_some_and(is_block) {
+    let is_store = word & !0x3ff == 0xb900_0000;
+    if !is_store || !writers(words, sources, index, address).any(is_block) {
         return Counts::Nothing;
     }
     if value == ZERO_REGISTER {
         return Counts::Zero;
     }
-    match writer(above, sources, value).map(|writer| writer & !0x3ff) {
+    match writers(words, sources, index, value).next().map(|writer| writer & !0x3ff) {
         Some(0x1100_0400) => Counts::Up,
         // sub, subs
         Some(0x5100_0400 | 0x7100_0400) => Counts::Down,
         // movz with a number below 32, which is one.
         Some(0x5280_0000) => Counts::One,
-        // A request, or one that is forgotten.
+        // Nothing that is known.
         _ => Counts::Nothing,
     }
 }
@@ -85,25 +86,45 @@ fn is_block(word: u32) -> bool {
     word & !0x1f == 0xd538_4100
 }
 
-/// The last instruction that writes a register on a way down to the end, the shortest one: all have the same origin of what is looked for.
-fn writer(above: &[u32], sources: &[Vec<usize>], register: u32) -> Option<u32> {
-    let lowest = above.len().saturating_sub(MOST_ABOVE);
-    let mut seen = vec![false; above.len() + 1];
-    let mut next = VecDeque::from([above.len()]);
-    while let Some(at) = next.pop_front() {
-        let before = at.checked_sub(1).filter(|&before| !is_end(above[before]));
-        let jumps = sources.get(at).into_iter().flatten().copied().filter(|&from| from < above.len());
-        for from in before.into_iter().chain(jumps) {
-            if from < lowest || std::mem::replace(&mut seen[from], true) {
+/// The instructions that have written a register last on the ways that lead to a word, nearest first. What moves a register leads to who wrote
+/// that one. On some ways the value may have been kept on the stack, so one of the writers may be a load, and another the origin.
+fn writers(words: &[u32], sources: &[Vec<usize>], index: usize, register: u32) -> impl Iterator<Item = u32> {
+    let mut seen = HashSet::new();
+    let mut next = VecDeque::from([(index, register)]);
+    std::iter::from_fn(move || {
+        while seen.len() < MOST_SEEN
+            && let Some((at, register)) = next.pop_front()
+        {
+            if at != index
+                && let Some(word) = words.get(at).copied()
+                && writes(word, register)
+            {
+                match moved(word) {
+                    Some(from) => {
+                        _ = seen.insert((at, from)).then(|| push(&mut next, words, sources, at, from))
+                    }
+                    None => return Some(word),
+                }
                 continue;
             }
-            if writes(above[from], register) {
-                return Some(above[from]);
+            if seen.insert((at, register)) {
+                push(&mut next, words, sources, at, register);
             }
-            next.push_back(from);
         }
-    }
-    None
+        None
+    })
+}
+
+/// What leads to this word comes next.
+fn push(next: &mut VecDeque<(usize, u32)>, words: &[u32], sources: &[Vec<usize>], at: usize, register: u32) {
+    let before = at.checked_sub(1).filter(|&before| !is_end(words[before]));
+    let jumps = sources.get(at).into_iter().flatten().copied();
+    next.extend(before.into_iter().chain(jumps).map(|from| (from, register)));
+}
+
+/// Of `mov x, x`: which register is moved.
+fn moved(word: u32) -> Option<u32> {
+    (word & 0xffe0_ffe0 == 0xaa00_03e0).then_some(word >> 16 & 0x1f)
 }
 
 /// Whether an instruction writes a register: numbers, loads of integers, exclusive stores, `mrs`.
@@ -128,7 +149,7 @@ mod tests {
     use super::{Counts, sources};
 
     fn decode(words: &[u32]) -> Counts {
-        super::decode(words, &sources(words))
+        super::decode(words, &sources(words), words.len() - 1)
     }
 
     #[test]
@@ -182,6 +203,15 @@ mod tests {
         ];
         assert_eq!(sources(&words)[6], [1]);
         assert_eq!(decode(&words), Counts::Down);
+    }
+
+    #[test]
+    fn an_address_that_was_kept_or_moved_is_known() {
+        // mrs x0, sp_el0; cbz x1, to the last but two; ldr x0, [sp, #8]; ldr w8, [x0]; sub w8, w8, #1; str w8, [x0]
+        let kept = [0xd538_4100, 0xb400_0041, 0xf940_07e0, 0xb940_0008, 0x5100_0508, 0xb900_0008];
+        assert_eq!(decode(&kept), Counts::Down);
+        // mrs x12, sp_el0; mov x23, x12; ldr w8, [x23]; sub w8, w8, #1; str w8, [x23]
+        assert_eq!(decode(&[0xd538_410c, 0xaa0c_03f7, 0xb940_02e8, 0x5100_0508, 0xb900_02e8]), Counts::Down);
     }
 
     #[test]
