@@ -1,10 +1,11 @@
 //! A device that interrupts the first core at a moment that is known beforehand: that core's second timer. Its interrupt takes the way
-//! of any device's, and wakes a process by its waker.
+//! of any device's, and wakes a process by its waker, or sends a message to an actor.
 
 use core::future::poll_fn;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Poll, Waker};
 
+use magpie::actor::{Recipient, Signal};
 use magpie::internals::arch::{gic, second_timer};
 use magpie::internals::sync::SpinLock;
 use magpie::sched::ExternalSource;
@@ -15,6 +16,13 @@ use magpie_boot::claim;
 static HAS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// Who waits for it. Set before it is armed, so the interrupt never meets the lock held.
 static WAITING: SpinLock<Option<Waker>> = SpinLock::new(None);
+
+/// It has interrupted.
+#[derive(Clone, Copy)]
+pub struct Interrupted;
+
+/// What it sends if no process waits.
+static SIGNAL: Signal<Interrupted> = Signal::new();
 
 /// The right to use it.
 pub struct Device(ExternalSource);
@@ -46,13 +54,27 @@ impl Device {
         })
         .await;
     }
+
+    /// From now on it sends a message when it interrupts.
+    pub fn sends_to(&self, recipient: Recipient<Interrupted>) {
+        SIGNAL.send_to(recipient, Interrupted);
+        // The benchmark before may have left one.
+        let waiting = WAITING.lock().take();
+        drop(waiting);
+    }
+
+    /// Has it interrupt at this moment. On the first core.
+    pub fn arm(&self, moment: Instant) {
+        second_timer::arm(moment.ticks());
+    }
 }
 
 /// In the interrupt's handler.
 fn on_interrupt() {
     second_timer::disarm();
     HAS_INTERRUPTED.store(true, Ordering::Relaxed);
-    if let Some(waiting) = &*WAITING.lock() {
-        waiting.wake_by_ref();
+    match &*WAITING.lock() {
+        Some(waiting) => waiting.wake_by_ref(),
+        None => SIGNAL.raise(),
     }
 }

@@ -1,11 +1,15 @@
-//! Panics and faults: the process that runs ends alone if it can; otherwise the image stops with failure.
+//! Panics and faults: the process that runs ends alone if it can; otherwise all cores stop, and the image ends with failure.
 
+use core::fmt;
 use core::panic::PanicInfo;
+use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use magpie::crash::CrashKind;
 use magpie::internals::arch::handlers::{Fault, FaultReason, Verdict};
 use magpie::internals::arch::{irq, percpu, switch::Frame};
 use magpie::internals::console;
+use magpie::internals::crash::Message;
 use magpie::internals::mem::heap::HEAP;
 use magpie::internals::sched;
 use magpie::log::text;
@@ -21,18 +25,27 @@ pub(crate) static LOOKING_AT: AtomicUsize = AtomicUsize::new(0);
 fn panic(info: &PanicInfo<'_>) -> ! {
     if sched::can_end_current() {
         // SAFETY: the panicking code does not go on.
-        unsafe { sched::end_panicked(|| say_crash(info)) }
+        unsafe {
+            sched::end_panicked(kind(info), ptr::from_ref(info).addr(), |message| say_crash(info, message))
+        }
     }
     // SAFETY: nothing goes on: the image ends.
     unsafe { irq::disable() };
     console::enter_panic();
-    say_unsaid();
-    say(info, None);
-    // Relaxed: written by this core, the only one so far.
-    let tree = LOOKING_AT.load(Ordering::Relaxed);
-    if tree != 0 {
-        text!("that was about the device tree at {tree:#x}: the address that the loader handed over in x0");
-    }
+    let message = info.message();
+    let say = || {
+        say_unsaid();
+        say(info, &message, None);
+        // Relaxed: written by this core, the only one so far.
+        let tree = LOOKING_AT.load(Ordering::Relaxed);
+        if tree != 0 {
+            text!(
+                "that was about the device tree at {tree:#x}: the address that the loader handed over in x0"
+            );
+        }
+    };
+    // SAFETY: this is the panic handler, with interrupts masked, and nothing goes on.
+    unsafe { sched::stop_the_system(ptr::from_ref(info).addr(), &message, say) };
     console::notice(format_args!("@panic {}", info.message()));
     CONSOLE.drain();
     exit::with(ExitCode::Failure)
@@ -40,14 +53,25 @@ fn panic(info: &PanicInfo<'_>) -> ! {
 
 static EXHAUSTION: Exhaustion = Exhaustion::new();
 
-/// Only what runs here ends because of it.
-fn say_crash(info: &PanicInfo<'_>) {
+/// What an application learns of the panic.
+fn kind(info: &PanicInfo<'_>) -> CrashKind {
+    if exhaustion::is_at(info.location()) { CrashKind::OutOfMemory } else { CrashKind::Panic }
+}
+
+/// Only what runs here ends because of it. Takes the message on the way; whether it was said.
+fn say_crash(info: &PanicInfo<'_>, taken: &mut Message) -> bool {
     let name = sched::name_here();
+    let message = info.message();
+    let message = taken.take(&message);
     if !exhaustion::is_at(info.location()) {
-        return say(info, name);
+        say(info, &message, name);
+        return true;
     }
-    let Some(number) = EXHAUSTION.note() else { return };
-    say(info, name);
+    let Some(number) = EXHAUSTION.note() else {
+        message.take_unsaid();
+        return false;
+    };
+    say(info, &message, name);
     let (used, free) = HEAP.usage();
     text!(
         "{number} ended for want of memory; the heap has {} KiB in use, {} free, {} in caches",
@@ -55,6 +79,7 @@ fn say_crash(info: &PanicInfo<'_>) {
         free / 1024,
         HEAP.kept() / 1024
     );
+    true
 }
 
 /// Reports how many have ended because memory ran out, if not each of them was reported.
@@ -65,14 +90,14 @@ pub(crate) fn say_unsaid() {
 }
 
 /// `name`: what ends because of it, if that is not the image.
-fn say(info: &PanicInfo<'_>, name: Option<&str>) {
+fn say(info: &PanicInfo<'_>, message: &dyn fmt::Display, name: Option<&str>) {
     let core = percpu::core_number();
     let (before, name) = if let Some(name) = name { (", in ", name) } else { ("", "") };
     match info.location() {
         Some(at) => {
-            text!("panic on core {core}{before}{name} at {}:{}: {}", at.file(), at.line(), info.message());
+            text!("panic on core {core}{before}{name} at {}:{}: {}", at.file(), at.line(), message);
         }
-        None => text!("panic on core {core}{before}{name}: {}", info.message()),
+        None => text!("panic on core {core}{before}{name}: {message}"),
     }
 }
 
@@ -88,6 +113,7 @@ pub(crate) unsafe fn on_fault(fault: &Fault, frame: *mut Frame) -> Verdict {
             return Verdict::Retry;
         }
         console::enter_panic();
+        sched::note_fault(frame);
         return Verdict::Stop;
     }
     // SAFETY: the machine promised the frame of the code that faulted.
@@ -106,5 +132,5 @@ pub(crate) unsafe fn on_fault(fault: &Fault, frame: *mut Frame) -> Verdict {
         }
     };
     // SAFETY: the code that faulted does not go on.
-    unsafe { sched::end_current(Some(frame), report) }
+    unsafe { sched::end_faulted(fault, frame, report) }
 }

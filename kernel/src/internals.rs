@@ -143,6 +143,12 @@ pub mod queue {
 /// Numbers that look random.
 pub use crate::random::Random;
 
+/// What is taken of a crash while it is reported.
+#[cfg(not(loom))]
+pub mod crash {
+    pub use crate::crash::message::Message;
+}
+
 /// The console.
 #[cfg(not(loom))]
 pub mod console {
@@ -177,13 +183,15 @@ pub mod mem {
 #[cfg(not(loom))]
 pub mod sched {
     pub use crate::sched::run::crash::{
-        can_end_current, can_end_faulted, end_current, end_panicked, lend_reserve, say_stack,
+        can_end_current, can_end_faulted, end_faulted, end_panicked, lend_reserve, say_stack,
     };
     #[cfg(feature = "checks")]
     pub mod damage {
         pub use crate::sched::run::damage::*;
     }
     pub use crate::sched::cores::here::name_here;
+    #[cfg(target_os = "none")]
+    pub use crate::sched::run::kernel_panic::{note_fault, stop_the_system};
     pub use crate::sched::run::reserve::reserves;
     pub use crate::sched::run::start::{enter, prepare};
     pub use crate::sched::run::stop::on_deadlock;
@@ -207,13 +215,22 @@ pub mod sync {
     pub use crate::sched::cores::idle_flag::{Depth, IdleFlag};
     pub use crate::sched::cores::in_turn::InTurn;
     pub use crate::sched::cores::preemption::{Found, decide};
+    pub use crate::sched::cores::raised_flag::RaisedFlag;
     pub use crate::sched::cores::ready_mask::ReadyMask;
     pub use crate::sched::cores::standstill::Standstill;
     pub use crate::sched::process::run_state::RunState;
     pub use crate::sched::run::quiescence::{Looked, Quiescence};
-    pub use crate::sync::{PreemptGuard, PreemptWord, ReferenceCount};
+    pub use crate::sync::{Identity, PreemptGuard, PreemptWord, ReferenceCount};
     pub use crate::sync::{SpinGuard, SpinLock, preemption_is_disabled};
     pub use crate::time::timers::call_state::CallState;
+    pub use crate::time::timers::state::TimerState;
+
+    /// Watches.
+    pub mod watch {
+        pub use crate::watch::lists::Lists;
+        pub use crate::watch::node::{Act, Asked, Data, Node};
+        pub use crate::watch::watched::Watched;
+    }
 
     /// Actors held aside.
     pub mod detachment {

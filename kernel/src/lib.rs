@@ -56,6 +56,7 @@ mod sched {
         pub mod idle_flag;
         pub mod in_turn;
         pub mod preemption;
+        pub mod raised_flag;
         pub mod ready_mask;
         pub mod standstill;
     }
@@ -70,12 +71,15 @@ mod sched {
 mod time {
     pub mod timers {
         pub mod call_state;
+        pub mod state;
     }
 }
 #[cfg(not(loom))]
 pub mod actor;
 #[cfg(not(loom))]
 pub mod channel;
+#[cfg(not(loom))]
+pub mod crash;
 #[cfg(not(loom))]
 pub mod log;
 #[cfg(not(loom))]
@@ -87,6 +91,8 @@ pub mod message;
 #[cfg(not(loom))]
 pub mod mutex;
 #[cfg(not(loom))]
+pub mod registry;
+#[cfg(not(loom))]
 pub mod sched;
 #[cfg(not(loom))]
 pub mod stats;
@@ -94,3 +100,4 @@ pub mod stats;
 pub mod time;
 #[cfg(doctest)]
 mod variance;
+pub mod watch;

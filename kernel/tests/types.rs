@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use magpie::actor::{
     Addr, Answer, AskError, Context, Executor, ExecutorHandle, NotShared, NotSpawned, Recipient, Reply,
-    Request, SendError, SendToAllError, Shared, StartError, StaticActor, Unwanted,
+    Request, SendError, SendToAllError, Shared, Signal, StartError, StaticActor, Unwanted,
 };
 use magpie::channel::{self, ProcessAddr, ProcessMailbox};
 use magpie::message::{SendAfter, SendInterval};
@@ -48,6 +48,10 @@ macro_rules! is_not {
 // that can change cores.
 is!(Addr<Homebody>: Send, Addr<Homebody>: Sync, Addr<PhantomPinned>: Unpin);
 is!(Recipient<Homebody>: Send, Recipient<Homebody>: Sync, Recipient<PhantomPinned>: Unpin);
+
+// What interrupts on all cores raise, with a message that may change cores.
+is!(Signal<Own>: Send, Signal<Own>: Sync, Signal<Free>: Unpin);
+is_not!(Signal<Homebody>: Sync);
 
 // A behaviour's own.
 is_not!(Context<Free>: Send, Context<Free>: Sync);

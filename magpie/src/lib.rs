@@ -20,7 +20,7 @@
 //!
 //! What runs: [`sched`], processes; [`actor`], state that handles messages; [`channel`], processes that receive messages.
 //! What they use: [`time`], [`mutex`], and [`mem`] where memory may run out. What they can know: [`machine`], the boot
-//! arguments and the host's input; [`arch`], numbers and sets of cores; [`stats`], what was counted. What they say: [`log`],
+//! arguments and the host's input; [`arch`], numbers and sets of cores; [`stats`], what was counted; [`crash`], what has crashed. What they say: [`log`],
 //! and [`text!`] for a line.
 #![cfg_attr(target_os = "none", no_std)]
 
@@ -28,7 +28,9 @@
 mod hidden;
 pub mod prelude;
 
-pub use kernel::{actor, arch, channel, log, machine, mem, message, mutex, sched, stats, text, time};
+pub use kernel::{
+    actor, arch, channel, crash, log, machine, mem, message, mutex, registry, sched, stats, text, time, watch,
+};
 pub use magpie_boot::{ExitCode, Termination, entry};
 
 extern crate alloc;

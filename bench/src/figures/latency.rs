@@ -1,6 +1,6 @@
 //! How long after the moment that a timer was armed for what it wakes begins to run: a process, or the behaviour of an actor to which
-//! a message was scheduled. Likewise after the moment at which a device interrupts, which wakes a process by its waker (see
-//! `device.rs`). All are `High`, on the first core. The first parameter is the number of samples.
+//! a message was scheduled. Likewise after the moment at which a device interrupts, which wakes a process by its waker or sends a message
+//! to an actor (see `device.rs`). All are `High`, on the first core. The first parameter is the number of samples.
 //!
 //! Each is measured in several situations, see [`Beside`]; everything in them is `Normal`.
 
@@ -10,6 +10,8 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
 
+#[cfg(target_os = "none")]
+use magpie::actor::Hook;
 use magpie::actor::{Actor, Addr, Config, Context, Executor, ExecutorHandle, Receive};
 use magpie::arch::CoreId;
 use magpie::channel::{ProcessAddr, ProcessMailbox};
@@ -19,6 +21,8 @@ use magpie::time::{self, Instant};
 
 use super::Go;
 use crate::busy::work;
+#[cfg(target_os = "none")]
+use crate::device::{Device, Interrupted};
 use crate::failed::Failed;
 use crate::random::Random;
 use crate::verdict::expect_equal;
@@ -146,7 +150,7 @@ async fn process_samples(count: usize) -> Vec<u32> {
 /// From a device's interrupt to the process that it wakes; `None` if there is no such device.
 #[cfg(target_os = "none")]
 async fn interrupt_samples(count: usize) -> Option<Vec<u32>> {
-    let device = crate::device::Device::claim()?;
+    let device = Device::claim()?;
     let (mut samples, mut random) = (Vec::with_capacity(count), Random::new(1));
     for _ in 0..count {
         let due = next_due(&mut random);
@@ -222,12 +226,77 @@ async fn message_samples(count: usize) -> Option<Vec<u32>> {
     samples
 }
 
+/// Takes samples of the messages that a device sends it.
+#[cfg(target_os = "none")]
+struct Driver {
+    device: Device,
+    due: Instant,
+    random: Random,
+    samples: Vec<u32>,
+    left: usize,
+    done: ProcessAddr<Vec<u32>>,
+}
+
+#[cfg(target_os = "none")]
+impl Driver {
+    fn arm(&mut self) {
+        self.due = next_due(&mut self.random);
+        self.device.arm(self.due);
+    }
+}
+
+#[cfg(target_os = "none")]
+impl Actor for Driver {
+    fn started() -> Option<Hook<Self>> {
+        Some(|driver, context| {
+            driver.device.sends_to(context.address().recipient());
+            driver.arm();
+        })
+    }
+}
+
+#[cfg(target_os = "none")]
+impl Receive<Interrupted> for Driver {
+    type Reply = ();
+
+    fn receive(&mut self, _: Interrupted, context: &mut Context<Self>) {
+        self.samples.push(late(self.due));
+        self.left -= 1;
+        if self.left > 0 {
+            return self.arm();
+        }
+        let _ = self.done.send(core::mem::take(&mut self.samples));
+        context.end();
+    }
+}
+
+/// From a device's interrupt to the behaviour to which its message goes; `None` if there is no such device.
+#[cfg(target_os = "none")]
+async fn interrupt_message_samples(count: usize) -> Option<Vec<u32>> {
+    let device = Device::claim()?;
+    let executor = Executor::start(&Config::default().workers(1).priority(Priority::High)).ok()?;
+    let mut mailbox = ProcessMailbox::new(1).ok()?;
+    let (random, samples, done) = (Random::new(1), Vec::with_capacity(count), mailbox.address());
+    let driver = Driver { device, due: Instant::now(), random, samples, left: count, done };
+    executor.handle().spawn(driver).ok()?;
+    let samples = mailbox.receive().await;
+    executor.stop().await;
+    samples
+}
+
+/// A host has none.
+#[cfg(not(target_os = "none"))]
+async fn interrupt_message_samples(_: usize) -> Option<Vec<u32>> {
+    None
+}
+
 /// What is woken, and by what.
 #[derive(Clone, Copy)]
 enum Way {
     TimerToProcess,
     TimerToBehaviour,
     DeviceToProcess,
+    DeviceToBehaviour,
 }
 
 fn prepare(parameters: &[u64], beside: Beside, way: Way) -> Result<Go, Failed> {
@@ -242,6 +311,7 @@ fn prepare(parameters: &[u64], beside: Beside, way: Way) -> Result<Go, Failed> {
                 Way::TimerToProcess => Some(process_samples(count as usize).await),
                 Way::TimerToBehaviour => message_samples(count as usize).await,
                 Way::DeviceToProcess => interrupt_samples(count as usize).await,
+                Way::DeviceToBehaviour => interrupt_message_samples(count as usize).await,
             };
             company.end().await;
             if let Some(samples) = samples {
@@ -269,6 +339,14 @@ pub fn prepare_message<const BESIDE: u8>(_: &ExecutorHandle, parameters: &[u64])
 /// Of a process that a device wakes.
 pub fn prepare_interrupt<const BESIDE: u8>(_: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed> {
     prepare(parameters, beside::<BESIDE>(), Way::DeviceToProcess)
+}
+
+/// Of a behaviour to which a device sends a message.
+pub fn prepare_interrupt_message<const BESIDE: u8>(
+    _: &ExecutorHandle,
+    parameters: &[u64],
+) -> Result<Go, Failed> {
+    prepare(parameters, beside::<BESIDE>(), Way::DeviceToBehaviour)
 }
 
 const fn beside<const BESIDE: u8>() -> Beside {

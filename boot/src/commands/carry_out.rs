@@ -1,6 +1,7 @@
 //! Carries out a command, and prints the result.
 
 use magpie::arch::CoreId;
+use magpie::crash;
 use magpie::log::text;
 use magpie::sched::{self, LoadMonitor, SettingError};
 use magpie::stats::{Table, Worst};
@@ -31,6 +32,7 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
             text!("{Table}");
             text!("{Worst}");
         }
+        Command::Crashes => crashes(),
         Command::Settings => sched::settings().for_each(|(name, value)| text!("{name} {value}")),
         Command::Set { name, value } => match sched::set_by_name(name, value) {
             Ok(()) => text!("{name} is {value} now"),
@@ -43,6 +45,15 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
         Command::Offline(core) => in_service(core, "out of service", sched::offline),
         Command::Online(core) => in_service(core, "in service", sched::online),
     }
+}
+
+fn crashes() {
+    match crash::total() {
+        0 => return text!("nothing has crashed"),
+        1 => text!("1 crash so far"),
+        total => text!("{total} crashes so far"),
+    }
+    crash::records().for_each(|record| text!("{record}"));
 }
 
 fn load(monitor: &mut Option<LoadMonitor>) {

@@ -11,6 +11,8 @@ pub(super) enum Command<'a> {
     Load,
     /// The table of what each core has done.
     Stats,
+    /// The last crashes.
+    Crashes,
     /// Every setting and its value.
     Settings,
     /// Changes a setting.
@@ -26,6 +28,7 @@ pub(super) const HELP: &str = "\
 help             this list
 load             each core's load since it was last asked for
 stats            what each core has done since the start
+crashes          the last 32 crashes
 settings         every setting and its value
 set NAME VALUE   changes a setting
 offline CORE     takes a core out of service
@@ -65,6 +68,7 @@ pub(super) fn parse(line: &str) -> Result<Command<'_>, CommandError<'_>> {
         "help" => alone(Command::Help, "help"),
         "load" => alone(Command::Load, "load"),
         "stats" => alone(Command::Stats, "stats"),
+        "crashes" => alone(Command::Crashes, "crashes"),
         "settings" => alone(Command::Settings, "settings"),
         "set" => match rest {
             [Some(name), Some(value), None] => Ok(Command::Set { name, value: number(value)? }),
@@ -96,6 +100,7 @@ mod tests {
             ("help", Command::Help),
             ("load", Command::Load),
             ("stats", Command::Stats),
+            ("crashes", Command::Crashes),
             ("settings", Command::Settings),
             ("set  sched.slice_us\t500", Command::Set { name: "sched.slice_us", value: 500 }),
             ("offline 3", Command::Offline(3)),
@@ -111,6 +116,8 @@ mod tests {
     fn what_is_wrong_is_said() {
         assert_eq!(parse("hlep"), Err(CommandError::Unknown("hlep")));
         assert_eq!(parse("load 3"), Err(CommandError::Usage("load")));
+        assert_eq!(parse("crashes 3"), Err(CommandError::Usage("crashes")));
+        assert_eq!(parse("crash"), Err(CommandError::Unknown("crash")));
         assert_eq!(parse("set sched.slice_us"), Err(CommandError::Usage("set NAME VALUE")));
         assert_eq!(parse("set a 1 2"), Err(CommandError::Usage("set NAME VALUE")));
         assert_eq!(parse("set sched.slice_us -1"), Err(CommandError::NotANumber("-1")));

@@ -1,12 +1,15 @@
 //! What a crash looks like: one process panics, another runs into an unmapped page, a third has no room for what it has on
-//! its stack, and each ends alone; then the main process panics, and the image ends with failure.
+//! its stack, and each ends alone; then the main process panics, and the image ends with failure. With the boot argument
+//! `seconds=N` it waits for so long before, for somebody who wants to look: `cargo xtask qemu panic --commands --append
+//! seconds=60`, and then `crashes`.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 use core::hint::black_box;
+use core::time::Duration;
 
 use magpie::ExitCode;
 use magpie::log::text;
-use magpie::sched;
+use magpie::{machine, sched, time};
 
 magpie::entry!(crashes);
 
@@ -31,6 +34,9 @@ async fn crashes() -> ExitCode {
             Ok(handle) => text!("its end, as others see it: {:?}", handle.await),
             Err(error) => text!("not started: {error:?}"),
         }
+    }
+    if let Some(seconds) = machine::argument("seconds").and_then(|seconds| seconds.parse().ok()) {
+        time::sleep(Duration::from_secs(seconds)).await;
     }
     panic!("the main process has a bug, too");
 }

@@ -1,6 +1,7 @@
 //! How an executor is built, and why it may not be.
 
 use core::fmt;
+use core::time::Duration;
 
 use super::mail::Bound;
 use super::mail::directory::{self, TakeError};
@@ -30,6 +31,7 @@ pub const fn default_mailboxes(workers: usize) -> usize {
 /// How an executor is built.
 ///
 /// ```
+/// use core::time::Duration;
 /// use magpie::actor::{Bound, Config, MailboxVictim, WhenFull};
 /// use magpie::sched::Priority;
 ///
@@ -40,7 +42,9 @@ pub const fn default_mailboxes(workers: usize) -> usize {
 /// let urgent = Config::default().priority(Priority::High).segment_bytes(1 << 16).reductions(500);
 /// // For a few long ones: many mailboxes to share out, and whoever has nothing to do looks for some.
 /// let long = Config::default().mailboxes(256).thieves(4).victim(MailboxVictim::Random);
-/// # let _ = (urgent, long);
+/// // For what must not wait for other urgent work.
+/// let prompt = Config::default().priority(Priority::High).deadline(Duration::from_micros(500));
+/// # let _ = (urgent, long, prompt);
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -60,6 +64,8 @@ pub struct Config {
     pub thieves: u32,
     /// The priority of the workers.
     pub priority: Priority,
+    /// How soon a worker should have handled what woke it; only with priority `High`.
+    pub deadline: Option<Duration>,
     /// Messages that a worker handles in one turn, at least 1.
     pub reductions: u64,
 }
@@ -74,6 +80,7 @@ impl Default for Config {
             victim: MailboxVictim::LongestVictim,
             thieves: 1,
             priority: Priority::Normal,
+            deadline: None,
             reductions: 4000,
         }
     }
@@ -129,7 +136,15 @@ impl Config {
         self
     }
 
-    /// With workers that handle so many messages in one turn.
+    /// With workers that should have handled all mail so long after the first of it has woken them, as
+    /// [`Spawn::deadline`](crate::sched::Spawn::deadline) says; their priority is to be `High`.
+    #[must_use]
+    pub const fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// With workers that handle so many messages in one turn, if anybody waits for its end.
     #[must_use]
     pub const fn reductions(mut self, reductions: u64) -> Self {
         self.reductions = reductions;
@@ -194,6 +209,8 @@ pub enum StartError {
     MailboxesInUse,
     /// A worker could handle no message in a turn.
     NoReductions,
+    /// The workers have a deadline and are not of priority `High`.
+    DeadlineNotHigh,
     /// No memory for it.
     OutOfMemory,
     /// A core that would have a worker is not one of the scheduler's: ask for fewer workers.
@@ -218,6 +235,7 @@ impl fmt::Display for StartError {
             }
             Self::MailboxesInUse => f.write_str("too many mailboxes are in use: stop another executor first"),
             Self::NoReductions => f.write_str("no reductions: ask for at least 1"),
+            Self::DeadlineNotHigh => f.write_str("only workers of priority High can have a deadline"),
             Self::OutOfMemory => f.write_str("out of memory: the executor was not started"),
             Self::NoSuchCore => f.write_str("a core does not exist: ask for fewer workers"),
             Self::CoreOffline => f.write_str("a core is offline: ask for fewer workers, or bring it back"),
@@ -235,6 +253,7 @@ impl From<Refused> for StartError {
             Refused::Worker(SpawnError::TooManyProcesses) => Self::TooManyProcesses,
             Refused::Worker(SpawnError::CoreOffline) => Self::CoreOffline,
             Refused::Worker(SpawnError::NoSuchCore) => Self::NoSuchCore,
+            Refused::Worker(SpawnError::DeadlineNotHigh) => Self::DeadlineNotHigh,
             Refused::Worker(SpawnError::OutOfMemory)
             | Refused::Mailbox(TakeError::OutOfMemory)
             | Refused::OutOfMemory => Self::OutOfMemory,

@@ -45,7 +45,8 @@ impl Executor {
     /// See [`StartError`]; nothing is left behind.
     pub fn start(config: &Config) -> Result<Self, StartError> {
         let (workers, movable) = config.check()?;
-        let executor = run::start(config.rules(), workers, movable, config.bound, config.priority)?;
+        let urgency = (config.priority, config.deadline);
+        let executor = run::start(config.rules(), workers, movable, config.bound, urgency)?;
         Ok(Self { handle: ExecutorHandle::new(executor) })
     }
 

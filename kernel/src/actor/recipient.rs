@@ -71,6 +71,15 @@ impl<M: Message> Recipient<M> {
         Ok(self)
     }
 
+    /// Whether the actor has not ended, as far as can be seen.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.target.cell.word().is_same_actor(self.target.word)
+    }
+
+    pub(super) fn target(&self) -> Target<M> {
+        self.target
+    }
+
     /// Where its messages go.
     pub(super) fn mailbox(&self) -> MailboxIndex {
         self.target.word.mailbox()

@@ -3,6 +3,7 @@
 //! This is where the types of actor and message meet; from here on down nobody knows them. What an envelope looks like, and
 //! what is done with one whose types are not known, is in `mail/envelope.rs`.
 
+use core::any::TypeId;
 use core::ptr::NonNull;
 
 use super::behaviour::{Actor, Context, Receive};
@@ -12,6 +13,7 @@ use super::storage::cell::Stored;
 use super::storage::{CellRef, Outcome, Word, cell};
 use crate::message::Message;
 use crate::message::ask::{AskError, Request};
+use crate::watch::Ended;
 
 /// The behaviour of the actor in `cell`, which is of kind `A`, for messages of type `M`.
 #[inline(always)]
@@ -71,7 +73,9 @@ unsafe fn carry_out<A: Actor, M: Message>(
 ) -> SizeAndOutcome {
     let size = envelope::size_of_envelope::<M>();
     if operation == Operation::Measure {
-        return size;
+        // What a watch tells no bound may forget. Known when this is compiled.
+        let is_end = TypeId::of::<M>() == TypeId::of::<Ended>();
+        return if is_end { size | NO_MESSAGE } else { size };
     }
     if operation == Operation::Drop {
         // SAFETY: by contract; the message is moved out, once.

@@ -17,6 +17,9 @@ pub struct Handlers {
     pub timer: fn(),
     /// Another core sent the wake-up interrupt.
     pub wake_up: fn(),
+    /// Another core stops the system. With the complete frame of the interrupted code, in its block. Never returns.
+    #[cfg(target_os = "none")]
+    pub stop: unsafe fn(*mut Frame),
     /// A device interrupt, by its interrupt number (SPIs; already acknowledged, ended on return).
     pub device: fn(u32),
     /// Called last, after the interrupt was ended, with the complete frame of the interrupted code, in its block.
@@ -53,6 +56,20 @@ pub struct Fault {
     pub in_reserve: bool,
     /// The code that faulted ran on its own stack, and was not a handler.
     pub on_own_stack: bool,
+}
+
+impl Fault {
+    /// The address that was accessed, if the fault is about one.
+    pub(crate) fn accessed(&self) -> Option<usize> {
+        /// A misaligned stack pointer, with which the address register has nothing to do.
+        const STACK_POINTER: u64 = 0x26;
+        let is_about_one = match self.reason {
+            FaultReason::StackOverflow | FaultReason::DataAbort | FaultReason::InstructionAbort => true,
+            FaultReason::Alignment => self.syndrome >> 26 != STACK_POINTER,
+            FaultReason::Undefined | FaultReason::Other => false,
+        };
+        is_about_one.then_some(self.address as usize)
+    }
 }
 
 /// Causes of a fault, as far as the kernel distinguishes them.

@@ -18,19 +18,21 @@ pub(crate) mod outcomes;
 #[cfg(any(target_os = "none", test))]
 mod page_tables;
 pub(crate) mod stack_layout;
+#[cfg(any(target_os = "none", test))]
+mod unwind_tables;
 
 #[cfg(target_os = "none")]
 mod aarch64;
 #[cfg(target_os = "none")]
 pub(crate) use aarch64::{
-    append, barrier, clock, cpu, exceptions, gic, image, ipi, irq, mmu, percpu, psci, second_timer, start,
-    switch, timer, zero,
+    append, backtrace, barrier, clock, cpu, exceptions, gic, image, ipi, irq, mmu, percpu, psci,
+    second_timer, start, switch, timer, zero,
 };
 
 #[cfg(not(target_os = "none"))]
 mod host;
 #[cfg(not(target_os = "none"))]
-pub(crate) use host::{append, barrier, clock, cpu, ipi, irq, percpu, switch, timer, zero};
+pub(crate) use host::{append, backtrace, barrier, clock, cpu, ipi, irq, percpu, switch, timer, zero};
 
 // The lock-free primitives: the assembly wherever the machine is an Arm one, unless the feature `portable`
 // asks otherwise or a checker runs, which cannot see into assembly.

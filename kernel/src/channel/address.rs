@@ -1,9 +1,11 @@
 //! Addresses of process mailboxes.
 
+use alloc::boxed::Box;
 use core::fmt;
 use core::mem::ManuallyDrop;
 
 use super::block::{Block, Urgency};
+use super::node::Node;
 use crate::message::ask::Asked;
 use crate::message::{Message, SendError, Shared};
 
@@ -61,6 +63,16 @@ impl<M: Message> ProcessAddr<M> {
     pub fn send_urgent(&self, message: M) -> Result<&Self, SendError<M>> {
         self.0.send(message, Urgency::Urgent)?;
         Ok(self)
+    }
+
+    /// Whether nothing is accepted any more.
+    pub(crate) fn has_closed(&self) -> bool {
+        self.0.lock().has_closed()
+    }
+
+    /// Sends a message in a node that comes with it: it overtakes as an urgent one does, and no bound holds it back.
+    pub(super) fn send_in(&self, node: Box<Node<M>>, message: M) {
+        self.0.send_in(node, message);
     }
 
     /// What is asked through it.

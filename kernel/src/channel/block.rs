@@ -73,6 +73,8 @@ pub(super) struct Inside<M> {
     waker: Option<Waker>,
     /// Who received last.
     owner: Option<Owner>,
+    /// So many nodes are here, or with the receiver, that came with their messages: beyond the bound.
+    extra: usize,
     /// The mailbox is gone.
     closed: bool,
 }
@@ -110,6 +112,7 @@ impl<M> Block<M> {
             high_water: 0,
             waker: None,
             owner: None,
+            extra: 0,
             closed: false,
         };
         Self {
@@ -208,19 +211,37 @@ impl<M> Block<M> {
                 continue;
             };
             node.message = Some(message);
-            match urgency {
-                Urgency::Ordinary => inside.come.ordinary.push(node),
-                Urgency::Urgent => inside.come.urgent.push(node),
-            }
-            inside.waiting += 1;
-            inside.high_water = inside.high_water.max(inside.waiting);
-            let waker = inside.waker.take();
-            drop(inside);
-            if let Some(waker) = waker {
-                waker.wake();
-            }
+            Self::put(inside, node, urgency);
             return Ok(());
         }
+    }
+
+    /// Puts a node with its message behind those that have come, and wakes the receiver.
+    fn put(mut inside: SpinGuard<'_, Inside<M>>, node: Box<Node<M>>, urgency: Urgency) {
+        match urgency {
+            Urgency::Ordinary => inside.come.ordinary.push(node),
+            Urgency::Urgent => inside.come.urgent.push(node),
+        }
+        inside.waiting += 1;
+        inside.high_water = inside.high_water.max(inside.waiting);
+        let waker = inside.waker.take();
+        drop(inside);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Sends a message in a node that comes with it, as an urgent one, whatever the bound says. Who has closed gets nothing.
+    pub(super) fn send_in(&self, mut node: Box<Node<M>>, message: M) {
+        node.message = Some(message);
+        let mut inside = self.lock();
+        if inside.closed {
+            drop(inside);
+            drop(node);
+            return;
+        }
+        inside.extra += 1;
+        Self::put(inside, node, Urgency::Urgent);
     }
 
     /// How many messages wait, and the most that ever did.
@@ -288,11 +309,22 @@ pub(super) enum Outlook {
 }
 
 impl<M> Inside<M> {
-    /// The receiver has emptied a node.
-    pub(super) fn give_back(&mut self, node: Box<Node<M>>) {
+    /// The receiver has emptied a node. Comes back if it is not used again: to be dropped outside the lock.
+    #[must_use]
+    pub(super) fn give_back(&mut self, node: Box<Node<M>>) -> Option<Box<Node<M>>> {
         debug_assert!(node.message.is_none(), "a node came back with a message in it");
-        self.free.push(node);
         self.waiting -= 1;
+        if self.extra > 0 {
+            self.extra -= 1;
+            return Some(node);
+        }
+        self.free.push(node);
+        None
+    }
+
+    /// Whether nothing is accepted any more.
+    pub(super) fn has_closed(&self) -> bool {
+        self.closed
     }
 
     /// Says who receives. The one that it replaces is to be dropped outside the lock.

@@ -95,7 +95,9 @@ impl<M: Message> ProcessMailbox<M> {
         self.kept.append(&mut inside.come);
         let mut node = self.kept.pop()?;
         let message = node.message.take();
-        inside.give_back(node);
+        let surplus = inside.give_back(node);
+        drop(inside);
+        drop(surplus);
         message
     }
 

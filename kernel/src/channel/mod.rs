@@ -45,6 +45,7 @@ mod owner;
 mod receive;
 mod send_after;
 mod send_interval;
+mod watch;
 
 pub use address::ProcessAddr;
 pub use ask::Answer;

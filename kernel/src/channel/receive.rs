@@ -104,7 +104,8 @@ impl<M: Message, P: FnMut(&M) -> bool> ReceiveMatching<'_, M, P> {
         sched::charge(looked);
         let mut node = found?;
         let message = node.message.take();
-        mailbox.block.lock().give_back(node);
+        // Dropped after the lock.
+        drop(mailbox.block.lock().give_back(node));
         message
     }
 }

@@ -44,6 +44,8 @@ pub struct StackBlock {
     /// The process whose turn runs here has more to do, which nobody else needs to be told: see `yield_now`.
     yields: Yields,
     saved: Saved,
+    /// What the code on this stack has crashed of, while it says so; it lies on this stack.
+    remembered: AtomicPtr<()>,
 }
 
 /// A note from a turn to its end. No atomic, so that the compiler can do without it where one follows the other.
@@ -91,6 +93,7 @@ impl StackBlock {
             lives: AtomicU32::new(0),
             yields: Yields(Cell::new(false)),
             saved: Saved(UnsafeCell::new(Frame::EMPTY)),
+            remembered: AtomicPtr::new(ptr::null_mut()),
         }
     }
 
@@ -204,6 +207,16 @@ impl StackBlock {
         self.crashes.store(crashes, Ordering::Relaxed);
     }
 
+    /// What the code on this stack has crashed of, if it is saying so.
+    pub(crate) fn remembered(&self) -> *mut () {
+        self.remembered.load(Ordering::Relaxed)
+    }
+
+    /// Says what.
+    pub(crate) fn remember(&self, crash: *mut ()) {
+        self.remembered.store(crash, Ordering::Relaxed);
+    }
+
     /// How often code on this stack has crashed, in whatever turn.
     fn lives(&self) -> u32 {
         self.lives.load(Ordering::Relaxed)
@@ -260,6 +273,16 @@ impl StackBlock {
     /// The turn has used up what it was granted from now on.
     pub(crate) fn exhaust(&self) {
         self.granted.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether [`Self::exhaust`] was called in this turn.
+    pub(crate) fn is_asked_to_end(&self) -> bool {
+        self.granted.load(Ordering::Relaxed) == 0
+    }
+
+    /// The turn goes on with so many reductions.
+    pub(crate) fn grant_more(&self, reductions: u64) {
+        self.granted.store(self.charged.load(Ordering::Relaxed) + reductions, Ordering::Relaxed);
     }
 
     /// What was charged in the turn that has ended, if anything was.

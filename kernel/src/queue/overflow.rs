@@ -28,6 +28,7 @@ impl<T: Linked> Overflow<T> {
     ///
     /// # Safety
     /// The item is valid until it is popped, is in no list, and may be handed to any core.
+    #[inline(always)]
     pub unsafe fn push(&self, item: NonNull<T>) {
         let mut items = self.items.lock();
         // SAFETY: the caller's promise.

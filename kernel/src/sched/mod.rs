@@ -58,6 +58,7 @@ mod spawn;
 pub(crate) use cores::here::{at_work_here, core_here, has_more_here, is_in_resident};
 pub use cores::here::{current_core, current_process};
 pub use cores::population::live_processes;
+pub(crate) use cores::raised::Raisable;
 pub use cores::{CoreLoad, Load, LoadMonitor};
 pub(crate) use place::wake::{some_core_is_idle, wake_thief};
 pub(crate) use place::waker::{priority_of, process_of, timers_of};
@@ -74,6 +75,7 @@ pub use policy::victim::VictimRule;
 pub use process::reductions::{charge, is_exhausted};
 pub(crate) use process::{AtWork, Detached, Resident, Step};
 pub use process::{Header, Priority, ProcessRef};
+pub(crate) use run::slice::may_go_on;
 pub use run::stop::request as stop;
 pub use run::{ExternalSource, OfflineError, OutOfWork, is_online, offline, online, out_of_work};
 #[cfg(not(target_os = "none"))]

@@ -30,7 +30,7 @@ impl fmt::Display for Details {
         write!(
             f,
             "mailboxes handled for idle workers {}, sent home {}\n\
-             dozes {} sleeps {} | turns {} preemptions for something urgent {} without a stack {} detachments {} refused {}\n\
+             dozes {} sleeps {} | turns {} preemptions for something urgent {} without a stack {} detachments {} refused {} deadlines missed {} batches cut {}\n\
              balancing attempts {} processes {}",
             mail(|worker| worker.guests.get()),
             mail(|worker| worker.guests_sent_home.get()),
@@ -41,6 +41,8 @@ impl fmt::Display for Details {
             of(|core| core.preemptions_without_stack.get()),
             mail(|worker| worker.detached_behaviours.get()),
             of(|core| core.detachments_refused.get()),
+            of(|core| core.deadlines_missed.get()),
+            mail(|worker| worker.cut_batches.get()),
             of(|core| core.balance_attempts.get()),
             of(|core| core.processes_balanced.get()),
         )

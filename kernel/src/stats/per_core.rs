@@ -41,6 +41,8 @@ pub struct CoreStatistics {
     pub preemptions: Counter,
     /// Of these, those for something more urgent.
     pub urgent_preemptions: Counter,
+    /// Turns of processes with a deadline that ended after it: see [`Spawn::deadline`](crate::sched::Spawn::deadline).
+    pub deadlines_missed: Counter,
     /// Turns not preempted because no stack was left.
     pub preemptions_without_stack: Counter,
     /// Turns of residents not preempted because they had nothing to detach.
@@ -105,6 +107,7 @@ impl CoreStatistics {
             processes_evacuated: Counter::new(),
             preemptions: Counter::new(),
             urgent_preemptions: Counter::new(),
+            deadlines_missed: Counter::new(),
             preemptions_without_stack: Counter::new(),
             detachments_refused: Counter::new(),
             crashes: Counter::new(),
@@ -167,6 +170,8 @@ pub struct WorkerStatistics {
     pub dead_letters: Counter,
     /// Behaviours that outlived their slice, and went on apart from their worker.
     pub detached_behaviours: Counter,
+    /// Batches that stopped between two messages, because a slice had ended, and went on in the next turn.
+    pub cut_batches: Counter,
 }
 
 impl WorkerStatistics {
@@ -193,6 +198,7 @@ impl WorkerStatistics {
             most_in_hand: Counter::new(),
             dead_letters: Counter::new(),
             detached_behaviours: Counter::new(),
+            cut_batches: Counter::new(),
         }
     }
 }

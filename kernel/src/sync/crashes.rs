@@ -5,6 +5,8 @@
 //! before anybody else, while no one else can have the same identity yet. It acts in the middle of a crash, with
 //! preemption disabled, so it runs nothing of the application's.
 
+use core::fmt;
+
 use spin::Once;
 
 /// Who may crash: a process, or an actor. No two have one identity at the same time.
@@ -32,11 +34,41 @@ impl Identity {
     }
 }
 
-/// There is one room so far.
-static WATCHERS: [Once<fn(Identity)>; 2] = [const { Once::new() }; 2];
+/// Which crash of all since the start: 1, 2, 3 and so on. It leads to the crash's record: [`record`](crate::crash::record()).
+///
+/// ```
+/// use magpie::crash;
+///
+/// assert!(crash::records().all(|record| record.number.get() >= 1));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CrashNumber(u64);
 
-/// From now on `watcher` is told of crashes. Once for each room.
-pub fn watch_crashes(watcher: fn(Identity)) {
+impl CrashNumber {
+    pub(crate) const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// As a number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for CrashNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// Called for each crash.
+type Watcher = fn(Identity, CrashNumber);
+
+/// There is one room so far.
+static WATCHERS: [Once<Watcher>; 2] = [const { Once::new() }; 2];
+
+/// From now on `watcher` is told of crashes, and of the number of each, whose record is there by then. Once for each room.
+pub fn watch_crashes(watcher: Watcher) {
     let mut is_listed = false;
     for place in &WATCHERS {
         if !is_listed {
@@ -51,8 +83,8 @@ pub fn watch_crashes(watcher: fn(Identity)) {
 
 /// Tells of a crash, before anybody else is told. Whoever kept something for that identity did so before, and
 /// what ran under it has been handed from core to core since, so this finds the watcher that was registered before that.
-pub fn tell_of_crash(crashed: Identity) {
+pub fn tell_of_crash(crashed: Identity, number: CrashNumber) {
     for watcher in WATCHERS.iter().filter_map(Once::get) {
-        watcher(crashed);
+        watcher(crashed, number);
     }
 }

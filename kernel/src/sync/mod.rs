@@ -13,7 +13,7 @@ mod reference_count;
 mod spin_lock;
 mod waiters;
 
-pub use crashes::{Identity, tell_of_crash, watch_crashes};
+pub use crashes::{CrashNumber, Identity, tell_of_crash, watch_crashes};
 pub use kept_waker::{Keeper, is_kept_for, keep_waker, register_keeper};
 pub use preempt::{PreemptGuard, PreemptWord, preemption_is_disabled};
 pub use reference_count::ReferenceCount;

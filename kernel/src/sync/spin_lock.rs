@@ -3,6 +3,8 @@
 //! Without that, a holder that is preempted would make every waiter spin for a whole slice. Interrupt
 //! handlers take no lock: they set flags that the core loop reads.
 
+mod under;
+
 use core::ops::{Deref, DerefMut};
 
 use super::PreemptGuard;

@@ -8,7 +8,6 @@
 //! **Without memory** for its timer a future asks to be polled again at once, until there is some or its moment has come.
 //! So it is never early and is not lost, but its process uses up its turns and counts as work meanwhile.
 
-use alloc::boxed::Box;
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
 
@@ -16,8 +15,8 @@ use super::instant::Instant;
 use super::timers::owned::OwnedTimers;
 use super::timers::per_core::{self, Checked};
 use super::timers::timer::Timer;
+use crate::sched;
 use crate::sync::keep_waker;
-use crate::{mem, sched};
 
 /// Waits for one moment after the other.
 pub(super) struct Alarm {
@@ -93,14 +92,13 @@ unsafe impl Sync for Armed {}
 impl Armed {
     /// A timer that is not armed yet; `None` without memory.
     fn new(background: bool) -> Option<Self> {
-        let timer = mem::try_box(Timer::new(background)).ok()?;
-        Some(Self { timer: NonNull::from(Box::leak(timer)), core: 0, is_awaited: false })
+        Some(Self { timer: per_core::make(background)?, core: 0, is_awaited: false })
     }
 
     /// Arms it, not being awaited, to wake `waker`, as which `kept` may be kept.
     fn arm(&mut self, moment: Instant, waker: &Waker, kept: Waker) {
         debug_assert!(!self.is_awaited, "a timer that waits was armed again");
-        // SAFETY: the timer is in no queue, so it is this value's alone. A box's content does not move, and this one is freed
+        // SAFETY: the timer is in no queue, so it is this value's alone. It does not move, and is given back
         // in `drop` only, after it was taken out. A crash frees nothing.
         unsafe {
             let timer = &mut *self.timer.as_ptr();
@@ -115,19 +113,19 @@ impl Armed {
     /// Whether it has fired; if not, `waker` is woken when it does.
     fn check(&self, waker: &Waker) -> Checked {
         // SAFETY: armed on that core; the list is in the process that the waker keeps.
-        unsafe { per_core::check(self.timer, self.core, waker, owner_of(waker)) }
+        unsafe { per_core::check(self.timer, self.core, waker, || owner_of(waker)) }
     }
 }
 
 impl Drop for Armed {
     fn drop(&mut self) {
         // SAFETY: if it is awaited it was armed on that core. It is in no queue afterwards, so the memory is this value's
-        // alone; it came from a box.
+        // alone; it came from `make`.
         unsafe {
             if self.is_awaited {
                 per_core::cancel(self.timer, self.core);
             }
-            drop(Box::from_raw(self.timer.as_ptr()));
+            per_core::give_back(self.timer);
         }
     }
 }

@@ -46,7 +46,7 @@ impl Instant {
 }
 
 /// A duration as clock ticks, rounded up; as many as fit if it is longer than the clock can count.
-fn ticks(duration: Duration) -> u64 {
+pub(crate) fn ticks(duration: Duration) -> u64 {
     let ticks = (duration.as_nanos() * u128::from(clock::frequency())).div_ceil(NANOSECONDS_PER_SECOND);
     u64::try_from(ticks).unwrap_or(u64::MAX)
 }

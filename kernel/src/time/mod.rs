@@ -22,6 +22,7 @@ mod schedule;
 mod sleep;
 pub(crate) mod timers;
 
+pub(crate) use instant::ticks as ticks_of;
 pub use instant::{Instant, of_ticks};
 pub use interval::{Interval, Missed, interval, interval_at};
 pub(crate) use schedule::Schedule;

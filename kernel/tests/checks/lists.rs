@@ -6,12 +6,13 @@ use core::ptr::NonNull;
 use super::items::{Item, Items};
 use super::{Check, Cores, Done, Random};
 use crate::arch::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::queue::{Chain, Inbox, Overflow};
+use crate::queue::{Chain, Inbox, Overflow, OwnList};
 
 pub static ALL: &[Check] = &[
     Check { name: "chain::keeps_order", min_cores: 1, body: chain_keeps_order },
     Check { name: "inbox::oldest_first", min_cores: 1, body: inbox_oldest_first },
     Check { name: "inbox::many_producers_many_drainers", min_cores: 2, body: inbox_stress },
+    Check { name: "own_list::oldest_first", min_cores: 1, body: own_list_oldest_first },
     Check { name: "overflow::oldest_first", min_cores: 1, body: overflow_oldest_first },
     Check { name: "overflow::stress", min_cores: 2, body: overflow_stress },
 ];
@@ -48,6 +49,28 @@ fn chain_keeps_order(_: &Cores) {
     let mut all = Chain::new();
     all.append(first);
     assert_eq!(numbers(&items, all), [1, 2, 3, 4, 5, 6]);
+}
+
+fn own_list_oldest_first(_: &Cores) {
+    let (items, list) = (Items::new(20), OwnList::new());
+    let mut next = 0;
+    for number in 0..20 {
+        // SAFETY: as for `post`; nobody else has the list.
+        unsafe { list.push(items.prepare(number)) };
+        if number % 3 == 2 {
+            // SAFETY: as above.
+            assert_eq!(unsafe { list.pop() }.map(|item| items.take(item)), Some(next));
+            next += 1;
+        }
+        assert_eq!(list.len(), number + 1 - next);
+    }
+    while !list.is_empty() {
+        // SAFETY: as above.
+        assert_eq!(unsafe { list.pop() }.map(|item| items.take(item)), Some(next));
+        next += 1;
+    }
+    // SAFETY: as above.
+    assert!(next == 20 && unsafe { list.pop() }.is_none());
 }
 
 fn inbox_oldest_first(_: &Cores) {

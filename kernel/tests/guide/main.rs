@@ -14,14 +14,18 @@ use magpie::sched;
 mod asking;
 mod bounds;
 mod counting;
+mod crashes;
+mod interrupts;
 mod lives;
 mod many;
+mod naming;
 mod placing;
 mod receiving;
 mod sharing;
 #[cfg(not(feature = "uncounted"))]
 mod statistics;
 mod timers;
+mod watching;
 
 /// What a chapter returns.
 pub type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -34,8 +38,12 @@ async fn all_chapters() -> Result {
     placing::chapter().await?;
     asking::chapter().await?;
     receiving::chapter().await?;
+    crashes::chapter();
     timers::chapter().await?;
+    interrupts::chapter().await?;
     sharing::chapter().await?;
+    watching::chapter().await?;
+    naming::chapter().await?;
     #[cfg(not(feature = "uncounted"))]
     statistics::chapter().await?;
     Ok(())

@@ -1,10 +1,12 @@
-//! Where actors run.
+//! Where actors run, and how soon.
 
 use super::Result;
 
+use core::time::Duration;
 use magpie::actor::{Actor, Config, Context, Executor, MailboxVictim, Receive};
 use magpie::arch::CoreId;
-use magpie::sched;
+use magpie::sched::{self, Priority, Spawn};
+use magpie::time;
 
 struct Scout;
 
@@ -36,5 +38,20 @@ pub async fn chapter() -> Result {
         assert!(scout.ask(Where).await?.is_some());
     }
     executor.stop().await;
+
+    let prompt = Config::default().priority(Priority::High).deadline(Duration::from_millis(2));
+    let prompt = Executor::start(&prompt)?;
+    let scout = prompt.handle().spawn(Scout)?;
+    let polls = Spawn::new().priority(Priority::High).deadline(Duration::from_micros(500));
+    let polling = polls.start(async {
+        for _ in 0..3 {
+            time::sleep(Duration::from_millis(1)).await;
+            // What is to be done within half a millisecond from here.
+        }
+    })?;
+
+    assert!(scout.ask(Where).await?.is_some());
+    polling.await?;
+    prompt.stop().await;
     Ok(())
 }

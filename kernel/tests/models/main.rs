@@ -43,15 +43,21 @@ mod mutex;
 #[cfg(any(loom, shuttle))]
 mod rounds;
 #[cfg(any(loom, shuttle))]
+mod signals;
+#[cfg(any(loom, shuttle))]
 mod standstill;
 #[cfg(any(loom, shuttle))]
 mod swap;
+#[cfg(any(loom, shuttle))]
+mod timers;
 #[cfg(any(loom, shuttle))]
 mod tool;
 #[cfg(any(loom, shuttle))]
 mod turns;
 #[cfg(any(loom, shuttle))]
 mod urgent;
+#[cfg(any(loom, shuttle))]
+mod watch;
 
 #[cfg(any(loom, shuttle))]
 fn main() -> std::process::ExitCode {
@@ -74,6 +80,9 @@ fn main() -> std::process::ExitCode {
             standstill::MODELS,
             delayed_call::MODELS,
             urgent::MODELS,
+            watch::MODELS,
+            signals::MODELS,
+            timers::MODELS,
         ]
         .concat(),
     )

@@ -11,6 +11,9 @@ mod guests;
 mod in_hand;
 mod memory;
 mod restart;
+// It claims a device's interrupt, and the host has none.
+#[cfg(target_os = "none")]
+mod signals;
 mod suspension;
 
 magpie_tests::suite!();

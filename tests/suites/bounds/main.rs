@@ -9,6 +9,8 @@ extern crate alloc;
 
 mod actors;
 mod appends;
+mod deadlines;
+mod dense;
 mod hogs;
 mod longest;
 mod missed;

@@ -16,12 +16,14 @@ mod misdeeds;
 mod mutex;
 mod orphans;
 mod points;
+mod records;
 mod remains;
 mod soundness;
 mod stacks;
 mod timers;
 mod urgency;
 mod wakers;
+mod watching;
 mod ways;
 
 use alloc::vec::Vec;

@@ -6,6 +6,7 @@ extern crate alloc;
 mod asking;
 mod crash;
 mod everywhere;
+mod naming;
 mod timers;
 
 magpie_tests::suite!();

@@ -6,6 +6,7 @@ extern crate alloc;
 mod affinity;
 mod crash;
 mod damage;
+mod deadlines;
 mod dispatch;
 mod endurance;
 mod fairness;
@@ -14,6 +15,8 @@ mod offline;
 mod policy;
 mod preemption;
 mod stealing;
+#[cfg(target_os = "none")]
+mod stopping;
 mod urgency;
 mod wake_up;
 

@@ -4,14 +4,15 @@
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, Qemu};
-use anyhow::{Context, Result};
-use std::io::Write;
+use anyhow::{Context, Result, ensure};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 pub const CASES: &[Case] = &[
     ("commands::are_carried_out", |bench| on(bench, &["--smp", "2"])),
     ("commands::are_carried_out_with_gicv3_from_el2", |bench| on(bench, &["--gic", "3", "--el2"])),
     ("commands::are_carried_out_on_the_raspberry_pi", on_raspberry_pi),
+    ("commands::crashes_are_listed", crashes),
     ("commands::noise_does_no_harm", noise),
     ("commands::nobody_listens_unasked", unasked),
     ("commands::a_flood_of_lines_does_not_stop_the_clock", flood),
@@ -55,13 +56,14 @@ fn flood(_: &Bench<'_>) -> Result<Outcome> {
 
 fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
     let typed =
-        b"help\nset sched.slice_us 500\r\nset sched.slice_us 5\nset nonsense 1\nlaod\noffline 1\noffline 0\n\
+        b"help\nset sched.slice_us 500\r\ncrashes\nset sched.slice_us 5\nset nonsense 1\nlaod\noffline 1\noffline 0\n\
                   online 1\nsettings\nload\nstats\n";
     let said = tell(bench, &[options, &["--commands"]].concat(), typed)?;
     for line in [
         "> set sched.slice_us 500",
         "sched.slice_us is 500 now",
         "sched.slice_us goes from 50 to 1000000; it stays as it is",
+        "nothing has crashed",
         "there is no setting nonsense: settings lists them",
         "there is no command laod: help lists them",
         "core 1 is out of service now",
@@ -77,6 +79,37 @@ fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
     anyhow::ensure!(count("longest, ns") == 1, "what took longest was not printed\n{}", said.text());
     // Once asked for, once at the end.
     anyhow::ensure!(count("core   messages") == 2, "the table was not printed\n{}", said.text());
+    Ok(Outcome::Passed)
+}
+
+/// Three have crashed when the list is asked for; the main process does later.
+fn crashes(bench: &Bench<'_>) -> Result<Outcome> {
+    let mut command = tool()?;
+    command.args(["qemu", "panic", "--no-install", "--commands", "--append", "seconds=3"]);
+    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut child = command.spawn().context("this tool cannot start itself")?;
+    let mut input = child.stdin.take().context("it has no input")?;
+    let mut lines = BufReader::new(child.stdout.take().context("it says nothing")?).lines();
+    let mut told = 0;
+    while told < 3 {
+        let line = lines.next().context("it ends before three have crashed")??;
+        told += usize::from(line.starts_with("its end, as others see it: Err(Crashed)"));
+    }
+    input.write_all(b"crashes\n").context("it does not read its input")?;
+    let listed = lines.collect::<Result<Vec<_>, _>>()?;
+    child.wait().context("it cannot be waited for")?;
+    let listed = listed.join("\n");
+    for part in [
+        "> crashes\n3 crashes so far\ncrash 1 after ",
+        ": data abort in magpie::sched::spawn::builder::procedure<(), panic::crashes::",
+        ", address 0x8\n  backtrace 0",
+        ": stack overflow in ",
+        ": panic in ",
+        ": one process has a bug\n  backtrace 0",
+    ] {
+        ensure!(listed.contains(part), "nothing says '{part}':\n{listed}");
+    }
     Ok(Outcome::Passed)
 }
 

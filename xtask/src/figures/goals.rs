@@ -79,6 +79,12 @@ pub const GOALS: &[Goal] = &[
     own_goal("irq-thieves", 600, ANY),
     own_goal("irq-timers", 600, ANY),
     own_goal("irq-offline", 600, ANY),
+    // To the behaviour that gets the message it sends.
+    own_goal("irq-mail-idle", 400, ANY),
+    own_goal("irq-mail-hogs", 600, ANY),
+    own_goal("irq-mail-thieves", 600, ANY),
+    own_goal("irq-mail-timers", 600, ANY),
+    own_goal("irq-mail-offline", 600, ANY),
     // Programs of the Savina suite; the same.
     no_goal("bank", LONE),
     no_goal("chameneos", LONE),

@@ -136,7 +136,7 @@ impl CopyQueue {
         let mut next = Some(first);
         while let Some(segment) = next {
             // SAFETY: by contract.
-            let (following, used) = unsafe { (segment.as_ref().next, segment.as_ref().used_bytes) };
+            let (following, used) = unsafe { (segment.as_ref().next, segment.as_ref().used_bytes()) };
             self.extend(segment);
             // SAFETY: within the segment.
             self.place = unsafe { self.place.add(used) };
@@ -252,6 +252,18 @@ impl CopyQueue {
         None
     }
 
+    /// Puts a segment in front of everything, also of nothing: senders go on where they are.
+    ///
+    /// # Safety
+    /// The segment is the caller's, who gives it up, sealed, and nothing in it was delivered. The front is settled.
+    pub(super) unsafe fn put_in_front(&mut self, mut segment: NonNull<Segment>) {
+        debug_assert_eq!(self.head, Segment::begin(self.first), "the front is not settled");
+        // SAFETY: by contract it is the queue's from now on.
+        unsafe { segment.as_mut() }.next = self.first.as_ptr();
+        self.first = segment;
+        self.head = Segment::begin(segment);
+    }
+
     /// Takes everything, because the queue is not used any more.
     pub(crate) fn take_all(&mut self) -> Gulp {
         self.seal();
@@ -269,7 +281,7 @@ impl CopyQueue {
         // A segment whose envelopes were all taken from the front is left to the next gulp.
         // SAFETY: the queue's segments are alive, and sealed.
         unsafe {
-            while self.head == Segment::begin(self.first).add(self.first.as_ref().used_bytes) {
+            while self.head == Segment::begin(self.first).add(self.first.as_ref().used_bytes()) {
                 let Some(next) = NonNull::new(self.first.as_ref().next) else { break };
                 let emptied = ptr::replace(&mut self.first, next);
                 self.full_bytes = self.full_bytes.saturating_sub(emptied.as_ref().capacity_bytes());
@@ -300,7 +312,6 @@ impl CopyQueue {
     /// Writes down how far the last segment is in use.
     fn seal(&mut self) {
         // SAFETY: the queue's segments are alive and its own.
-        unsafe { self.last.as_mut() }.used_bytes =
-            self.place.as_ptr() as usize - Segment::begin(self.last).as_ptr() as usize;
+        unsafe { self.last.as_mut() }.set_end(self.place);
     }
 }

@@ -36,7 +36,7 @@ pub(crate) type SizeAndOutcome = usize;
 pub(crate) const OUTCOME_MASK: usize = 7;
 /// The actor that ends has a hook for that.
 pub(crate) const HAS_HOOK: usize = 4;
-/// What is measured is no message of anybody's.
+/// What is measured is no message of anybody's, or one that a watch tells: no bound forgets it.
 pub(crate) const NO_MESSAGE: usize = 4;
 /// Buffers and envelopes are aligned to this.
 pub(super) const ALIGN: usize = 8;

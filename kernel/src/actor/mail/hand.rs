@@ -6,8 +6,8 @@
 //!
 //! - The *gate* says whose core that is. It is open only while the mailbox is being processed by that core's worker, and only
 //!   code on that core opens and closes it.
-//! - The *cursor* leads to where the next envelope goes: the end of the batch that the worker delivers or the end of what is
-//!   kept here. That is mail that waits in the worker's run list, or that *follows* a batch: a batch grows by little while it is
+//! - The *cursor* leads to where the next envelope goes: the end of the batch that the worker delivers (while that is cut, the end that it
+//!   will have again) or the end of what is kept here. That is mail that waits in the worker's run list, or that *follows* a batch: a batch grows by little while it is
 //!   delivered, and what comes beyond that has its turn like other mailboxes' mail. It begins in the last segment of the batch,
 //!   where that one ends, and goes on in others, which are linked: nothing is copied, and no lock is needed for however much.
 //! - Messages keep their order. A sender adds here only while nothing waits in the mailbox's queue, and the worker takes from

@@ -12,14 +12,14 @@ use crate::sync::ReferenceCount;
 pub(crate) struct Segment {
     /// The next one in its chain.
     pub next: *mut Segment,
-    capacity_bytes: usize,
+    capacity_bytes: u32,
     /// Bytes in use; meaningful once the segment is no longer written to.
-    pub used_bytes: usize,
+    used_bytes: u32,
     /// Who still reads it: the batch, and each suspended behaviour whose envelope lies in it.
     readers: ReferenceCount,
 }
 
-const HEADER_BYTES: usize = size_of::<Segment>();
+pub(crate) const HEADER_BYTES: usize = size_of::<Segment>();
 
 impl Segment {
     fn layout(capacity_bytes: usize) -> Option<Layout> {
@@ -30,18 +30,39 @@ impl Segment {
     pub(crate) fn new(capacity_bytes: usize) -> Option<NonNull<Self>> {
         // Zeroed, because most of it is written to late or never: what others have left there would seem to be pointers to a
         // collection.
+        let head = Self::head(u32::try_from(capacity_bytes).ok()?);
         // SAFETY: the size is not zero.
         let segment = NonNull::new(unsafe { alloc_zeroed(Self::layout(capacity_bytes)?) })?.cast::<Self>();
-        let head =
-            Self { next: ptr::null_mut(), capacity_bytes, used_bytes: 0, readers: ReferenceCount::new(1) };
         // SAFETY: fresh memory with room for the head.
         unsafe { segment.write(head) };
         Some(segment)
     }
 
+    /// Of an empty segment.
+    fn head(capacity_bytes: u32) -> Self {
+        Self { next: ptr::null_mut(), capacity_bytes, used_bytes: 0, readers: ReferenceCount::new(1) }
+    }
+
+    /// Makes memory that [`Self::new`] has given for `capacity_bytes`, and that was used for something else since, an empty segment
+    /// again.
+    ///
+    /// # Safety
+    /// It is the caller's alone.
+    pub(crate) unsafe fn begin_anew(memory: NonNull<Self>, capacity_bytes: u32) {
+        // SAFETY: by contract.
+        unsafe { memory.write(Self::head(capacity_bytes)) };
+    }
+
     /// Bytes of envelopes that fit.
+    #[inline(always)]
     pub(crate) fn capacity_bytes(&self) -> usize {
-        self.capacity_bytes
+        self.capacity_bytes as usize
+    }
+
+    /// Bytes of envelopes in it, once it is no longer written to.
+    #[inline(always)]
+    pub(crate) fn used_bytes(&self) -> usize {
+        self.used_bytes as usize
     }
 
     /// Where its envelopes begin.
@@ -53,7 +74,7 @@ impl Segment {
     /// Where the room for envelopes ends.
     pub(super) fn limit(this: NonNull<Self>) -> NonNull<u8> {
         // SAFETY: the segment is alive, and its memory is that long.
-        unsafe { Self::begin(this).add(this.as_ref().capacity_bytes) }
+        unsafe { Self::begin(this).add(this.as_ref().capacity_bytes()) }
     }
 
     /// Where the envelopes in use end.
@@ -62,12 +83,14 @@ impl Segment {
     /// The segment is alive, and no longer written to.
     pub(crate) unsafe fn used_end(this: NonNull<Self>) -> NonNull<u8> {
         // SAFETY: by contract; within the segment.
-        unsafe { Self::begin(this).add(this.as_ref().used_bytes) }
+        unsafe { Self::begin(this).add(this.as_ref().used_bytes()) }
     }
 
     /// Its envelopes in use end there.
     pub(crate) fn set_end(&mut self, end: NonNull<u8>) {
-        self.used_bytes = end.as_ptr() as usize - Self::begin(NonNull::from(&*self)).as_ptr() as usize;
+        // It fits, as the capacity does.
+        self.used_bytes =
+            (end.as_ptr() as usize - Self::begin(NonNull::from(&*self)).as_ptr() as usize) as u32;
     }
 
     /// The last one of a chain that begins here.
@@ -117,7 +140,7 @@ impl Segment {
     pub(crate) unsafe fn free(this: NonNull<Self>) {
         // SAFETY: the segment is alive; it was allocated with this layout.
         unsafe {
-            if let Some(layout) = Self::layout(this.as_ref().capacity_bytes) {
+            if let Some(layout) = Self::layout(this.as_ref().capacity_bytes()) {
                 dealloc(this.as_ptr().cast(), layout);
             }
         }
@@ -180,7 +203,7 @@ pub(super) unsafe fn chain_used_bytes(first: NonNull<Segment>, head: NonNull<u8>
         let mut bytes = Segment::used_end(first).as_ptr() as usize - head.as_ptr() as usize;
         let mut next = NonNull::new(first.as_ref().next);
         while let Some(segment) = next {
-            bytes += segment.as_ref().used_bytes;
+            bytes += segment.as_ref().used_bytes();
             next = NonNull::new(segment.as_ref().next);
         }
         bytes
@@ -226,6 +249,6 @@ pub(super) unsafe fn compact(mut segment: NonNull<Segment>, head: NonNull<u8>) {
     unsafe {
         let bytes = Segment::used_end(segment).as_ptr() as usize - head.as_ptr() as usize;
         ptr::copy(head.as_ptr(), begin.as_ptr(), bytes);
-        segment.as_mut().used_bytes = bytes;
+        segment.as_mut().used_bytes = bytes as u32;
     }
 }

@@ -1,7 +1,8 @@
 //! A batch: what one gulp took, and how far its delivery has come.
 //!
 //! It lies in memory, not in registers, because the timer interrupt reads it: when a behaviour runs past its
-//! slice, the interrupt splits the batch (see `detach`). The delivery loop stores its position before each
+//! slice, the interrupt splits the batch (see `detach`), and when the turn is to end, it *cuts* the batch: gives it an earlier end, until
+//! the delivery loop has come there. The delivery loop stores its position before each
 //! delivery and reads its end afresh after it; that is all that an unpreempted delivery pays.
 
 use alloc::boxed::Box;
@@ -9,9 +10,18 @@ use core::ptr::{self, NonNull};
 
 use super::tally::Tally;
 use crate::actor::mail::{Envelope, Gulp, Mailbox, Segment};
-use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use crate::mem;
 use crate::sync::PreemptGuard;
+
+/// In a batch's state: no interrupt has changed it.
+const WHOLE: u8 = 0;
+
+/// The delivery loop is to stop behind an envelope. All that the batch loses is its end.
+const CUT: u8 = 1;
+
+/// The rest was handed to another batch: this one ends with the envelope at `split_at`.
+const SPLIT: u8 = 2;
 
 /// One batch. Written by the activation that delivers it and by the interrupt that splits it, on one core,
 /// one at a time: every access is relaxed.
@@ -28,8 +38,10 @@ pub(super) struct Batch {
     is_unchecked: AtomicBool,
     /// The delivery loop is at work: the interrupt may split the batch.
     armed: AtomicBool,
-    /// The interrupt has handed the rest to another batch: this one ends with the envelope at `split_at`.
-    is_split: AtomicBool,
+    /// What an interrupt has done to it: [`WHOLE`], [`CUT`] or [`SPLIT`].
+    state: AtomicU8,
+    /// While it is cut: its end.
+    whole_end: AtomicPtr<u8>,
     split_at: AtomicPtr<u8>,
     /// After a split: the activation holds the actor of that envelope. If not, the envelope is a dead letter, or has ended
     /// its actor.
@@ -52,7 +64,8 @@ impl Batch {
             mailbox: AtomicPtr::new(ptr::null_mut()),
             is_unchecked: AtomicBool::new(true),
             armed: AtomicBool::new(false),
-            is_split: AtomicBool::new(false),
+            state: AtomicU8::new(WHOLE),
+            whole_end: AtomicPtr::new(ptr::null_mut()),
             split_at: AtomicPtr::new(ptr::null_mut()),
             holds_actor: AtomicBool::new(false),
             drains: AtomicBool::new(false),
@@ -223,6 +236,13 @@ impl Batch {
         if position < self.end.load(Ordering::Relaxed) { NonNull::new(position.cast()) } else { None }
     }
 
+    /// As [`Self::current`], were the batch not cut.
+    pub(super) fn current_of_whole(&self) -> Option<NonNull<Envelope>> {
+        let position = self.position.load(Ordering::Relaxed);
+        let end = if self.state() == CUT { &self.whole_end } else { &self.end };
+        if position < end.load(Ordering::Relaxed) { NonNull::new(position.cast()) } else { None }
+    }
+
     /// The envelope at the position was delivered; it had that many bytes. Returns where the next one is; whether
     /// there is one is for [`Self::is_done_at`] to say.
     #[inline(always)]
@@ -261,12 +281,55 @@ impl Batch {
         // may have lain at this very address, in a segment that was used again.
         self.ended_at.store(ptr::null_mut(), Ordering::Relaxed);
         self.holds_actor.store(holds_actor, Ordering::Relaxed);
-        self.is_split.store(true, Ordering::Relaxed);
+        self.state.store(SPLIT, Ordering::Relaxed);
     }
 
     #[inline(always)]
     pub(super) fn is_split(&self) -> bool {
-        self.is_split.load(Ordering::Relaxed)
+        self.state() == SPLIT
+    }
+
+    #[inline(always)]
+    fn state(&self) -> u8 {
+        self.state.load(Ordering::Relaxed)
+    }
+
+    /// Whether an interrupt has split or cut it.
+    #[inline(always)]
+    pub(super) fn was_changed(&self) -> bool {
+        self.state() != WHOLE
+    }
+
+    /// The delivery loop is to stop behind the envelope that is being delivered, or comes next, though more follows or comes meanwhile.
+    /// Senders on this core write where they did. For the interrupt, on the worker's core with preemption enabled, while the batch is
+    /// armed and not split.
+    pub(super) fn cut(&self) {
+        if self.state() == CUT {
+            return;
+        }
+        let whole_end = self.end();
+        self.whole_end.store(whole_end.as_ptr(), Ordering::Relaxed);
+        if let Some(envelope) = self.current() {
+            // SAFETY: measuring changes nothing; it is in the segment.
+            let behind = unsafe { envelope.cast::<u8>().add(Envelope::measure(envelope)) };
+            self.end.store(behind.as_ptr(), Ordering::Relaxed);
+        }
+        self.state.store(CUT, Ordering::Relaxed);
+        // SAFETY: as in `take_gate`; the place lives as long as the batch.
+        unsafe { self.mailbox().hand.move_to_batch(&self.whole_end) };
+    }
+
+    /// It has its end again, if it was cut. Whether it was. On the worker's core, with preemption off. The caller is the delivery loop's
+    /// activation, splits the batch, or has found that activation gone: a loop that has come to the end that was cut to takes it for
+    /// the batch's if it finds the batch neither cut nor split.
+    pub(super) fn mend(&self) -> bool {
+        let was_cut = self.state() == CUT;
+        if was_cut {
+            self.end.store(self.whole_end.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.state.store(WHOLE, Ordering::Relaxed);
+            self.take_gate();
+        }
+        was_cut
     }
 
     /// After a split: the envelope that this batch still has to deliver, if it has not yet.

@@ -12,7 +12,7 @@
 //! batch. What the message owns (the reference in a `Shared`, say) the behaviour may have passed on or dropped already,
 //! so it is not given up in its name: it is noted, with the state and the stack.
 
-use super::at_work::{asked, at_work};
+use super::at_work::{asked, identity, tell_of_end};
 use super::side_queue;
 use super::tally::Tally;
 use super::worker::{Worker, account};
@@ -22,13 +22,13 @@ use crate::actor::storage::{CellRef, Word, pool};
 use crate::arch::atomic::Ordering;
 use crate::mem::orphans;
 use crate::message::ask::pending;
-use crate::sched::AtWork;
 use crate::stats;
-use crate::sync::{Identity, PreemptGuard, tell_of_crash};
+use crate::sync::{CrashNumber, PreemptGuard, tell_of_crash};
+use crate::watch::Exit;
 
 /// The behaviour that a worker's turn was running has crashed. The turn's activation is gone; the next turn
 /// goes on behind its envelope.
-pub(super) fn crashed(worker: &Worker) {
+pub(super) fn crashed(worker: &Worker, number: CrashNumber) {
     let here = PreemptGuard::new();
     // SAFETY: set at the start and by `detach` only, to live batches.
     let batch = unsafe { &*worker.batch.load(Ordering::Relaxed) };
@@ -36,6 +36,7 @@ pub(super) fn crashed(worker: &Worker) {
         return;
     }
     batch.disarm();
+    batch.mend();
     worker.empty_hand(&here);
     let Some(envelope) = batch.current() else { return };
     // SAFETY: the envelope's head is never changed; measuring changes nothing.
@@ -43,7 +44,7 @@ pub(super) fn crashed(worker: &Worker) {
         unsafe { (envelope.as_ref().cell, envelope.as_ref().word, Envelope::measure(envelope)) };
     // SAFETY: the envelope and its message have so many bytes, in a segment that is still the batch's.
     unsafe { orphans::note(envelope.cast().as_ptr(), bytes) };
-    end_crashed(cell, word, word, &batch.tally);
+    end_crashed(cell, word, word, &batch.tally, number);
     batch.note_gone();
     batch.advance(envelope, bytes);
     // With it what was counted before the crash, by the activation that is gone.
@@ -53,7 +54,7 @@ pub(super) fn crashed(worker: &Worker) {
 /// Ends an actor that has crashed, if it has not ended yet. `held` is its word while the activation that is gone had it:
 /// with any other the actor is somebody else's, or has ended, and its state is not ours to give back. One whose state was
 /// being dropped has ended, and was counted; a dead letter's has, too.
-pub(super) fn end_crashed(cell: CellRef, word: Word, held: Word, tally: &Tally) {
+pub(super) fn end_crashed(cell: CellRef, word: Word, held: Word, tally: &Tally, number: CrashNumber) {
     let here = PreemptGuard::new();
     let was = cell.word();
     let remains = match was {
@@ -80,6 +81,8 @@ pub(super) fn end_crashed(cell: CellRef, word: Word, held: Word, tally: &Tally) 
     }
     // Whatever it was dropping may have held a reply.
     pending::fail_all(asked(cell, word));
-    let AtWork { place, life, .. } = at_work(cell, word);
-    tell_of_crash(Identity::Actor { place: place.addr().get(), life });
+    tell_of_crash(identity(cell, word), number);
+    if remains.is_some() {
+        tell_of_end(cell, word, Exit::Crashed(number));
+    }
 }

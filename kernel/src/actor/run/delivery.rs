@@ -2,6 +2,7 @@
 
 use core::ptr::NonNull;
 
+use super::at_work::tell_of_end;
 use super::batch::Batch;
 use super::side_queue;
 use super::tally::Tally;
@@ -9,6 +10,7 @@ use crate::actor::mail::Envelope;
 use crate::actor::mail::envelope::{self, HAS_HOOK, OUTCOME_MASK, SizeAndOutcome};
 use crate::actor::storage::{CellRef, Life, Outcome, Word, cell, pool};
 use crate::sync::PreemptGuard;
+use crate::watch::Exit;
 
 /// How a call of [`deliver`] ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -229,7 +231,9 @@ pub(super) fn end_actor(cell: CellRef, word: Word, result: SizeAndOutcome, tally
         Outcome::End | Outcome::Vacate | Outcome::Continue => cell::kind(cell, word).drop_state,
     };
     if !was_detached && drop_state.is_none() && !has_hook {
-        return free(cell, word, outcome, &here);
+        free(cell, word, outcome, &here);
+        drop(here);
+        return tell_of_end(cell, word, Exit::Normal);
     }
     // Another activation may meet a message for this actor while the state is dropped, and crash: it is not its to give
     // back.
@@ -249,6 +253,7 @@ pub(super) fn end_actor(cell: CellRef, word: Word, result: SizeAndOutcome, tally
     }
     free(cell, word, outcome, &PreemptGuard::new());
     tally.set_dropping(None);
+    tell_of_end(cell, word, Exit::Normal);
 }
 
 /// Says what is in the cell of an actor that has ended, and gives it back if that is nothing.

@@ -37,7 +37,7 @@ use crate::actor::storage::{CellRef, Word};
 use crate::arch::atomic::Ordering;
 use crate::mem::{self, orphans};
 use crate::sched::{AtWork, Detached, Step};
-use crate::sync::PreemptGuard;
+use crate::sync::{CrashNumber, PreemptGuard};
 
 /// Stands for a suspended behaviour until its activation has ended.
 struct SuspendedBehaviour {
@@ -58,13 +58,13 @@ impl Detached for SuspendedBehaviour {
         self.affinity
     }
 
-    fn crashed(&self) {
+    fn crashed(&self, number: CrashNumber) {
         let here = PreemptGuard::new();
         // SAFETY: the activation is gone, so its batch is ours until it is freed below.
         unsafe {
             let tally = &self.batch.as_ref().tally;
             note_in_hand(self.batch.as_ref());
-            crash::end_crashed(self.cell, self.word, self.word.detached(), tally);
+            crash::end_crashed(self.cell, self.word, self.word.detached(), tally, number);
             give_back(self.batch);
             // With it what was counted before the crash.
             account::note(&self.executor, tally, &here);
@@ -93,7 +93,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
         return None;
     }
     let segment = batch.segment()?;
-    let envelope = batch.current()?;
+    let envelope = batch.current_of_whole()?;
     // SAFETY: not delivered yet, or being delivered; its head is never changed.
     let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
     let word = cell.word();
@@ -119,6 +119,8 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
         unsafe { Batch::free(rest) };
         return None;
     };
+    // Only now that it will be split. The loop may have come to the end that it was cut to, and must find it cut, or split.
+    batch.mend();
     // SAFETY: measuring changes nothing; the rest begins behind the envelope, in the same segment.
     unsafe {
         let bytes = Envelope::measure(envelope);

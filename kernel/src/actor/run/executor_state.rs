@@ -10,12 +10,14 @@ use super::clearing::Clearing;
 use super::live::Live;
 use super::mailbox_victim::MailboxVictim;
 use super::worker::Worker;
+use crate::actor::mail::Segment;
 use crate::actor::mail::mailbox::{Inside, Runner};
 use crate::actor::mail::{Gulp, Mailbox, Place, Table, table};
 use crate::actor::storage::{CellRef, Word};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crate::sched;
 use crate::sync::{PreemptGuard, Waiters};
+use core::ptr::NonNull;
 
 /// The workers may be given turns already, because anybody may wake a resident, but must not look at each other yet.
 const STARTING: u8 = 0;
@@ -352,5 +354,27 @@ pub(super) unsafe fn give_back(mailbox: &Mailbox, chain: Gulp) {
     if let Some(inside) = unsafe { mailbox.take_back(chain) } {
         // SAFETY: it is open, and stays so while the lock is held.
         unsafe { ExecutorState::of(mailbox) }.notify(mailbox, inside.preempt());
+    }
+}
+
+/// Puts a segment in front of all that waits in a mailbox, as [`Mailbox::put_in_front`], and tells its worker. Frees it if the mailbox
+/// accepts nothing any more.
+///
+/// # Safety
+/// As for that. What is in the segment needs not be dropped.
+#[cold]
+pub(crate) unsafe fn put_in_front(mailbox: &Mailbox, segment: NonNull<Segment>) {
+    // SAFETY: by contract.
+    match unsafe { mailbox.put_in_front(segment) } {
+        Ok(None) => {}
+        Ok(Some(inside)) => {
+            let here = inside.preempt();
+            if !mailbox.hand.wake_from_rest(mailbox, here) {
+                // SAFETY: it is open, and stays so while the lock is held.
+                unsafe { ExecutorState::of(mailbox) }.notify(mailbox, here);
+            }
+        }
+        // SAFETY: it came back.
+        Err(segment) => unsafe { Segment::free(segment) },
     }
 }

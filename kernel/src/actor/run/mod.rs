@@ -27,6 +27,7 @@ mod steal;
 mod tally;
 mod worker;
 
-pub(crate) use executor_state::{ExecutorState, Rules};
+pub(crate) use at_work::identity;
+pub(crate) use executor_state::{ExecutorState, Rules, put_in_front};
 pub use mailbox_victim::MailboxVictim;
 pub(crate) use start::{Refused, start};

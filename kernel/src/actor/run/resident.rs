@@ -3,9 +3,11 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
+use super::start::Urgency;
 use super::worker::Worker;
 use super::{crash, detach};
-use crate::sched::{self, AtWork, Detached, Priority, ProcessRef, Resident, SpawnError, Step};
+use crate::sched::{self, AtWork, Detached, ProcessRef, Resident, SpawnError, Step};
+use crate::sync::CrashNumber;
 
 impl Resident for Worker {
     fn step(&self) -> Step {
@@ -16,8 +18,20 @@ impl Resident for Worker {
         detach::detach(self)
     }
 
-    fn crashed(&self) {
-        crash::crashed(self);
+    fn note_slice_end(&self) -> bool {
+        Worker::note_slice_end(self)
+    }
+
+    fn has_waiting_for_end(&self) -> bool {
+        Worker::has_waiting_for_end(self)
+    }
+
+    fn end_turn(&self) -> bool {
+        Worker::end_turn(self)
+    }
+
+    fn crashed(&self, number: CrashNumber) {
+        crash::crashed(self, number);
     }
 
     fn at_work(&self) -> Option<AtWork> {
@@ -42,7 +56,7 @@ impl Resident for Worker {
 }
 
 /// Starts a worker on its core; it waits until it is woken.
-pub(super) fn start(worker: Arc<Worker>, priority: Priority) -> Result<ProcessRef, SpawnError> {
+pub(super) fn start(worker: Arc<Worker>, (priority, deadline): Urgency) -> Result<ProcessRef, SpawnError> {
     let core = worker.core();
-    sched::spawn_resident(worker, core, priority)
+    sched::spawn_resident(worker, core, priority, deadline)
 }

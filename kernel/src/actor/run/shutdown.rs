@@ -7,6 +7,7 @@
 
 use alloc::sync::Arc;
 
+use super::at_work::tell_of_end;
 use super::executor_state::ExecutorState;
 use crate::actor::mail::{directory, oldest};
 use crate::actor::storage::cell::{self, Chunk, all_chunks};
@@ -14,6 +15,7 @@ use crate::actor::storage::{Life, pool, static_cell};
 use crate::arch::barrier;
 use crate::sched::{self, Priority, Spawn};
 use crate::sync::PreemptGuard;
+use crate::watch::Exit;
 
 /// Stops an executor: nothing is accepted or delivered any more, behaviours that run end, and what is left is dropped.
 /// Returns how many messages were not delivered.
@@ -119,6 +121,8 @@ fn drop_actors(executor: &ExecutorState) {
             // Before its state is dropped, because the process may end there.
             executor.live.ended(1, &PreemptGuard::new());
             left -= 1;
+            // So is this.
+            tell_of_end(cell, word, Exit::Stopped);
         }
         let kind = cell::kind(cell, word);
         executor.clearing.begin(cell, word);

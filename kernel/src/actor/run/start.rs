@@ -3,6 +3,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::batch::Batch;
 use super::executor_state::{ExecutorState, Rules};
@@ -26,13 +27,16 @@ pub(crate) enum Refused {
     OutOfMemory,
 }
 
+/// The workers' priority, and how soon each should have done what woke it.
+pub(super) type Urgency = (Priority, Option<Duration>);
+
 /// Starts an executor with so many workers, and mailboxes that may be stolen. When it cannot, nothing is left behind.
 pub(crate) fn start(
     rules: Rules,
     workers: usize,
     movable: usize,
     bound: Bound,
-    priority: Priority,
+    urgency: Urgency,
 ) -> Result<Arc<ExecutorState>, Refused> {
     let taken = take_mailboxes(movable + workers)?;
     let executor = match make_state(rules, &taken, workers, movable) {
@@ -42,7 +46,7 @@ pub(crate) fn start(
             return Err(Refused::OutOfMemory);
         }
     };
-    if let Err(error) = start_workers(&executor, priority, workers) {
+    if let Err(error) = start_workers(&executor, urgency, workers) {
         executor.mailboxes.iter().copied().for_each(directory::give);
         return Err(error);
     }
@@ -60,7 +64,7 @@ pub(crate) fn start(
             unsafe { Segment::free(spare) };
         }
         // SAFETY: every executor's mailboxes are opened here, for its state, which ends after all that work for it.
-        unsafe { mailbox.open(Arc::as_ptr(&executor).cast(), place, pinned, priority.is_urgent(), bound) };
+        unsafe { mailbox.open(Arc::as_ptr(&executor).cast(), place, pinned, urgency.0.is_urgent(), bound) };
     }
     Ok(executor)
 }
@@ -102,7 +106,7 @@ fn make_state(
 }
 
 /// Makes the workers and starts them; they wait until they are woken.
-fn start_workers(executor: &Arc<ExecutorState>, priority: Priority, workers: usize) -> Result<(), Refused> {
+fn start_workers(executor: &Arc<ExecutorState>, urgency: Urgency, workers: usize) -> Result<(), Refused> {
     let mut list = Vec::new();
     list.try_reserve_exact(workers).map_err(|_| Refused::OutOfMemory)?;
     for core in (0..workers).filter_map(CoreId::new) {
@@ -110,7 +114,7 @@ fn start_workers(executor: &Arc<ExecutorState>, priority: Priority, workers: usi
     }
     let Ok(list) = mem::try_box(list) else { return Err(Refused::OutOfMemory) };
     for (started, worker) in list.iter().enumerate() {
-        match resident::start(worker.clone(), priority) {
+        match resident::start(worker.clone(), urgency) {
             // SAFETY: the list of workers is not set yet, so nobody can find this one.
             Ok(process) => unsafe { worker.set_process(process) },
             Err(error) => {

@@ -57,6 +57,11 @@ impl Tally {
         add(&self.handled, messages);
     }
 
+    /// How many were handled and not noted.
+    pub(super) fn handled(&self) -> u64 {
+        self.handled.load(Ordering::Relaxed)
+    }
+
     /// The state in this cell is being dropped, or none is.
     pub(super) fn set_dropping(&self, cell: Option<CellRef>) {
         self.dropping.store(cell.map_or(ptr::null_mut(), |cell| cell.pointer().as_ptr()), Ordering::Relaxed);

@@ -17,6 +17,7 @@ use super::word_cell::WordCell;
 use crate::arch::atomic::AtomicPtr;
 use crate::mem::{self, OutOfMemory, orphans};
 use crate::queue::{AppendOnly, Linked};
+use crate::watch::Watched;
 
 /// Bytes of a chunk, and its alignment.
 const CHUNK_BYTES: usize = 4096;
@@ -170,6 +171,19 @@ pub(crate) fn kind(cell: CellRef, word: Word) -> &'static Kind {
     }
 }
 
+/// Whether somebody may watch actors in the application's own storage.
+static STATICS_WATCHED: Watched = Watched::new();
+
+/// Whether somebody may watch an actor in the cell. `word` is any word that the cell has had.
+#[inline(always)]
+pub(crate) fn watched(cell: CellRef, word: Word) -> &'static Watched {
+    if word.is_static() {
+        return &STATICS_WATCHED;
+    }
+    // SAFETY: other cells lie in chunks, which are never freed; this is atomic.
+    unsafe { &(*Chunk::of(cell).as_ptr()).watched }
+}
+
 /// Moves the state out of a cell.
 ///
 /// # Safety
@@ -273,6 +287,8 @@ pub(crate) unsafe fn fill<A>(cell: CellRef, value: A) -> Result<(), (OutOfMemory
 #[repr(C)]
 pub(crate) struct Chunk {
     pub kind: &'static Kind,
+    /// Whether somebody may watch an actor in it.
+    watched: Watched,
     link: AtomicPtr<Chunk>,
     cells: u32,
     first: u32,
@@ -301,6 +317,7 @@ impl Chunk {
         unsafe {
             chunk.write(Self {
                 kind,
+                watched: Watched::new(),
                 link: AtomicPtr::new(ptr::null_mut()),
                 cells: cells as u32,
                 first: first as u32,

@@ -5,6 +5,7 @@ use aarch64_cpu::registers::{ESR_EL1, FAR_EL1, Readable, TPIDR_EL0, VBAR_EL1, Wr
 use super::frame::Frame;
 use super::switch::PREEMPT_CALL;
 use super::{cpu, gic, percpu, timer, vectors};
+use crate::arch::CoreId;
 use crate::arch::handlers::{self, Fault, FaultReason, Verdict};
 use crate::arch::stack_layout::{EXCEPTION_STACK_BYTES, FAULT_STACK_BYTES, StackPart, place_in_slot};
 
@@ -36,9 +37,32 @@ unsafe extern "C" fn magpie_interrupt(frame: *mut Frame) {
         gic::end(gic::acknowledge());
         return;
     };
+    if take(table) == Taken::Stop {
+        // SAFETY: the frame is complete, interrupts are masked.
+        unsafe { (table.stop)(frame) };
+    }
+    // SAFETY: as above.
+    unsafe { (table.interrupt_exit)(frame) };
+}
+
+/// What an interrupt was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    /// It was handled.
+    Handled,
+    /// Another core stops the system: for who knows what was interrupted.
+    Stop,
+}
+
+/// Takes the most urgent interrupt that is pending, and lets it be handled.
+fn take(table: &handlers::Handlers) -> Taken {
     let interrupt = gic::acknowledge();
     match interrupt.number() {
         gic::SPURIOUS.. => {}
+        gic::STOP => {
+            gic::end(interrupt);
+            return Taken::Stop;
+        }
         number => {
             match number {
                 gic::WAKE_UP => (table.wake_up)(),
@@ -51,8 +75,19 @@ unsafe extern "C" fn magpie_interrupt(frame: *mut Frame) {
             gic::end(interrupt);
         }
     }
-    // SAFETY: the frame is complete, interrupts are masked.
-    unsafe { (table.interrupt_exit)(frame) };
+    Taken::Handled
+}
+
+/// Takes an interrupt that is pending, if one is, without what it costs to interrupt: for a core that has waited for one with interrupts
+/// masked, and unmasks them next. What follows an interrupt is left out, too: the caller looks at all that an interrupt may have brought.
+pub fn take_pending() {
+    if let Some(table) = handlers::get()
+        && take(table) == Taken::Stop
+        && let Some(this) = CoreId::new(percpu::core_number())
+    {
+        // It says where the core is, so it has to interrupt: once more, as soon as interrupts are unmasked.
+        gic::send_stop(this);
+    }
 }
 
 /// # Safety

@@ -1,4 +1,4 @@
-//! Wake-up interrupts.
+//! Interrupts from one core to another.
 
 use super::gic;
 use crate::arch::CoreId;
@@ -8,4 +8,9 @@ pub fn send(core: CoreId) {
     #[cfg(feature = "forced-failure")]
     crate::arch::forced_failure::linger();
     gic::send_wake_up(core);
+}
+
+/// Sends the interrupt that stops `core` for good.
+pub fn stop(core: CoreId) {
+    gic::send_stop(core);
 }

@@ -1,5 +1,7 @@
 //! Masking interrupts on this core.
 
+pub use super::exceptions::take_pending;
+
 /// Unmasks interrupts on this core.
 ///
 /// # Safety

@@ -4,6 +4,7 @@
 //! runs, `TPIDR_EL0` the top of the core's stacks for exceptions; `TPIDRRO_EL0` is scratch in the vectors.
 
 pub mod append;
+pub mod backtrace;
 pub mod barrier;
 pub mod clock;
 mod copy;

@@ -9,3 +9,6 @@ pub unsafe fn enable() {}
 
 /// Masks interrupts on this core.
 pub fn disable() {}
+
+/// Takes an interrupt that is pending: none is.
+pub fn take_pending() {}

@@ -3,6 +3,7 @@
 //! The signatures are those of `aarch64/`; the tests of everything above `arch/` run on both.
 
 pub mod append;
+pub mod backtrace;
 pub mod barrier;
 pub mod clock;
 pub mod cpu;

@@ -15,6 +15,7 @@ use crate::in_place::write_fields;
 use crate::mem::stack::StackRef;
 use crate::mem::try_box_in_place;
 use crate::random::Random;
+use crate::sched::cores::raised::Raised;
 use crate::sched::cores::run_queue::RunQueue;
 use crate::sched::policy::migration::TargetHistory;
 use crate::sched::policy::pace::Pace;
@@ -33,7 +34,7 @@ pub(crate) struct Core {
     pub statistics: &'static CoreStatistics,
     /// Whether a process runs now, as opposed to the loop itself, and how many slice ends its turn has seen.
     pub in_turn: InTurn,
-    /// The timer interrupt asks the core loop to look at its timers.
+    /// The timer's interrupt, or one that has raised something, asks the core loop to look at its timers and at what was raised.
     pub timer_due: AtomicU32,
     /// How often in a row its loop has put off looking at everything, because something urgent waited.
     pub put_off: Cell<u32>,
@@ -55,8 +56,12 @@ pub(crate) struct Core {
     pub next_look: Cell<u64>,
     /// When the slice in progress ends, in clock ticks; 0 when none is being counted.
     pub slice_end: Cell<u64>,
-    /// Deep in an interrupt: the owner's side of the queues must not be touched.
+    /// What interrupts here have raised.
+    pub raised: Raised,
+    /// Deep in an interrupt: the owner's side of the queues must not be touched, unless the loop waits.
     pub in_interrupt: Cell<bool>,
+    /// Its loop waits for an interrupt, and does no more to its queues than to look at them.
+    pub waits: Cell<bool>,
     /// What a preemption or a crash leaves to the fresh core loop.
     pub handover: Cell<Handover>,
     /// The stack that a resumption leaves behind, to give back.
@@ -197,7 +202,9 @@ impl Core {
                 next_wake_of_residents: Cell::new(0),
                 next_look: Cell::new(0),
                 slice_end: Cell::new(0),
+                raised: Raised::new(),
                 in_interrupt: Cell::new(false),
+                waits: Cell::new(false),
                 handover: Cell::new(Handover::Nothing),
                 left_stack: Cell::new(None),
                 reserve: Cell::new(None),
@@ -238,6 +245,11 @@ impl Core {
         unsafe { &*percpu::core_block().cast::<Self>() }
     }
 
+    /// Whether this is the core that runs the caller; for who does not mind that it may be another at once.
+    pub(crate) fn is_here(&self) -> bool {
+        core::ptr::eq(percpu::core_block().cast::<Self>(), self)
+    }
+
     pub(crate) fn id(&self) -> CoreId {
         self.id
     }
@@ -250,6 +262,13 @@ impl Core {
     /// Its loop is to look at everything before the next turn. The caller has made visible what is to be seen.
     pub(crate) fn ask_attention(&self) {
         self.queue.ask_attention();
+    }
+
+    /// Its loop is to look at its timers, and at what was raised.
+    pub(crate) fn ask_for_timers(&self) {
+        // Relaxed: asked by this core's own interrupts, and read by its own loop.
+        self.timer_due.store(1, Ordering::Relaxed);
+        self.ask_attention();
     }
 
     /// Its load: what waits, and one for what runs.

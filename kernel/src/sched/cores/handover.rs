@@ -27,11 +27,13 @@ pub(crate) struct Reason {
     pub is_urgent: bool,
     /// What a resident has in hand is given to other cores.
     pub lets_go: bool,
+    /// It is a resident's, and told to end between two pieces of work.
+    pub ends: bool,
 }
 
 impl Reason {
     /// It goes on.
-    pub(crate) const NONE: Self = Self { suspends: false, is_urgent: false, lets_go: false };
+    pub(crate) const NONE: Self = Self { suspends: false, is_urgent: false, lets_go: false, ends: false };
 }
 
 /// A turn that was interrupted, with the core's loop gone from its stack.

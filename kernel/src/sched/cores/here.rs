@@ -65,6 +65,11 @@ pub(crate) fn is_in_resident() -> bool {
 /// What runs in the turn that the caller is part of, by its type: an actor's behaviour, or else a process. For messages
 /// that report a failure in it.
 pub fn name_here() -> Option<&'static str> {
+    names_here().map(|(process, actor)| actor.unwrap_or(process))
+}
+
+/// The type of the process that the caller is part of, and that of the actor whose behaviour it is in.
+pub(crate) fn names_here() -> Option<(&'static str, Option<&'static str>)> {
     // As in `at_work_here`.
     let _here = PreemptGuard::new();
     let process = NonNull::new(StackBlock::current().process().cast::<Header>())?;
@@ -72,7 +77,7 @@ pub fn name_here() -> Option<&'static str> {
     let (table, process) = (unsafe { process.as_ref() }.vtable(), process);
     // SAFETY: as above.
     let at_work = table.at_work.and_then(|at_work| unsafe { at_work(process) });
-    Some(at_work.map_or(table.name, |at_work| at_work.name)())
+    Some(((table.name)(), at_work.map(|at_work| (at_work.name)())))
 }
 
 /// What the resident works for whose turn, or piece of a turn, the caller is part of.

@@ -1,5 +1,6 @@
-//! Whether a core is in a turn, whether that is urgent, how many slice ends it has seen, and whether it is to give away what waits
-//! behind it: one word, which a turn's beginning and end write. So what was asked of one turn is not left to the next.
+//! Whether a core is in a turn, whether that is urgent, how many slice ends it has seen, whether it is to give away what waits
+//! behind it, and whether it is to end: one word, which a turn's beginning and end write. So what was asked of one turn is not left to
+//! the next.
 
 use crate::arch::atomic::{AtomicU32, Ordering};
 
@@ -9,10 +10,19 @@ const URGENT: u32 = 1 << 31;
 /// What waits behind the turn is to go where other cores find it.
 const LETS_GO: u32 = 1 << 30;
 
-/// One more than the slice ends seen.
-const SLICES: u32 = LETS_GO - 1;
+/// The turn is a resident's, and the piece of work that runs in it is to be suspended.
+const LONG: u32 = 1 << 29;
 
-/// Zero between turns, otherwise one more than the slice ends seen, and perhaps [`URGENT`] and [`LETS_GO`].
+/// The turn is a resident's, and is to end by itself at the next boundary between two pieces of work.
+const ENDS: u32 = 1 << 28;
+
+/// It was told so.
+const TOLD: u32 = 1 << 27;
+
+/// One more than the slice ends seen.
+const SLICES: u32 = TOLD - 1;
+
+/// Zero between turns, otherwise one more than the slice ends seen, and perhaps the bits above.
 ///
 /// Relaxed throughout: written by the core's own loop and its interrupts, read by others as an estimate.
 pub struct InTurn(AtomicU32);
@@ -70,6 +80,36 @@ impl InTurn {
     /// Whether the turn was asked to.
     pub fn lets_go(&self) -> bool {
         self.word() & LETS_GO != 0
+    }
+
+    /// The piece of work that runs in a resident's turn is to be suspended. In the timer's interrupt, which has found such a turn.
+    pub fn note_long(&self) {
+        self.0.store(self.word() & !ENDS | LONG, Ordering::Relaxed);
+    }
+
+    /// Whether it is.
+    pub fn is_long(&self) -> bool {
+        self.word() & LONG != 0
+    }
+
+    /// A resident's turn is to end between two pieces of work. In the timer's interrupt, which has found such a turn.
+    pub fn ask_to_end(&self) {
+        self.0.store(self.word() | ENDS, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked to, and does not know yet.
+    pub fn is_to_end(&self) -> bool {
+        self.word() & (ENDS | TOLD) == ENDS
+    }
+
+    /// Whether it was asked to.
+    pub fn was_to_end(&self) -> bool {
+        self.word() & ENDS != 0
+    }
+
+    /// It has been told. Where an interrupt, or a section, ends in such a turn.
+    pub fn note_told(&self) {
+        self.0.store(self.word() | TOLD, Ordering::Relaxed);
     }
 
     /// The turn has ended, or was suspended.

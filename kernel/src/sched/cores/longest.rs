@@ -84,7 +84,9 @@ impl Core {
     pub(crate) fn note_interrupt(&self, name: Name, began: u64, now: u64) {
         if is_longer(began, now, self.open.longest_interrupt.get()) {
             self.open.longest_interrupt.set(now - began);
-            self.statistics.longest_interrupt.replace(now - began, name, place_in(StackBlock::current()));
+            // What was taken without an exception has interrupted nothing.
+            let place = if self.waits.get() { 0 } else { place_in(StackBlock::current()) };
+            self.statistics.longest_interrupt.replace(now - began, name, place);
         }
     }
 

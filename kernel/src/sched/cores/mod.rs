@@ -4,6 +4,7 @@
 
 mod block;
 pub(crate) mod calls;
+pub(crate) mod deadlines;
 pub(crate) mod handover;
 pub(crate) mod here;
 pub(crate) mod idle_flag;
@@ -12,6 +13,8 @@ mod load;
 mod longest;
 pub(crate) mod population;
 pub(crate) mod preemption;
+pub(crate) mod raised;
+pub(crate) mod raised_flag;
 pub(crate) mod ready_mask;
 mod run_queue;
 pub(crate) mod standstill;

@@ -14,9 +14,11 @@ use core::ptr::NonNull;
 
 use self::priority_queue::PriorityQueue;
 use self::streaks::Streaks;
+use super::deadlines::Deadlines;
 use super::ready_mask::ReadyMask;
 use crate::arch::atomic::{AtomicPtr, Ordering};
 use crate::in_place::write_fields;
+use crate::queue::Stolen;
 use crate::sched::process::{Header, Priority, Runnable};
 
 /// The bits of [`RunQueue::ready`] for the queues.
@@ -27,6 +29,9 @@ const ATTENTION: u32 = 1 << 8;
 
 /// The bit that says that something may be in an overflow list.
 const OVERFLOWED: u32 = 1 << 9;
+
+/// The bit that says that something may be among those with a deadline. The owner alone puts anything there.
+const BY_DEADLINE: u32 = 1 << 10;
 
 /// The bit for what other cores and interrupts have put into the inboxes of a priority.
 const fn arrived(priority: Priority) -> u32 {
@@ -45,6 +50,8 @@ pub(crate) struct RunQueue {
     bound_first: Cell<bool>,
     /// In an order of their own, see `of`.
     queues: [PriorityQueue; Priority::COUNT],
+    /// Those of `High` that have a deadline; before the others of `High`.
+    deadlines: Deadlines,
 }
 
 impl RunQueue {
@@ -66,6 +73,7 @@ impl RunQueue {
                 next: AtomicPtr::new(core::ptr::null_mut()),
                 streaks: Streaks::new(),
                 bound_first: Cell::new(false),
+                deadlines: Deadlines::new(),
             } in place {
                 queues: queues,
             });
@@ -80,7 +88,7 @@ impl RunQueue {
 
     /// How many wait that a thief could take without touching the run-next slot.
     pub(crate) fn stealable(&self) -> usize {
-        self.queues.iter().map(PriorityQueue::stealable).sum()
+        self.queues.iter().map(PriorityQueue::stealable).sum::<usize>() + self.deadlines.stealable()
     }
 
     /// Overwrites what is stale in the queues, so that a collection does not take it for pointers.
@@ -96,7 +104,7 @@ impl RunQueue {
     /// How many wait, roughly.
     pub(crate) fn waiting(&self) -> usize {
         let bound: usize = self.queues.iter().map(|queue| queue.bound.len() + 1).sum();
-        self.stealable() + bound + usize::from(self.run_next_is_taken())
+        self.stealable() + self.deadlines.bound() + bound + usize::from(self.run_next_is_taken())
     }
 
     /// How many wait, by priority, as far as is published.
@@ -106,6 +114,7 @@ impl RunQueue {
             // A pinned process that another core has just sent is not counted: its inbox has no length.
             queue.stealable() + queue.bound.len()
         });
+        waiting[Priority::High.index()] += self.deadlines.stealable() + self.deadlines.bound();
         waiting[Priority::Normal.index()] += usize::from(self.run_next_is_taken());
         waiting
     }
@@ -120,7 +129,7 @@ impl RunQueue {
     /// look, comes later.
     pub(crate) fn has_any(&self) -> bool {
         let mask = self.ready.bits();
-        let waits = |priority: Priority| mask & priority.bit() != 0 && !self.of(priority).is_empty();
+        let waits = |priority: Priority| mask & priority.bit() != 0 && !self.has_none(priority);
         self.run_next_is_taken() || Priority::ALL.into_iter().any(waits)
     }
 
@@ -143,7 +152,25 @@ impl RunQueue {
         let mask = self.ready.bits();
         [Priority::Max, Priority::High]
             .into_iter()
-            .any(|priority| priority < than && mask & priority.bit() != 0 && !self.of(priority).is_empty())
+            .any(|priority| priority < than && mask & priority.bit() != 0 && !self.has_none(priority))
+    }
+
+    /// When the first is due of those with a deadline that this core has put into its queues.
+    #[inline(always)]
+    pub(crate) fn earliest(&self) -> u64 {
+        self.deadlines.earliest()
+    }
+
+    /// Whether something `High` has arrived that is not in its queue yet: nobody has looked at its deadline.
+    #[inline(always)]
+    pub(crate) fn has_unsorted(&self) -> bool {
+        self.ready.bits() & arrived(Priority::High) != 0
+    }
+
+    /// Whether nothing waits with this priority, but in the run-next slot. What thieves have taken may still seem to wait.
+    #[inline(always)]
+    fn has_none(&self, priority: Priority) -> bool {
+        self.of(priority).is_empty() && (priority != Priority::High || self.ready.bits() & BY_DEADLINE == 0)
     }
 
     /// Whether a process waits in the run-next slot.
@@ -155,7 +182,9 @@ impl RunQueue {
     /// Whether nothing waits here, as far as the owner or a core that has just passed a full barrier can
     /// see.
     pub(crate) fn is_empty(&self) -> bool {
-        !self.run_next_is_taken() && self.queues.iter().all(PriorityQueue::is_empty)
+        !self.run_next_is_taken()
+            && self.queues.iter().all(PriorityQueue::is_empty)
+            && self.deadlines.is_empty()
     }
 
     /// Puts a process at the back of its queue.
@@ -165,11 +194,20 @@ impl RunQueue {
     #[inline(always)]
     pub(super) unsafe fn push_own(&self, process: Runnable) {
         let priority = process.priority();
+        if process.has_deadline() {
+            self.push_by_deadline(process);
         // SAFETY: the caller is the owner's core.
-        if unsafe { self.of(priority).push_own(process) } {
+        } else if unsafe { self.of(priority).push_own(process) } {
             self.ready.flag_own(OVERFLOWED);
         }
         self.ready.flag_own(priority.bit());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_by_deadline(&self, process: Runnable) {
+        self.deadlines.push(process);
+        self.ready.flag_own(BY_DEADLINE);
     }
 
     /// Puts a process into the run-next slot, and the one that was there at the back of its queue. Returns
@@ -202,13 +240,32 @@ impl RunQueue {
         self.flag(priority);
     }
 
+    /// Takes up to half of what waits with one priority, and at most `most`, for another core: by deadline what has one, then
+    /// oldest first.
+    pub(crate) fn steal(&self, priority: Priority, most: usize, mut take: impl FnMut(Runnable)) -> Stolen {
+        let mut by_deadline = 0;
+        if priority == Priority::High {
+            // One at a time, because each takes the lock for a while.
+            let most = self.deadlines.stealable().div_ceil(2).min(most);
+            while by_deadline < most
+                && let Some(process) = self.deadlines.steal()
+            {
+                take(process);
+                by_deadline += 1;
+            }
+        }
+        let mut count = self.of(priority).steal(most - by_deadline, take);
+        count.taken += by_deadline;
+        count
+    }
+
     fn flag(&self, priority: Priority) {
         self.ready.flag(priority.bit() | arrived(priority));
     }
 
     fn unflag(&self, priority: Priority) {
         // Both bits, also if something is there after all, because it may have arrived.
-        self.ready.unflag(priority.bit() | arrived(priority), || self.of(priority).is_empty());
+        self.ready.unflag(priority.bit() | arrived(priority), || self.has_none(priority));
     }
 
     /// The core's loop is to look at everything. The caller has made visible what is to be seen.

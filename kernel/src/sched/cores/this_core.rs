@@ -2,12 +2,13 @@
 
 use core::marker::PhantomData;
 use core::ops::Deref;
+use core::ptr::NonNull;
 
 use super::block::Core;
 use crate::sched::process::Runnable;
 use crate::sync::PreemptGuard;
 
-/// Proof that the caller runs on a core and stays there, and that the core is not in an interrupt: so the owner's side of
+/// Proof that the caller runs on a core and stays there, and that it has not interrupted anything that uses the queues: so the owner's side of
 /// its queues may be used.
 pub(crate) struct ThisCore<'a> {
     core: &'static Core,
@@ -15,12 +16,14 @@ pub(crate) struct ThisCore<'a> {
     here: PhantomData<(&'a PreemptGuard, *mut ())>,
 }
 
+const _: () = assert!(size_of::<PreemptGuard>() == 0);
+
 impl<'a> ThisCore<'a> {
     /// `None` on a thread that is no core, and in an interrupt: there the code that was interrupted may be in the middle of
-    /// the queues.
+    /// the queues, unless that is the core's loop, waiting.
     #[inline(always)]
     pub(crate) fn of(here: &'a PreemptGuard) -> Option<Self> {
-        let core = Core::current(here).filter(|core| !core.in_interrupt.get())?;
+        let core = Core::current(here).filter(|core| !core.in_interrupt.get() || core.waits.get())?;
         Some(Self { core, here: PhantomData })
     }
 
@@ -36,6 +39,14 @@ impl<'a> ThisCore<'a> {
     #[inline(always)]
     pub(crate) fn core(&self) -> &'static Core {
         self.core
+    }
+
+    /// The proof that preemption is disabled.
+    #[inline(always)]
+    pub(crate) fn here(&self) -> &PreemptGuard {
+        // SAFETY: a guard has no bytes, so a reference to one needs none; and what it proves holds while `self` lives, by the contract of
+        // `of_loop`, or because a guard was shown.
+        unsafe { NonNull::dangling().as_ref() }
     }
 
     /// Puts a process at the back of its queue.

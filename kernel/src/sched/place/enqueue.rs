@@ -9,24 +9,30 @@ use crate::sync::PreemptGuard;
 impl ProcessRef {
     /// Makes the process runnable, unless it is already or has ended.
     pub fn wake(&self) {
+        // Before the notification: a stack that overflows between that and the queue would leave the process marked as queued, and in
+        // none, so nobody could wake it any more. In a section it overflows into its reserve.
+        let here = PreemptGuard::new();
         if self.run_state().notify() {
             // SAFETY: `notify` has marked it as queued, and tells one caller so.
-            woken(unsafe { Runnable::new(self.pointer()) });
+            woken(unsafe { Runnable::new(self.pointer()) }, &here);
         }
     }
 }
 
 /// A process was woken: it goes to the core where it ran last if that is awake, because its state is in that cache;
 /// otherwise to this one, which is cheaper than waking another. When it leaves again is described in
-/// [`sharing`](crate::sched::policy::sharing).
-pub(crate) fn woken(process: Runnable) {
-    let here = PreemptGuard::new();
+/// [`sharing`](crate::sched::policy::sharing). The caller has disabled preemption since before it marked the process as queued.
+pub(crate) fn woken(process: Runnable, here: &PreemptGuard) {
     process.set_enqueued_at(clock::now());
-    let Some(core) = ThisCore::of(&here) else {
+    let Some(core) = ThisCore::of(here) else {
         // From an interrupt not into the global queue either: the code that was interrupted may hold its lock.
         let target = place_from_outside(&process);
         return deliver(process, target);
     };
+    if process.affinity_mask() == core.id().mask() {
+        // There is no other place for it.
+        return keep(&core, process);
+    }
     if global::is_for(&process) {
         return global::push(process);
     }

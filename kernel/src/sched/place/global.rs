@@ -6,6 +6,7 @@
 
 use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::queue::Overflow;
+use crate::sched::cores::deadlines::Deadlines;
 use crate::sched::cores::{self, Core};
 use crate::sched::place::wake;
 use crate::sched::policy::dispatch::{self, Dispatch};
@@ -13,6 +14,8 @@ use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, Priority, Runnable};
 
 static QUEUES: [Overflow<Header>; Priority::COUNT] = [const { Overflow::new() }; Priority::COUNT];
+/// Those of `High` that have a deadline; before the others of `High`.
+static DEADLINES: Deadlines = Deadlines::new();
 /// How many wait; counted before they are visible, so never too few.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 /// `Normal` turns since the last `Low` one, while both waited.
@@ -32,8 +35,12 @@ pub(crate) fn push(process: Runnable) {
         // Every core is to look here from now on, until nothing is left.
         cores::all().for_each(Core::ask_attention);
     }
-    // SAFETY: what is in hand is in no list; processes may be handed to any core.
-    unsafe { QUEUES[priority.index()].push(process.into_pointer()) };
+    if process.has_deadline() {
+        DEADLINES.push(process);
+    } else {
+        // SAFETY: what is in hand is in no list; processes may be handed to any core.
+        unsafe { QUEUES[priority.index()].push(process.into_pointer()) };
+    }
     wake::wake_thief();
 }
 
@@ -52,10 +59,18 @@ pub(crate) fn has_work_for(core: &Core) -> bool {
 
 /// The most urgent priority of which something waits, as far as can be seen.
 pub(crate) fn most_urgent() -> Option<Priority> {
-    Priority::ALL.into_iter().find(|priority| !QUEUES[priority.index()].is_empty())
+    let has_any = |priority: Priority| {
+        !QUEUES[priority.index()].is_empty() || (priority == Priority::High && !DEADLINES.is_empty())
+    };
+    Priority::ALL.into_iter().find(|&priority| has_any(priority))
 }
 
-/// Takes the oldest process of the most urgent priority; of `Low` once for every `normal_per_low` `Normal` ones.
+/// When the first is due of those with a deadline.
+pub(crate) fn earliest() -> u64 {
+    DEADLINES.earliest()
+}
+
+/// Takes the oldest process of the most urgent priority, of `High` first the one that is due first; of `Low` once for every `normal_per_low` `Normal` ones.
 pub(crate) fn take() -> Option<Runnable> {
     let low = Priority::Low.index();
     let both = most_urgent() == Some(Priority::Normal) && !QUEUES[low].is_empty();
@@ -66,9 +81,12 @@ pub(crate) fn take() -> Option<Runnable> {
         NORMAL_TURNS.store(0, Ordering::Relaxed);
     }
     let first = if low_is_due { QUEUES[low].pop() } else { None };
-    let taken = first.or_else(|| QUEUES.iter().find_map(Overflow::pop))?;
+    // SAFETY: what comes from a queue is in hand.
+    let in_hand = |process| unsafe { Runnable::new(process) };
+    let max = || QUEUES[Priority::Max.index()].pop().map(in_hand);
+    let any = || QUEUES.iter().find_map(Overflow::pop).map(in_hand);
+    let taken = first.map(in_hand).or_else(max).or_else(|| DEADLINES.pop()).or_else(any)?;
     // Relaxed: as in `push`.
     WAITING.fetch_sub(1, Ordering::Relaxed);
-    // SAFETY: what comes from a queue is in hand.
-    Some(unsafe { Runnable::new(taken) })
+    Some(taken)
 }

@@ -2,7 +2,7 @@
 
 use crate::sched::cores::{Core, ThisCore};
 use crate::sched::place::global;
-use crate::sched::process::{Priority, Runnable};
+use crate::sched::process::{NEVER, Priority, Runnable};
 
 /// Whether the core would find something to run.
 pub(crate) fn has_work(core: &Core) -> bool {
@@ -26,11 +26,15 @@ pub(crate) fn next(core: &ThisCore<'_>) -> Option<Runnable> {
 /// Takes it from the core's own queues or from the global one. Apart, because the core loop is short without it.
 #[inline(never)]
 fn next_of_both(core: &ThisCore<'_>) -> Option<Runnable> {
-    // The more urgent first; in turns where neither is, so that neither starves.
+    // The more urgent first, or what is due earlier; in turns where neither is, so that neither starves.
     let own_is_next = core.own_is_next.replace(!core.own_is_next.get());
     // `Normal` and `Low` share, each queue by its own count.
-    let urgency = |priority: Option<Priority>| priority.map(|priority| priority.min(Priority::Normal));
-    let own_first = match (urgency(core.queue.most_urgent()), urgency(global::most_urgent())) {
+    let urgency = |priority: Option<Priority>, earliest| {
+        let due = if priority == Some(Priority::High) { earliest } else { NEVER };
+        priority.map(|priority| (priority.min(Priority::Normal), due))
+    };
+    let own = urgency(core.queue.most_urgent(), core.queue.earliest());
+    let own_first = match (own, urgency(global::most_urgent(), global::earliest())) {
         (Some(own), Some(global)) if own != global => own < global,
         _ => own_is_next,
     };

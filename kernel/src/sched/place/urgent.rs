@@ -1,4 +1,5 @@
-//! What is urgent: a process of priority `Max` or `High` does not wait for the end of a slice behind one that is less urgent.
+//! What is urgent: a process of priority `Max` or `High` does not wait for the end of a slice behind one that is less urgent; nor one
+//! of priority `High` with a deadline behind another `High` one that is due later, or has none.
 //!
 //! Whoever makes such a process runnable sees to it that the core it waits on considers a preemption at once:
 //! - on the core itself, in a turn, the turn is asked for; the section that the caller is in ends with a preemption;
@@ -11,11 +12,11 @@
 
 use core::ptr::NonNull;
 
-use crate::arch::ipi;
+use crate::arch::{clock, ipi};
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::{Core, ThisCore};
 use crate::sched::place::wake;
-use crate::sched::process::{Header, Priority};
+use crate::sched::process::{Header, Priority, deadline};
 
 /// Whether what waits with the first priority preempts what runs with the second.
 #[inline(always)]
@@ -23,20 +24,48 @@ pub(crate) fn preempts(waiting: Priority, running: Priority) -> bool {
     waiting.is_urgent() && waiting < running
 }
 
+/// Whether something waits on this core that is due before what runs there, or may be: of what other cores have sent, and of what
+/// timers wake that are due (`is_timer_due`), nobody knows yet when it is due. A timer is fired whoever it wakes, because the job of
+/// that begins no earlier.
+#[inline(always)]
+pub(crate) fn is_due_before(core: &Core, running: &Header, is_timer_due: fn(&Core) -> bool) -> bool {
+    running.priority() == Priority::High && may_be_due_before(core, running, is_timer_due)
+}
+
+#[cold]
+#[inline(never)]
+fn may_be_due_before(core: &Core, running: &Header, is_timer_due: fn(&Core) -> bool) -> bool {
+    let due = running.due();
+    core.queue.earliest() < due
+        || (core.queue.has_unsorted() && deadline::earliest_from(clock::now()) < due)
+        || (deadline::are_in_use() && is_timer_due(core))
+}
+
 /// A process of this priority waits on this core from now on.
 #[inline(always)]
-pub(super) fn ask_here(_core: &ThisCore<'_>, waiting: Priority) {
+pub(super) fn ask_here(core: &ThisCore<'_>, waiting: Priority) {
     if waiting.is_urgent() {
-        ask_the_turn(waiting);
+        ask_the_turn(core, waiting);
     }
 }
 
 #[inline(never)]
-fn ask_the_turn(waiting: Priority) {
+fn ask_the_turn(core: &Core, waiting: Priority) {
     let block = StackBlock::current();
     let Some(running) = NonNull::new(block.process().cast::<Header>()) else { return };
     // SAFETY: the process runs on this stack, so it is alive.
-    if preempts(waiting, unsafe { running.as_ref() }.priority()) {
+    let running = unsafe { running.as_ref() };
+    if preempts(waiting, running.priority()) {
+        block.preempt().request();
+    } else {
+        ask_if_due_before(core, running, block);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn ask_if_due_before(core: &Core, running: &Header, block: &StackBlock) {
+    if is_due_before(core, running, |_| false) {
         block.preempt().request();
     }
 }

@@ -38,11 +38,15 @@ pub(crate) fn is_idle(core: &Core) -> bool {
 }
 
 /// Wakes `core` if it is idle. The caller has made the work visible and passed a full barrier since.
+///
+/// A core whose own interrupt does that is interrupted already: it looks again, whether it is still idle, after every interrupt before it waits
+/// for the next (`run/idle.rs`).
 pub(crate) fn wake(core: &Core) -> bool {
     let Some(depth) = core.idle.claim_after_fence() else { return false };
     core.note_woken();
     match depth {
         Depth::Doze => cpu::send_event(),
+        Depth::Sleep if core.is_here() => {}
         Depth::Sleep => ipi::send(core.id()),
     }
     true

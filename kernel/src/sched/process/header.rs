@@ -11,16 +11,19 @@
 
 use core::ptr::NonNull;
 
+use super::deadline::Deadline;
 use super::run_state::RunState;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::arch::{CoreId, CoreSet};
+use crate::mem::OutOfMemory;
 use crate::mem::stack::StackBlock;
 use crate::queue::Linked;
 use crate::sched::process::priority::Priority;
 use crate::sched::process::resident::{AtWork, Detached};
 use crate::sched::process::step::Step;
-use crate::sync::ReferenceCount;
+use crate::sync::{CrashNumber, Identity, ReferenceCount};
 use crate::time::OwnedTimers;
+use crate::watch::{self, Exit, Watch, Watched, Watcher};
 use alloc::boxed::Box;
 
 /// Hands over the running piece of a resident, as [`super::Resident::detach`].
@@ -32,8 +35,8 @@ pub(crate) struct VTable {
     pub name: fn() -> &'static str,
     /// Runs one turn. Called with preemption enabled, by one core at a time, while `RUNNING`.
     pub step: unsafe fn(NonNull<Header>) -> Step,
-    /// The body has panicked or faulted on its stack, which is gone. Called instead of `step`'s return.
-    pub crash: unsafe fn(NonNull<Header>),
+    /// The body has panicked or faulted on its stack, which is gone. Called instead of `step`'s return, when that is on record.
+    pub crash: unsafe fn(NonNull<Header>, CrashNumber),
     /// Frees the process. Called once, when the last reference is dropped.
     pub free: unsafe fn(NonNull<Header>),
     /// For residents: hands over the running piece, as [`super::Resident::detach`].
@@ -53,7 +56,7 @@ pub(crate) struct VTable {
 /// # sched::run_on_threads(2, 1, async {
 /// let handle = Spawn::new().priority(Priority::Low).pinned(CoreId::BOOT).start(async {})?;
 /// let process = handle.process().clone();
-/// assert_eq!(process.priority(), Priority::Low);
+/// assert_eq!((process.priority(), process.deadline()), (Priority::Low, None));
 /// assert!(process.is_pinned() && process.affinity() == CoreSet::of(CoreId::BOOT));
 /// assert_eq!((process.home(), process.migrations()), (CoreId::BOOT, 0));
 /// handle.await?;
@@ -72,8 +75,6 @@ pub struct Header {
     stack: AtomicPtr<StackBlock>,
     /// The cores it may run on.
     affinity: AtomicU64,
-    /// One if it is `Normal` and may run anywhere, else zero: what a turn's end asks first.
-    is_ordinary: AtomicU32,
     /// When it was enqueued, in clock ticks; 0 while it is in no queue.
     enqueued_at: AtomicU64,
     /// When it last changed cores, in clock ticks.
@@ -81,16 +82,22 @@ pub struct Header {
     /// How often it has changed cores.
     migrations: AtomicU32,
     priority: Priority,
+    /// Whether it is `Normal` and may run anywhere: what a turn's end asks first.
+    is_ordinary: AtomicBool,
     /// The core it ran on last, or was placed on.
     home: AtomicU8,
     /// It has ended a turn by itself before, and waited then.
     has_yielded: AtomicBool,
+    /// Whether somebody may watch it.
+    watched: Watched,
+    /// If it has one; never changed.
+    deadline: Option<Box<Deadline>>,
     /// The timers that would wake it.
     timers: OwnedTimers,
 }
 
-fn is_ordinary(priority: Priority, affinity: u64) -> u32 {
-    u32::from(priority == Priority::Normal && affinity == u64::MAX)
+fn is_ordinary(priority: Priority, affinity: u64) -> bool {
+    priority == Priority::Normal && affinity == u64::MAX
 }
 
 // SAFETY: `link` is the same field as long as the header lives, used by nothing but the lists.
@@ -110,15 +117,27 @@ impl Header {
             link: AtomicPtr::new(core::ptr::null_mut()),
             stack: AtomicPtr::new(core::ptr::null_mut()),
             affinity: AtomicU64::new(affinity),
-            is_ordinary: AtomicU32::new(is_ordinary(priority, affinity)),
             enqueued_at: AtomicU64::new(0),
             moved_at: AtomicU64::new(0),
             migrations: AtomicU32::new(0),
             priority,
+            is_ordinary: AtomicBool::new(is_ordinary(priority, affinity)),
             home: AtomicU8::new(home.index() as u8),
             has_yielded: AtomicBool::new(false),
+            watched: Watched::new(),
+            deadline: None,
             timers: OwnedTimers::new(),
         }
+    }
+
+    /// The same with a deadline, for one that is `High`.
+    pub(crate) fn with_deadline(self, deadline: Option<Box<Deadline>>) -> Self {
+        Self { deadline, ..self }
+    }
+
+    #[inline(always)]
+    pub(crate) fn kept_deadline(&self) -> Option<&Deadline> {
+        self.deadline.as_deref()
     }
 
     /// Whether the process, which the caller has taken from a queue, has ended a turn by itself before, or is suspended in
@@ -132,12 +151,43 @@ impl Header {
         self.has_yielded.store(true, Ordering::Relaxed);
     }
 
+    /// Its run state says by now that it has ended: tells those who watch it. Runs nothing of the application's, and takes as long as
+    /// there are watchers.
+    #[inline(always)]
+    pub(crate) fn tell_of_end(&self, exit: Exit) {
+        if self.watched.after_end() {
+            watch::tell_all(self.identity(), exit);
+        }
+    }
+
+    fn identity(&self) -> Identity {
+        Identity::Process(core::ptr::from_ref(self).addr())
+    }
+
     pub(crate) fn timers(&self) -> &OwnedTimers {
         &self.timers
     }
 
     pub(crate) fn vtable(&self) -> &'static VTable {
         self.vtable
+    }
+
+    /// Has `watcher` told when the process ends, whatever ends it: exactly once, and at once if it has ended already. See
+    /// [`watch`](crate::watch).
+    ///
+    /// ```
+    /// use magpie::mem::OutOfMemory;
+    /// use magpie::sched::ProcessRef;
+    /// use magpie::watch::{Watch, Watcher};
+    /// fn watch_all(processes: &[ProcessRef], watcher: &impl Watcher) -> Result<Vec<Watch>, OutOfMemory> {
+    ///     processes.iter().map(|process| process.watch(watcher)).collect()
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no memory for it: 64 bytes.
+    pub fn watch(&self, watcher: &impl Watcher) -> Result<Watch, OutOfMemory> {
+        watch::watch(self.identity(), watcher, &self.watched, || !self.is_done())
     }
 
     /// Its priority, which never changes.
@@ -165,7 +215,7 @@ impl Header {
     #[inline(always)]
     pub(crate) fn is_ordinary(&self) -> bool {
         // Relaxed: as for the mask.
-        self.is_ordinary.load(Ordering::Relaxed) != 0
+        self.is_ordinary.load(Ordering::Relaxed)
     }
 
     /// Whether it may run on one core only.

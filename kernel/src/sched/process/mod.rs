@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows a core or a queue.
 
+pub(crate) mod deadline;
 mod header;
 mod priority;
 pub(crate) mod reductions;
@@ -10,6 +11,7 @@ pub(crate) mod run_state;
 mod runnable;
 mod step;
 
+pub(crate) use deadline::{Deadline, NEVER};
 pub(crate) use header::VTable;
 pub use header::{Header, ProcessRef};
 pub use priority::Priority;

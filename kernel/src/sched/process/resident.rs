@@ -8,6 +8,7 @@ use alloc::boxed::Box;
 use core::ptr::NonNull;
 
 use crate::sched::process::Step;
+use crate::sync::CrashNumber;
 
 /// A process bound to one core, with its own way of being preempted.
 pub trait Resident: Send + Sync {
@@ -24,9 +25,20 @@ pub trait Resident: Send + Sync {
     /// refuses: the turn runs on.
     fn detach(&self) -> Option<Box<dyn Detached>>;
 
+    /// A slice has ended in its turn. Whether the piece of work that runs is the one that ran when the last one did, as far as can be
+    /// said. Called by the timer's interrupt on its core, wherever the turn is.
+    fn note_slice_end(&self) -> bool;
+
+    /// Whether something waits for the end of its turn. Called like [`Resident::note_slice_end`].
+    fn has_waiting_for_end(&self) -> bool;
+
+    /// The turn is to end behind the piece of work that runs. Whether it will, whatever it looks at. Called with interrupts masked on
+    /// the stack of `step`, which holds no lock.
+    fn end_turn(&self) -> bool;
+
     /// The piece of work that runs has panicked or faulted, and will not return. Called on its stack, with
     /// preemption disabled; `step` is called anew for the rest.
-    fn crashed(&self);
+    fn crashed(&self, number: CrashNumber);
 
     /// What is at work in the turn that the caller is part of. Called on its stack, with preemption disabled.
     fn at_work(&self) -> Option<AtWork>;
@@ -56,7 +68,7 @@ pub trait Detached: Send {
 
     /// The piece has panicked or faulted, and will not return. Called on its stack, with preemption
     /// disabled.
-    fn crashed(&self);
+    fn crashed(&self, number: CrashNumber);
 
     /// What is at work in this piece.
     fn at_work(&self) -> Option<AtWork>;

@@ -8,6 +8,7 @@
 //! | what | who sets the bit |
 //! |---|---|
 //! | a timer, or the end of a slice, is due | the timer's interrupt; on threads, which have none, [`notice_timer`] |
+//! | something was raised by an interrupt | [`Raisable::raise`](crate::sched::cores::raised::Raisable::raise), as if a timer were due |
 //! | a call to all cores | [`calls::raise`](crate::sched::cores::calls::raise), and who calls for standing still |
 //! | the core was taken out of service | `offline` |
 //! | its loop runs on its last stack | `preempt`, for as long as that is so |
@@ -18,6 +19,8 @@
 //! waits then, the rest is put off until that has had its turn, a bounded number of times in a row.
 //!
 //! That the dispatch scheme was changed sets no bit: a core notices at the end of its slice.
+
+use core::sync::atomic::compiler_fence;
 
 use crate::arch::atomic::Ordering;
 use crate::arch::timer;
@@ -40,9 +43,7 @@ pub(crate) fn notice_timer(core: &Core) {
 
 /// The timer has fired.
 pub(crate) fn note_timer(core: &Core) {
-    // Relaxed: read by this core's own loop.
-    core.timer_due.store(1, Ordering::Relaxed);
-    core.ask_attention();
+    core.ask_for_timers();
 }
 
 /// Looks at everything. Whether the loop goes on.
@@ -64,6 +65,10 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
     }
     // Relaxed: set by this core's own interrupt.
     if core.timer_due.load(Ordering::Relaxed) != 0 {
+        if core.raised.has_any() {
+            // SAFETY: by contract.
+            unsafe { core.raised.carry_out() };
+        }
         let more = fire_timers(core);
         if core.queue.has_urgent() && may_put_off(core) {
             return true;
@@ -86,8 +91,12 @@ fn is_offline(core: &Core) -> bool {
 
 /// Whether the next round must come here, too.
 fn wants_more(core: &Core) -> bool {
+    core.timer_due.load(Ordering::Relaxed) != 0 || is_wanted(core)
+}
+
+/// Whether something wants to be looked at between turns that does not come with each end of a slice.
+pub(crate) fn is_wanted(core: &Core) -> bool {
     calls::all() != 0
-        || core.timer_due.load(Ordering::Relaxed) != 0
         || is_offline(core)
         || core.on_reserve.get()
         || core.taken_from.get().is_some()
@@ -98,7 +107,7 @@ fn wants_more(core: &Core) -> bool {
 fn fire_timers(core: &ThisCore<'_>) -> bool {
     core.turn_ended_at.set(0);
     let most = settings::get(Setting::TimersPerPass) as usize;
-    time::expire(core.id(), most, || core.queue.has_urgent())
+    time::expire(core.id(), most, core.here(), || core.queue.has_urgent())
 }
 
 /// How often in a row all else may wait for a turn of something urgent.
@@ -114,12 +123,13 @@ fn may_put_off(core: &Core) -> bool {
 
 /// What is due between turns when the timer has fired, besides the timers.
 fn housekeeping(core: &ThisCore<'_>, more_timers: bool) {
-    // Relaxed: as in `attend`.
+    // Relaxed: as in `attend`. The look at what was raised comes after it, also for an interrupt of this core's, which alone sets it.
     core.timer_due.store(0, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
     let keeps_more = HEAP.answer_shortage();
     #[cfg(target_os = "none")]
     collect::begin_if_wanted();
-    if more_timers || keeps_more {
+    if more_timers || keeps_more || core.raised.has_any() {
         core.timer_due.store(1, Ordering::Relaxed);
     }
     slice::arm_timer(core);

@@ -55,7 +55,7 @@ fn balance(core: &ThisCore<'_>) {
     core.statistics.balance_attempts.bump();
     let mut moved = 0;
     for priority in Priority::ALL {
-        source.queue.of(priority).steal(most, |process| {
+        source.queue.steal(priority, most, |process| {
             match move_process(&process, source, core, Urgency::Balance) {
                 Ok(()) => {
                     core.push(process);

@@ -17,8 +17,9 @@ use crate::sched::cores::{Core, ThisCore, population};
 use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, ProcessRef, Runnable, Step};
-use crate::sched::run::{attention, idle, reserve, resume, slice, steal};
+use crate::sched::run::{attention, due, idle, reserve, resume, slice, steal};
 use crate::stats::Activity;
+use crate::watch::Exit;
 
 /// Runs processes until the scheduler is stopped.
 ///
@@ -191,17 +192,21 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
     match step {
         Step::Pending => {
             header.note_yielded();
+            due::note_done(core, header, now);
             if header.run_state().end_pending() {
                 // SAFETY: `end_pending` says that it is to be queued, by its last turn and nobody else.
                 enqueue::requeue_at(core, unsafe { Runnable::new(process) }, now);
             }
         }
         Step::Yield => {
+            due::note_more_to_do(core, header, || now);
             // SAFETY: its turn is over, and it stays marked as running while it is queued.
             enqueue::requeue_at(core, unsafe { Runnable::new(process) }, now);
         }
         Step::Done => {
+            due::note_done(core, header, now);
             header.run_state().finish();
+            header.tell_of_end(Exit::Normal);
             population::note_end(header);
             core.pace.note_event();
             // SAFETY: the scheduler's reference, which ends with the process.

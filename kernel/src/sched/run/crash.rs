@@ -1,7 +1,7 @@
 //! The one path of a crash: the end of a process that panicked or faulted. It alone ends, on the path of a preemption.
 //!
-//! Its stack is abandoned, whatever is on it: destructors do not run, because the code stopped at an unknown point. Its
-//! handle reports the crash. The core goes on with a fresh loop on the same stack.
+//! Its stack is abandoned, whatever is on it: destructors do not run, because the code stopped at an unknown point. The crash is
+//! written down (`crash/`), and then its handle reports it. The core goes on with a fresh loop on the same stack.
 //!
 //! What must hold, and is asked first:
 //! - the code that failed runs on the stack of a process, and is no handler of an interrupt or fault;
@@ -12,22 +12,26 @@
 //! after it.
 //!
 //! A panic's message may come from the application's own `Display`: that still runs as the process did. A failure
-//! during the report takes this path too, and is not reported again. From then on preemption is disabled once, whatever
+//! during the report takes this path too, and is not reported again: what is written down is the first. From then on preemption is disabled once, whatever
 //! was requested before.
 
+use core::ops::Range;
 use core::ptr::NonNull;
 
+use crate::arch::backtrace::Place;
 use crate::arch::handlers::Fault;
 use crate::arch::switch::{Frame, KeptRegisters};
 use crate::arch::{clock, irq, stack_layout, switch};
+use crate::crash::{self, Called, CrashKind, Message, Remembered, Scene, Trace, stack_at};
 use crate::mem::orphans;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::handover::Handover;
 use crate::sched::cores::{Core, here, population};
 use crate::sched::process::{Header, ProcessRef, Runnable};
 use crate::sched::run::fresh;
-use crate::sync::{Identity, tell_of_crash};
+use crate::sync::{CrashNumber, Identity, tell_of_crash};
 use crate::time;
+use crate::watch::Exit;
 
 /// Whether the caller, which panicked, is a process that can be ended alone.
 pub fn can_end_current() -> bool {
@@ -56,11 +60,11 @@ pub fn lend_reserve(fault: &Fault) -> bool {
 /// Ends the process that was lent its stack's reserve, whose code was interrupted or trapped in `frame`.
 ///
 /// # Safety
-/// As [`end_current`], in the handler of an interrupt or of the trap at the section's end.
+/// As [`end_faulted`], in the handler of an interrupt or of the trap at the section's end.
 pub(crate) unsafe fn end_overflowed(frame: &Frame) -> ! {
-    // SAFETY: by contract.
+    // SAFETY: by contract. Where it ran out of stack is not known any more.
     unsafe {
-        end_current(Some(frame), || {
+        end_stopped(CrashKind::StackOverflow, None, frame, || {
             let name = here::name_here().unwrap_or("the kernel");
             crate::text!("stack overflow on core {}, in {name}", crate::arch::percpu::core_number());
             say_stack();
@@ -84,34 +88,89 @@ fn can_end(block: &StackBlock) -> bool {
 
 /// Ends the process that runs here, which has panicked, after `report` has said why, unless a report was in progress
 /// already. What is said may come from the application, for example the `Display` of what it panicked with. That runs
-/// in the process like what it did before: it may take long and may be preempted.
+/// in the process like what it did before: it may take long and may be preempted. `report` takes the message on the way, and returns
+/// whether it has said anything. `above`: an address in the stack frame of whoever raised the panic, which is no part of the backtrace.
 ///
 /// # Safety
 /// The code of the running process will not go on: the caller is the panic handler, and [`can_end_current`].
-pub unsafe fn end_panicked(report: impl FnOnce()) -> ! {
+pub unsafe fn end_panicked(kind: CrashKind, above: usize, report: impl FnOnce(&mut Message) -> bool) -> ! {
     let block = StackBlock::current();
+    let scene = Scene { kind, pc: 0, address: None, trace: Trace::EMPTY };
+    let mut crash = Remembered { scene, message: Message::new() };
     if block.crashes() == 0 {
         block.set_crashes(1);
+        // What follows may run out of stack, too, or fail otherwise. Then this is what is written down.
+        let place = &raw mut crash;
+        block.remember(place.cast());
+        // SAFETY: it stays there; whoever else uses it does so when this has come to its end.
+        let crash = unsafe { &mut *place };
         // SAFETY: this is no handler, and no section of the kernel's: the process panicked with preemption enabled, perhaps
         // where only interrupts were masked, which ends here.
         unsafe { irq::enable() };
-        report();
+        // SAFETY: the code of this process runs on this stack, and does not go on.
+        let place = unsafe { raised_from(Place::here(), above, &stack_at(block, Place::here().sp)) };
+        // The call, as opposed to what follows it.
+        crash.scene.pc = place.pc.wrapping_sub(4);
+        // SAFETY: as above.
+        crash.scene.trace = unsafe { Trace::from(place, &stack_at(block, place.sp)) };
+        if report(&mut crash.message) {
+            crate::text!("{}", Called(crash.scene.pc, &crash.scene.trace));
+        }
         // The report is complete. The stack is the same, whatever core it is on by now.
         block.set_crashes(0);
         // SAFETY: the caller promised that the code of this process will not go on.
-        unsafe { end_current(None, || {}) }
+        unsafe { end_current(None, crash, || {}) }
     }
     // SAFETY: as above.
-    unsafe { end_current(None, report) }
+    unsafe { end_current(None, &crash, || {}) }
 }
 
-/// Ends the process that runs here, after `report` has said why, unless a report was in progress already. `frame` is
-/// where its code stopped, unless that is the caller.
+/// The first of the callers of the code at `place` whose stack frame is beyond `above`; if there is none, that place.
 ///
 /// # Safety
-/// The code of the running process will not go on: the caller is the fault handler, and [`can_end_faulted`], or
-/// [`end_panicked`]. `report` is the kernel's own, and short.
-pub unsafe fn end_current(frame: Option<&Frame>, report: impl FnOnce()) -> ! {
+/// As [`Place::caller`].
+pub(super) unsafe fn raised_from(place: Place, above: usize, stack: &Range<usize>) -> Place {
+    let mut caller = place;
+    while caller.sp <= above {
+        // SAFETY: by contract.
+        let Some(next) = (unsafe { caller.caller(stack) }) else { return place };
+        caller = next;
+    }
+    caller
+}
+
+/// Ends the process that runs here, whose code has faulted, after `report` has said why, unless a report was in progress already.
+///
+/// # Safety
+/// The code of the running process will not go on: the caller is the fault handler, with the frame of that code, and
+/// [`can_end_faulted`]. `report` is the kernel's own, and short.
+pub unsafe fn end_faulted(fault: &Fault, frame: &Frame, report: impl FnOnce()) -> ! {
+    let kind = CrashKind::of(fault);
+    // SAFETY: by contract.
+    unsafe { end_stopped(kind, fault.accessed(), frame, report) }
+}
+
+/// # Safety
+/// As [`end_faulted`].
+unsafe fn end_stopped(kind: CrashKind, address: Option<usize>, frame: &Frame, report: impl FnOnce()) -> ! {
+    let place = Place::stopped_in(frame);
+    // SAFETY: by contract; the code was stopped there, and stays.
+    let trace = unsafe { Trace::from(place, &stack_at(StackBlock::current(), place.sp)) };
+    let scene = Scene { kind, pc: place.pc, address, trace };
+    let report = || {
+        report();
+        crate::text!("{}", Called(place.pc, &trace));
+    };
+    // SAFETY: by contract.
+    unsafe { end_current(Some(frame), &Remembered { scene, message: Message::new() }, report) }
+}
+
+/// Ends the process that runs here, after `report` has said why, unless a report was in progress already: then `crash` is not
+/// what it ends of, either. `frame` is where its code stopped, unless that is the caller.
+///
+/// # Safety
+/// As [`end_faulted`] or [`end_panicked`].
+unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: impl FnOnce()) -> ! {
     let mut kept = KeptRegisters::default();
     let here = switch::save_registers(&mut kept);
     let block = StackBlock::current();
@@ -128,6 +187,7 @@ pub unsafe fn end_current(frame: Option<&Frame>, report: impl FnOnce()) -> ! {
         _ => {}
     }
     block.set_crashes(0);
+    let number = write_down(core, block, crash);
     crate::mutex::holder_crashed(block);
     crate::log::frames::dropped_with(core::ptr::from_ref(block).cast());
     core.statistics.crashes.bump();
@@ -136,13 +196,23 @@ pub unsafe fn end_current(frame: Option<&Frame>, report: impl FnOnce()) -> ! {
         // SAFETY: by contract, and the process ran here until now, so its reference is alive.
         unsafe {
             core.note_turn(process.as_ref(), clock::now(), || process.as_ref().vtable().name);
-            end(core, process);
+            end(core, process, number);
         }
     }
     #[cfg(target_os = "none")]
     crate::sched::run::collect::after_crash();
     // SAFETY: nothing on this stack is used again, by contract.
     unsafe { fresh::abandon_turn() }
+}
+
+/// Writes the crash down, before anybody is told: what the code on this stack was reporting, if it was, and else `crash`.
+fn write_down(core: &Core, block: &StackBlock, crash: &Remembered) -> CrashNumber {
+    let reported = block.remembered().cast::<Remembered>();
+    block.remember(core::ptr::null_mut());
+    // SAFETY: it lies on this stack, in the frame of `end_panicked`, which never returns. Whoever was writing to it does not
+    // go on, and whatever was written of it makes sense.
+    let crash = unsafe { reported.as_ref() }.unwrap_or(crash);
+    crash::note(core.id(), here::names_here().unwrap_or(("the kernel", None)), crash)
 }
 
 /// Notes what was in use of the stack of code that crashed, and its registers: those that it was stopped with, or those that
@@ -159,7 +229,7 @@ fn note_stack(block: &StackBlock, frame: Option<&Frame>, here: usize) {
 
 /// # Safety
 /// `process` ran on `core` until now and does not go on; the scheduler's reference to it is handed over.
-unsafe fn end(core: &Core, process: NonNull<Header>) {
+unsafe fn end(core: &Core, process: NonNull<Header>, number: CrashNumber) {
     // SAFETY: the caller handed the reference over, so the process is alive.
     let header = unsafe { process.as_ref() };
     let resident = header.vtable().detach.is_some();
@@ -167,10 +237,11 @@ unsafe fn end(core: &Core, process: NonNull<Header>) {
         // Before whoever joins it is told, because they may rely at once on this: its mailbox is closed from here on.
         header.run_state().finish_crashed();
         time::take_out_of_crashed(header.timers());
-        tell_of_crash(Identity::Process(process.addr().get()));
+        tell_of_crash(Identity::Process(process.addr().get()), number);
+        header.tell_of_end(Exit::Crashed(number));
     }
     // SAFETY: the turn has ended, by contract.
-    unsafe { (header.vtable().crash)(process) };
+    unsafe { (header.vtable().crash)(process, number) };
     if resident {
         // The resident itself lives on; only the piece it was carrying out has crashed.
         // SAFETY: its turn has ended, by contract.

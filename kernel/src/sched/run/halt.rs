@@ -22,6 +22,7 @@ use crate::arch::{MAX_CORES, clock, cpu, exceptions, ipi, irq};
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::{self, Core, calls};
 use crate::sched::place::wake;
+use crate::sched::run::kernel_panic;
 
 /// How long the leader waits for the others.
 const PATIENCE_MICROSECONDS: u64 = 200_000;
@@ -58,7 +59,11 @@ pub(crate) unsafe fn stand_still(core: &Core, block: &StackBlock, frame: *mut Fr
     FRAMES[core.id().index()].store(if in_turn { frame } else { ptr::null_mut() }, Ordering::Relaxed);
     // The leader interrupts when it is over. The interrupt stays pending, so it ends this even if it comes right
     // before.
-    calls::CALLS.stand(core.id().mask(), calls::HALT, cpu::wait_for_interrupt);
+    calls::CALLS.stand(core.id().mask(), calls::HALT, || {
+        cpu::wait_for_interrupt();
+        // SAFETY: by contract.
+        unsafe { kernel_panic::answer(frame) };
+    });
     core.end_masked(|| "standing still for a collection", None);
 }
 

@@ -150,6 +150,10 @@ fn sleep(core: &Core) {
                 // The core's own timer is what is waited for most, and its interrupt would find no turn to look at.
                 if timer::take_due() {
                     attention::note_timer(core);
+                } else {
+                    // Nor would any other: this loop looks at all that it may have brought.
+                    irq::take_pending();
+                    core.take_masked();
                 }
             }
             // SAFETY: the core loop runs with interrupts unmasked; they were masked above. The interrupt is
@@ -157,9 +161,11 @@ fn sleep(core: &Core) {
             unsafe { irq::enable() };
         }
     };
+    core.waits.set(true);
     // SAFETY: this is the core's loop. To look at queues and timers takes no memory, and interrupt handlers use the heap
     // only when they interrupt what can be preempted.
     unsafe { HEAP.lend_cache_during(wait) };
+    core.waits.set(false);
     if core.watches.get() {
         // Relaxed: as in `next_look`.
         WATCHED.store(false, Ordering::Relaxed);

@@ -8,12 +8,15 @@ mod core_loop;
 pub(crate) mod crash;
 #[cfg(feature = "checks")]
 pub(crate) mod damage;
+mod due;
 mod fresh;
 #[cfg(target_os = "none")]
 mod halt;
 #[cfg(not(target_os = "none"))]
 mod host;
 mod idle;
+#[cfg(target_os = "none")]
+pub(crate) mod kernel_panic;
 mod migrate;
 mod offline;
 mod out_of_work;
@@ -21,7 +24,7 @@ mod preempt;
 pub(crate) mod quiescence;
 pub(crate) mod reserve;
 mod resume;
-mod slice;
+pub(crate) mod slice;
 pub(crate) mod start;
 mod steal;
 pub(crate) mod stop;

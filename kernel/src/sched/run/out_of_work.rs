@@ -5,7 +5,7 @@
 //! found nothing. A core that leaves idleness meanwhile bumps the epoch, which spoils the verdict.
 //!
 //! The protocol itself is in [`Quiescence`], which is model-checked. Why it is never early: work exists only in a
-//! queue, on a running core, in a timer, or at an external source. At the moment the mask was read no core was running:
+//! queue, in what an interrupt has raised, on a running core, in a timer, or at an external source. At the moment the mask was read no core was running:
 //! one that was woken but has not gone on has its work in a queue still. From then on a core starts to run only by
 //! leaving idleness, which bumps the epoch, then passes a full barrier, then takes work. If the look below misses that
 //! work because it was taken, then the second reading of the epoch, after a full barrier of its own, finds it changed.
@@ -92,7 +92,8 @@ pub(crate) fn check(core: &Core) -> bool {
             && EXTERNAL_SOURCES.load(Ordering::Acquire) == 0
             && time::pending() == 0
     };
-    let any_work = || cores::all().any(pick::has_work) || residents::any_backlog();
+    let any_work =
+        || cores::all().any(|core| pick::has_work(core) || core.raised.has_any()) || residents::any_backlog();
     // This core leaves idleness before it gives its verdict, or it would miss what is woken here.
     match QUIESCENCE.look(everyone_is_idle, any_work, || leave_idleness(core)) {
         Looked::Busy => return false,

@@ -2,7 +2,8 @@
 //!
 //! A turn runs directly on its core's stack, and pays nothing for being preemptible. The timer interrupt
 //! counts slice ends; a turn that has seen two has had at least one whole slice. Then, if something else
-//! waits, or the balancer could fetch something, the core leaves its stack to the process:
+//! waits, or the balancer could fetch something, the core leaves its stack to the process. Of a resident's turn, which consists of many
+//! pieces, it is the piece that must have seen two; see `run/slice.rs`.
 //!
 //! 1. the interrupt has saved all registers in that stack's block;
 //! 2. a fresh stack is taken from the pool or, when that is empty, the core's reserve;
@@ -26,15 +27,18 @@
 //! is preempted before its first instruction.
 //!
 //! What is urgent (`place/urgent.rs`) does not wait for slices: the first interrupt, or the first end of a section, that finds it
-//! waiting lends the stack of a turn that is less urgent.
+//! waiting lends the stack of a turn that is less urgent, or due later.
+//!
+//! A resident's turn that is to end, and runs nothing long, is not suspended: it is told, here because no section may be in the
+//! middle of what is changed for that, and ends by itself between two pieces of work.
 //!
 //! The bound: a process that never yields holds its core for at most two slices while others wait, plus
 //! the longest section with preemption disabled; while something more urgent waits, for that section alone.
 
 use core::ptr::{self, NonNull};
 
-use crate::arch::clock;
 use crate::arch::switch::{self, Frame};
+use crate::arch::{append, clock};
 use crate::mem::stack::{self, StackBlock};
 #[cfg(target_os = "none")]
 use crate::sched::cores::calls;
@@ -45,14 +49,14 @@ use crate::sched::place::{enqueue, global, urgent};
 use crate::sched::process::{Header, Priority, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
-use crate::sched::run::{balance, crash, fresh, reserve, resume, steal, stop};
+use crate::sched::run::{balance, crash, due, fresh, reserve, resume, steal, stop};
 use crate::sched::spawn::{detached, residents};
 use crate::time::{self, comparator};
 
 /// Slice ends a turn may see before it is preempted: the first may come right after its start.
 const SLICE_ENDS: u32 = 2;
 
-/// After so long a turn that could not be suspended for something urgent is tried again.
+/// After so long a turn is tried again that could not be suspended for something urgent, or not be told to end.
 const TRY_AGAIN_MICROSECONDS: u64 = 5;
 
 /// The end of an interrupt, or of a section that postponed a preemption.
@@ -92,6 +96,13 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     };
     let leaves = preemption::decide(block.preempt(), Found { is_turn: process.is_some(), is_wanted });
     if let (true, Some(process), Some(reason)) = (leaves, process, reason) {
+        if reason.ends {
+            // SAFETY: by contract; preemption was enabled, so the turn holds no lock, and its process is alive.
+            unsafe { end_turn(core, block, process, frame) };
+            if !reason.lets_go {
+                return block.preempt().clear_request();
+            }
+        }
         core.begin_masked(if masked_at == 0 { clock::now() } else { masked_at });
         // SAFETY: by contract; preemption was enabled, so the turn holds no lock.
         unsafe { lend_stack(core, block, process, frame, reason) };
@@ -119,11 +130,19 @@ pub(crate) unsafe fn end_section(frame: *mut Frame) {
 
 /// Why the turn of a process on this core is to be left, if it is.
 fn reason(core: &Core, process: &Header) -> Reason {
-    let is_urgent = is_urgent(core, process.priority());
+    let is_urgent =
+        is_urgent(core, process.priority()) || urgent::is_due_before(core, process, may_wake_urgent);
+    let is_over = if is_resident(process) {
+        core.in_turn.is_long()
+    } else {
+        core.in_turn.slices() >= SLICE_ENDS && others_wait(core)
+    };
+    let suspends = is_urgent || is_over;
     Reason {
-        suspends: is_urgent || (core.in_turn.slices() >= SLICE_ENDS && is_worth_it(core, process)),
+        suspends,
         is_urgent,
         lets_go: core.in_turn.lets_go(),
+        ends: !suspends && core.in_turn.is_to_end(),
     }
 }
 
@@ -131,21 +150,52 @@ fn is_resident(process: &Header) -> bool {
     process.vtable().detach.is_some()
 }
 
-/// Whether something urgent waits on this core that preempts a turn of this priority: a process, or what a timer that is due wakes.
+/// Whether something urgent waits on this core that preempts a turn of this priority: a process, or what a timer that is due wakes, or
+/// what an interrupt has raised.
 fn is_urgent(core: &Core, running: Priority) -> bool {
     core.queue.has_more_urgent(running)
-        || (urgent::preempts(Priority::High, running)
-            && time::next_urgent_deadline(core.id()).is_some_and(|deadline| deadline <= clock::now()))
+        || (urgent::preempts(Priority::High, running) && may_wake_urgent(core))
+}
+
+/// Whether a timer is due that wakes something urgent, or an interrupt has raised what does.
+fn may_wake_urgent(core: &Core) -> bool {
+    time::next_urgent_deadline(core.id()).is_some_and(|deadline| deadline <= clock::now())
+        || core.raised.has_urgent()
 }
 
 /// Whether anything would run in the process's place.
-fn is_worth_it(core: &Core, process: &Header) -> bool {
-    is_resident(process)
-        || core.queue.has_any()
+pub(crate) fn others_wait(core: &Core) -> bool {
+    core.queue.has_any()
+        || core.raised.has_any()
         || global::has_work_for(core)
         || balance::is_called_for(core)
         || time::next_deadline(core.id()).is_some_and(|deadline| deadline <= clock::now())
         || stop::is_requested()
+}
+
+/// Has a resident's turn end between two pieces of work. Where it is between two just now it may begin another, and is told again.
+///
+/// # Safety
+/// As [`consider`], and the turn of `process`, a resident, runs on the stack of `block` with preemption enabled.
+unsafe fn end_turn(core: &Core, block: &StackBlock, process: NonNull<Header>, frame: *mut Frame) {
+    block.exhaust();
+    // SAFETY: by contract.
+    let knows = unsafe {
+        // What the resident changes, code that was interrupted in a sequence has looked at.
+        append::restart(&mut *frame);
+        residents::end_turn(process)
+    };
+    if knows {
+        core.in_turn.note_told();
+    } else {
+        try_again_soon();
+    }
+}
+
+/// Has the timer interrupt soon.
+fn try_again_soon() {
+    let soon = TRY_AGAIN_MICROSECONDS * clock::frequency() / 1_000_000;
+    comparator::arm_if_earlier(clock::now() + soon);
 }
 
 /// # Safety
@@ -204,8 +254,7 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         if reason.is_urgent {
             // The turn is to end by itself as soon as it looks, and is tried again.
             block.exhaust();
-            let soon = TRY_AGAIN_MICROSECONDS * clock::frequency() / 1_000_000;
-            comparator::arm_if_earlier(clock::now() + soon);
+            try_again_soon();
         }
         core.in_turn.go_on(turn);
         if reason.suspends {
@@ -252,10 +301,11 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
 unsafe fn hand_over(core: &Core, process: NonNull<Header>) -> Option<(Runnable, Option<Runnable>)> {
     // SAFETY: its turn was interrupted, so it is alive.
     let header = unsafe { process.as_ref() };
+    due::note_more_to_do(core, header, clock::now);
     // SAFETY: its turn ends here, so it is nobody's but the caller's.
     let own = || unsafe { Runnable::new(process) };
     let Some(detach) = header.vtable().detach else { return Some((own(), None)) };
-    let reservation = detached::Reservation::new(header.priority(), core.id())?;
+    let reservation = detached::Reservation::new(header, core.id())?;
     // SAFETY: its turn was interrupted and holds no lock, as the caller promised.
     let token = unsafe { detach(process) }?;
     Some((reservation.fill(token), Some(own())))

@@ -7,6 +7,8 @@ use crate::arch::handlers::{self, Fault, Handlers, Verdict};
 use crate::arch::switch::Frame;
 use crate::arch::{CoreId, append, percpu};
 use crate::sched::cores::{self, Core};
+#[cfg(target_os = "none")]
+use crate::sched::run::kernel_panic;
 use crate::sched::run::{core_loop, out_of_work, preempt, reserve, slice, stop};
 use crate::sched::spawn::foreign;
 use crate::sync::{Keeper, register_keeper};
@@ -34,6 +36,8 @@ pub unsafe fn prepare(
     handlers::register(Handlers {
         timer: slice::on_timer,
         wake_up: slice::on_wake_up,
+        #[cfg(target_os = "none")]
+        stop: kernel_panic::on_stop,
         device: on_device,
         interrupt_exit: preempt::consider,
         preempt_trap: preempt::end_section,

@@ -83,7 +83,7 @@ fn rob(core: &ThisCore<'_>, victim: &'static Core) -> usize {
     let most = settings::get(Setting::StealBatch) as usize;
     for priority in Priority::ALL {
         let mut taken = 0;
-        let count = victim.queue.of(priority).steal(most, |process| taken += receive(core, victim, process));
+        let count = victim.queue.steal(priority, most, |process| taken += receive(core, victim, process));
         core.statistics.steal_failures_lost_race.add(count.lost as u64);
         if taken > 0 {
             return taken;

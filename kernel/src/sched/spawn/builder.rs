@@ -1,12 +1,14 @@
 //! Starting processes.
 
+use alloc::boxed::Box;
 use core::fmt;
 use core::future::Future;
+use core::time::Duration;
 
 use crate::arch::{CoreId, CoreSet};
 use crate::sched::cores::{self, Core, population};
 use crate::sched::place::enqueue;
-use crate::sched::process::{Priority, Runnable};
+use crate::sched::process::{Deadline, Priority, Runnable};
 use crate::sched::spawn::task::{self, JoinHandle};
 use crate::sync::PreemptGuard;
 
@@ -22,6 +24,8 @@ pub enum SpawnError {
     NoSuchCore,
     /// It is pinned to a core that is offline.
     CoreOffline,
+    /// It has a deadline and is not of priority `High`.
+    DeadlineNotHigh,
 }
 
 impl fmt::Display for SpawnError {
@@ -32,6 +36,7 @@ impl fmt::Display for SpawnError {
             Self::CoreOffline => {
                 "it is pinned to a core that is offline: bring the core back, or pin it elsewhere"
             }
+            Self::DeadlineNotHigh => "only a process of priority High can have a deadline",
             Self::NoSuchCore => "none of the cores that it may run on exists: the process was not started",
         })
     }
@@ -60,6 +65,7 @@ impl core::error::Error for SpawnError {}
 #[derive(Clone, Copy, Debug)]
 pub struct Spawn {
     priority: Priority,
+    deadline: Option<Duration>,
     affinity: u64,
 }
 
@@ -121,12 +127,45 @@ pub fn procedure<R: Send + 'static>(
 impl Spawn {
     /// `Normal`, on any core.
     pub const fn new() -> Self {
-        Self { priority: Priority::Normal, affinity: u64::MAX }
+        Self { priority: Priority::Normal, deadline: None, affinity: u64::MAX }
     }
 
     /// With this priority.
     pub const fn priority(self, priority: Priority) -> Self {
         Self { priority, ..self }
+    }
+
+    /// Due so long after each time that it becomes runnable, that is, after its start and after each wake-up: of the `High` processes
+    /// of a core those with a deadline run first, and of those the one that is due first. It preempts the others at once.
+    ///
+    /// A yield, or being preempted, does not change when it is due; but once it is late, what it has left to do is due that long after
+    /// the end of that turn. Whoever is late at a turn's end is counted
+    /// ([`deadlines_missed`](crate::stats::CoreStatistics::deadlines_missed)); nothing else happens.
+    ///
+    /// Those with a deadline run before all other `High` ones: together they must leave some time to those.
+    ///
+    /// ```
+    /// # use magpie::{sched, time};
+    /// use core::time::Duration;
+    /// use magpie::sched::{Priority, Spawn, SpawnError};
+    /// # sched::run_on_threads(2, 1, async {
+    /// let prompt = Spawn::new().priority(Priority::High).deadline(Duration::from_millis(2));
+    /// let ticks = prompt.start(async {
+    ///     for _ in 0..3 {
+    ///         time::sleep(Duration::from_millis(5)).await;
+    ///         // What is to be done within 2 ms from here.
+    ///     }
+    /// })?;
+    /// assert_eq!(ticks.process().deadline(), Some(Duration::from_millis(2)));
+    /// ticks.await?;
+    ///
+    /// let refused = Spawn::new().deadline(Duration::from_millis(2)).start(async {});
+    /// assert_eq!(refused.err(), Some(SpawnError::DeadlineNotHigh));
+    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # }).unwrap().unwrap();
+    /// ```
+    pub const fn deadline(self, deadline: Duration) -> Self {
+        Self { deadline: Some(deadline), ..self }
     }
 
     /// On these cores only; those of them that do not exist count for nothing.
@@ -152,11 +191,12 @@ impl Spawn {
         if affinity == 0 {
             return Err(SpawnError::NoSuchCore);
         }
+        let deadline = keep(self.deadline, self.priority)?;
         // A mask of every core also includes those that come online later.
         let affinity = if self.affinity == u64::MAX { u64::MAX } else { affinity };
         count(affinity)?;
         let home = CoreId::new(home_for(affinity)).unwrap_or(CoreId::BOOT);
-        let (process, handle) = match task::create(future, self.priority, affinity, home) {
+        let (process, handle) = match task::create(future, self.priority, deadline, affinity, home) {
             Ok(created) => created,
             Err(future) => {
                 population::uncount(affinity);
@@ -167,6 +207,18 @@ impl Spawn {
         // SAFETY: just made, with the scheduler's reference.
         start(unsafe { Runnable::new(process) });
         Ok(handle)
+    }
+}
+
+/// Memory for a deadline, if there is one.
+pub(crate) fn keep(
+    deadline: Option<Duration>,
+    priority: Priority,
+) -> Result<Option<Box<Deadline>>, SpawnError> {
+    match deadline {
+        None => Ok(None),
+        Some(_) if priority != Priority::High => Err(SpawnError::DeadlineNotHigh),
+        Some(deadline) => Deadline::new(deadline).map(Some).ok_or(SpawnError::OutOfMemory),
     }
 }
 

@@ -8,7 +8,8 @@ use core::ptr::NonNull;
 
 use crate::arch::CoreId;
 use crate::sched::cores::population;
-use crate::sched::process::{AtWork, Detached, Header, Priority, Runnable, Step, VTable};
+use crate::sched::process::{AtWork, Detached, Header, Runnable, Step, VTable};
+use crate::sync::CrashNumber;
 
 #[repr(C)]
 struct DetachedProcess {
@@ -28,10 +29,10 @@ unsafe fn step(_header: NonNull<Header>) -> Step {
 
 /// # Safety
 /// The contract of [`VTable::crash`].
-unsafe fn crash(header: NonNull<Header>) {
+unsafe fn crash(header: NonNull<Header>, number: CrashNumber) {
     // SAFETY: this table is used for detached pieces only, which are alive while they run.
     if let Some(token) = unsafe { &header.cast::<DetachedProcess>().as_ref().token } {
-        token.crashed();
+        token.crashed(number);
     }
 }
 
@@ -53,9 +54,13 @@ unsafe fn free(header: NonNull<Header>) {
 pub(crate) struct Reservation(Box<DetachedProcess>);
 
 impl Reservation {
-    /// Memory for one record.
-    pub(crate) fn new(priority: Priority, home: CoreId) -> Option<Self> {
-        let header = Header::new(&VTABLE, priority, u64::MAX, home);
+    /// Memory for one record, of a piece of that process: as urgent, and due when that is.
+    pub(crate) fn new(of: &Header, home: CoreId) -> Option<Self> {
+        let deadline = match of.kept_deadline() {
+            Some(deadline) => Some(deadline.try_clone()?),
+            None => None,
+        };
+        let header = Header::new(&VTABLE, of.priority(), u64::MAX, home).with_deadline(deadline);
         header.run_state().mark_running();
         crate::mem::try_box(DetachedProcess { header, token: None }).ok().map(Self)
     }

@@ -10,6 +10,7 @@ use crate::sched::Priority;
 use crate::sched::cores::{here, population};
 use crate::sched::place::enqueue;
 use crate::sched::process::{Header, Runnable, Step, VTable};
+use crate::sync::{CrashNumber, PreemptGuard};
 
 /// The first part of what such a process is about.
 #[repr(C)]
@@ -39,7 +40,7 @@ unsafe fn step(header: NonNull<Header>) -> Step {
 
 /// # Safety
 /// The contract of [`VTable::crash`].
-unsafe fn crash(_header: NonNull<Header>) {}
+unsafe fn crash(_header: NonNull<Header>, _: CrashNumber) {}
 
 /// # Safety
 /// The contract of [`VTable::free`].
@@ -71,9 +72,11 @@ impl Errand {
         let header = unsafe { &this.as_ref().header };
         population::count_detached(header.affinity_mask());
         header.set_home(here::current_core().unwrap_or(CoreId::BOOT));
+        // As in `ProcessRef::wake`.
+        let guard = PreemptGuard::new();
         if header.run_state().notify() {
             // SAFETY: `notify` has marked it as queued, and this is the only call.
-            enqueue::woken(unsafe { Runnable::new(Self::header(this)) });
+            enqueue::woken(unsafe { Runnable::new(Self::header(this)) }, &guard);
         }
     }
 }

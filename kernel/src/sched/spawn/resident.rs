@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
+use core::time::Duration;
 
 use crate::arch::CoreId;
 use crate::sched::cores;
@@ -20,12 +21,14 @@ pub fn spawn(
     resident: Arc<dyn Resident>,
     core: CoreId,
     priority: Priority,
+    deadline: Option<Duration>,
 ) -> Result<ProcessRef, SpawnError> {
     if cores::existing() & core.mask() == 0 {
         return Err(SpawnError::NoSuchCore);
     }
+    let deadline = builder::keep(deadline, priority)?;
     builder::count(core.mask())?;
-    let header = Header::new(&VTABLE, priority, core.mask(), core);
+    let header = Header::new(&VTABLE, priority, core.mask(), core).with_deadline(deadline);
     let Ok(process) = crate::mem::try_box(ResidentProcess { header, resident }) else {
         population::uncount(core.mask());
         return Err(SpawnError::OutOfMemory);
@@ -51,6 +54,7 @@ mod tests {
     use crate::sched::cores::population::{live_processes, pinned_to};
     use crate::sched::process::{AtWork, Detached, Priority, Step};
     use crate::sched::spawn::{SpawnError, residents};
+    use crate::sync::CrashNumber;
     use alloc::boxed::Box;
     use alloc::sync::Arc;
 
@@ -65,7 +69,19 @@ mod tests {
             None
         }
 
-        fn crashed(&self) {}
+        fn note_slice_end(&self) -> bool {
+            false
+        }
+
+        fn has_waiting_for_end(&self) -> bool {
+            false
+        }
+
+        fn end_turn(&self) -> bool {
+            false
+        }
+
+        fn crashed(&self, _: CrashNumber) {}
 
         fn at_work(&self) -> Option<AtWork> {
             None
@@ -90,7 +106,7 @@ mod tests {
     fn a_resident_that_cannot_be_started_leaves_nothing_behind() {
         let core = CoreId::BOOT;
         let idler = Arc::new(Idler);
-        let start = || spawn(idler.clone(), core, Priority::Normal).err();
+        let start = || spawn(idler.clone(), core, Priority::Normal, None).err();
         assert_eq!(start(), Some(SpawnError::NoSuchCore), "before there is any core");
         cores::install(1);
         residents::fail_next_add();

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use core::ptr::NonNull;
 
 use crate::sched::process::{AtWork, Detached, Header, Resident, Step, VTable};
+use crate::sync::CrashNumber;
 
 #[repr(C)]
 pub(crate) struct ResidentProcess {
@@ -37,9 +38,9 @@ unsafe fn step(header: NonNull<Header>) -> Step {
 
 /// # Safety
 /// The contract of [`VTable::crash`].
-unsafe fn crash(header: NonNull<Header>) {
+unsafe fn crash(header: NonNull<Header>, number: CrashNumber) {
     // SAFETY: as in `step`.
-    unsafe { resident(header) }.crashed();
+    unsafe { resident(header) }.crashed(number);
 }
 
 /// # Safety

@@ -54,6 +54,33 @@ pub(crate) unsafe fn has_waiting(process: NonNull<Header>, now: u64) -> bool {
     unsafe { resident(process) }.has_waiting(now)
 }
 
+/// A slice has ended in a resident's turn: whether the piece of work that runs is the one that ran when the last one did.
+///
+/// # Safety
+/// As [`has_waiting`].
+pub(crate) unsafe fn note_slice_end(process: NonNull<Header>) -> bool {
+    // SAFETY: by contract.
+    unsafe { resident(process) }.note_slice_end()
+}
+
+/// Whether something waits for the end of a resident's turn.
+///
+/// # Safety
+/// As [`has_waiting`].
+pub(crate) unsafe fn has_waiting_for_end(process: NonNull<Header>) -> bool {
+    // SAFETY: by contract.
+    unsafe { resident(process) }.has_waiting_for_end()
+}
+
+/// Tells a resident to end its turn behind the piece of work that runs. Whether it will.
+///
+/// # Safety
+/// `process` is a resident, whose turn runs on the caller's stack and holds no lock.
+pub(crate) unsafe fn end_turn(process: NonNull<Header>) -> bool {
+    // SAFETY: by contract.
+    unsafe { resident(process) }.end_turn()
+}
+
 /// Lets what waits behind `process` go, if it is a resident.
 ///
 /// # Safety

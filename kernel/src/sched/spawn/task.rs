@@ -44,9 +44,9 @@ use crate::arch::CoreId;
 use crate::mem::orphans;
 use crate::mem::stack::StackBlock;
 use crate::sched::place::waker;
-use crate::sched::process::{Header, Priority, ProcessRef, Step, VTable};
+use crate::sched::process::{Deadline, Header, Priority, ProcessRef, Step, VTable};
 use crate::stats;
-use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
+use crate::sync::{CrashNumber, PreemptGuard, SpinLock, is_kept_for, keep_waker};
 
 /// Why there is no result of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,7 +133,7 @@ where
 
     /// # Safety
     /// As [`VTable::crash`], for a header that is the first field of a `Task<F>`.
-    unsafe fn crash(header: NonNull<Header>) {
+    unsafe fn crash(header: NonNull<Header>, _: CrashNumber) {
         // SAFETY: the scheduler's reference keeps the task alive.
         let task = unsafe { header.cast::<Self>().as_ref() };
         // SAFETY: the body is neither polled nor dropped any more, and that is where it lies.
@@ -191,6 +191,7 @@ impl<T> Joinable<T> {
 pub(crate) fn create<F>(
     future: F,
     priority: Priority,
+    deadline: Option<Box<Deadline>>,
     affinity: u64,
     home: CoreId,
 ) -> Result<(NonNull<Header>, JoinHandle<F::Output>), F>
@@ -198,7 +199,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    let header = Header::new(&Task::<F>::VTABLE, priority, affinity, home);
+    let header = Header::new(&Task::<F>::VTABLE, priority, affinity, home).with_deadline(deadline);
     let joinable = Joinable { header, outcome: SpinLock::new(Outcome::Running(None)) };
     let task = Task { joinable, body: UnsafeCell::new(ManuallyDrop::new(future)) };
     match crate::mem::try_box(task) {

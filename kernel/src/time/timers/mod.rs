@@ -5,10 +5,10 @@
 pub(crate) mod call_state;
 pub(crate) mod comparator;
 mod delayed_call;
-mod heap;
 pub(crate) mod owned;
 pub(crate) mod per_core;
 mod queue;
+pub(crate) mod state;
 pub(crate) mod timer;
 
 pub(crate) use delayed_call::{DelayedCall, Held, TakeBack};

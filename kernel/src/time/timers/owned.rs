@@ -12,7 +12,7 @@ use core::mem;
 use core::ptr::{self, NonNull};
 
 use super::timer::Timer;
-use crate::sync::SpinLock;
+use crate::sync::{PreemptGuard, SpinLock};
 
 /// The timers of one process.
 pub(crate) struct OwnedTimers(SpinLock<List>);
@@ -83,8 +83,9 @@ pub(crate) unsafe fn link(timer: NonNull<Timer>, core: usize) {
         if list.is_closed {
             return;
         }
-        if let Some(first) = list.first.as_mut() {
-            first.link.previous = timer.as_ptr();
+        // Their links, here and in `remove`, and not the whole: see `state.rs`.
+        if !list.first.is_null() {
+            (*list.first).link.previous = timer.as_ptr();
         }
         (*timer.as_ptr()).link =
             Link { previous: ptr::null_mut(), next: list.first, is_linked: true, core: core as u8 };
@@ -96,13 +97,13 @@ pub(crate) unsafe fn link(timer: NonNull<Timer>, core: usize) {
 ///
 /// # Safety
 /// The caller holds the lock of the timer's queue, and has not changed its waker.
-pub(crate) unsafe fn unlink(timer: NonNull<Timer>) {
+pub(crate) unsafe fn unlink(timer: NonNull<Timer>, here: &PreemptGuard) {
     // SAFETY: the caller holds the lock of the timer's queue.
     unsafe {
         if timer.as_ref().link.is_linked
             && let Some(owner) = (*timer.as_ptr()).owner
         {
-            remove(&mut owner.as_ref().0.lock(), timer);
+            remove(&mut owner.as_ref().0.lock_under(here), timer);
         }
     }
 }
@@ -113,12 +114,13 @@ unsafe fn remove(list: &mut List, timer: NonNull<Timer>) {
     // SAFETY: by contract; its neighbours are in the list, too.
     unsafe {
         let Link { previous, next, .. } = mem::replace(&mut (*timer.as_ptr()).link, Link::NONE);
-        match previous.as_mut() {
-            Some(previous) => previous.link.next = next,
-            None => list.first = next,
+        if previous.is_null() {
+            list.first = next;
+        } else {
+            (*previous).link.next = next;
         }
-        if let Some(next) = next.as_mut() {
-            next.link.previous = previous;
+        if !next.is_null() {
+            (*next).link.previous = previous;
         }
     }
 }

@@ -9,23 +9,27 @@
 //!
 //! Interrupt handlers take no lock: they read the published deadlines.
 
-use core::ptr::NonNull;
+use alloc::boxed::Box;
+use core::ptr::{self, NonNull};
 use core::task::Waker;
 
 use super::comparator;
 use super::owned::{self, OwnedTimers};
 use super::queue::TimerQueue;
-use super::timer::{State, Timer};
-use crate::arch::atomic::{AtomicU64, Ordering};
+use super::state::State;
+use super::timer::Timer;
+use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::arch::{CoreId, MAX_CORES, clock, percpu};
-use crate::stats;
 use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
+use crate::{mem, stats};
 
 /// No deadline. Zero, like the initial state of a core's part, so that the image need not contain it.
 const NONE: u64 = 0;
 
 struct PerCore {
     queue: SpinLock<TimerQueue>,
+    /// The memory of one timer that nobody uses, for the next: mostly the core's own.
+    spare: AtomicPtr<Timer>,
     /// When the next timer is due, in clock ticks.
     next: AtomicU64,
     /// When the next urgent one is.
@@ -38,6 +42,7 @@ impl PerCore {
     const fn new() -> Self {
         Self {
             queue: SpinLock::new(TimerQueue::new()),
+            spare: AtomicPtr::new(ptr::null_mut()),
             next: AtomicU64::new(NONE),
             next_urgent: AtomicU64::new(NONE),
             fired: AtomicU64::new(0),
@@ -98,6 +103,47 @@ fn publish(core: usize, queue: &TimerQueue) {
     }
 }
 
+/// Makes a timer, in memory of its own: in that which was given back last on this core, if there is any. `None` without memory.
+pub(crate) fn make(background: bool) -> Option<NonNull<Timer>> {
+    let here = PreemptGuard::new();
+    let spare = &CORES[percpu::core_number()].spare;
+    // By an exchange, because a thread that is no core has some core's. Acquire: pairs with the release in `give_back`. A look first, which
+    // spares the exchange.
+    let kept = match spare.load(Ordering::Relaxed).is_null() {
+        true => None,
+        false => NonNull::new(spare.swap(ptr::null_mut(), Ordering::Acquire)),
+    };
+    drop(here);
+    match kept {
+        Some(timer) => {
+            // SAFETY: nobody's, and of a box of this type; what was there needs no dropping.
+            unsafe { timer.write(Timer::new(background)) };
+            Some(timer)
+        }
+        None => Some(NonNull::from(Box::leak(mem::try_box(Timer::new(background)).ok()?))),
+    }
+}
+
+/// Gives back a timer. To free it takes longer than to keep it, and who waits once mostly waits again.
+///
+/// # Safety
+/// It came from [`make`], is in no queue, and not used any more.
+pub(crate) unsafe fn give_back(timer: NonNull<Timer>) {
+    // The waker may be the application's: it is dropped with preemption enabled.
+    // SAFETY: by contract.
+    drop(unsafe { (*timer.as_ptr()).waker.take() });
+    let here = PreemptGuard::new();
+    let spare = &CORES[percpu::core_number()].spare;
+    // Release: pairs with the acquire in `make`. Relaxed on failure: there is one already.
+    let none = ptr::null_mut();
+    if spare.compare_exchange(none, timer.as_ptr(), Ordering::Release, Ordering::Relaxed).is_ok() {
+        return;
+    }
+    drop(here);
+    // SAFETY: by contract; it came from a box.
+    drop(unsafe { Box::from_raw(timer.as_ptr()) });
+}
+
 /// Arms a timer on the calling core. Returns the core.
 ///
 /// # Safety
@@ -132,8 +178,8 @@ pub(crate) unsafe fn cancel(timer: NonNull<Timer>, core: usize) {
     let mut queue = CORES[core].queue.lock();
     // SAFETY: under the lock, and by contract. One that has fired is in no queue.
     unsafe {
-        if timer.as_ref().state == State::Armed {
-            owned::unlink(timer);
+        if timer.as_ref().state.get() == State::Armed {
+            owned::unlink(timer, queue.preempt());
             remove(&mut queue, timer, core);
         }
     }
@@ -201,14 +247,19 @@ pub(crate) unsafe fn check(
     timer: NonNull<Timer>,
     core: usize,
     waker: &Waker,
-    owner: Option<NonNull<OwnedTimers>>,
+    owner: impl FnOnce() -> Option<NonNull<OwnedTimers>>,
 ) -> Checked {
+    // SAFETY: by contract it stays; the state is atomic, and no more of it is referred to.
+    if unsafe { &(*timer.as_ptr()).state }.has_fired() {
+        return Checked::Fired;
+    }
+    let owner = owner();
     let mut replaced = None;
     loop {
         let queue = CORES[core].queue.lock();
         // SAFETY: under the lock, and by contract.
         let held = unsafe { &mut *timer.as_ptr() };
-        match held.state {
+        match held.state.get() {
             State::Fired => return Checked::Fired,
             State::Idle => return Checked::TakenOut,
             State::Armed => {}
@@ -222,7 +273,7 @@ pub(crate) unsafe fn check(
             Some(waker) => {
                 // SAFETY: under the lock, in which the timer changes hands.
                 unsafe {
-                    owned::unlink(timer);
+                    owned::unlink(timer, queue.preempt());
                     replaced = (*timer.as_ptr()).waker.replace(waker);
                     (*timer.as_ptr()).owner = owner;
                     owned::link(timer, core);
@@ -248,7 +299,7 @@ pub(crate) unsafe fn check(
 ///
 /// Between two timers it asks `is_called_for`: whether something urgent waits for the core. Then only urgent ones are fired, and the
 /// rest is left. Returns whether more may be due.
-pub fn expire(core: CoreId, most: usize, is_called_for: impl Fn() -> bool) -> bool {
+pub fn expire(core: CoreId, most: usize, here: &PreemptGuard, is_called_for: impl Fn() -> bool) -> bool {
     let slot = &CORES[core.index()];
     let began = clock::now();
     let mut count = 0;
@@ -265,8 +316,8 @@ pub fn expire(core: CoreId, most: usize, is_called_for: impl Fn() -> bool) -> bo
             break true;
         }
         let fired = {
-            let mut queue = slot.queue.lock();
-            let fired = if is_urgent { queue.fire_urgent(now) } else { queue.fire(began) };
+            let mut queue = slot.queue.lock_under(here);
+            let fired = if is_urgent { queue.fire_urgent(now, here) } else { queue.fire(began, here) };
             if fired.is_some() {
                 publish(core.index(), &queue);
             }

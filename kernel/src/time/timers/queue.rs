@@ -6,9 +6,12 @@
 use core::ptr::NonNull;
 use core::task::Waker;
 
-use super::heap::Heap;
 use super::owned;
-use super::timer::{State, Timer};
+use super::timer::Timer;
+use crate::queue;
+use crate::sync::PreemptGuard;
+
+type Heap = queue::Heap<Timer>;
 
 /// The timers of one core.
 pub(super) struct TimerQueue {
@@ -46,7 +49,7 @@ impl TimerQueue {
         // SAFETY: by contract.
         unsafe {
             self.heap_of(timer).insert(timer, deadline, number);
-            (*timer.as_ptr()).state = State::Armed;
+            (*timer.as_ptr()).state.set_armed(true);
         }
     }
 
@@ -58,7 +61,7 @@ impl TimerQueue {
         // SAFETY: by contract; whether it is urgent does not change while it is armed.
         unsafe {
             self.heap_of(timer).remove(timer);
-            (*timer.as_ptr()).state = State::Idle;
+            (*timer.as_ptr()).state.set_armed(false);
         }
     }
 
@@ -74,21 +77,21 @@ impl TimerQueue {
     }
 
     /// Fires one that is due at `now`, an urgent one if there is one. `None` when nothing is due.
-    pub(super) fn fire(&mut self, now: u64) -> Option<Fired> {
-        match self.fire_urgent(now) {
-            None => fire_first(&mut self.other, now),
+    pub(super) fn fire(&mut self, now: u64, here: &PreemptGuard) -> Option<Fired> {
+        match self.fire_urgent(now, here) {
+            None => fire_first(&mut self.other, now, here),
             fired => fired,
         }
     }
 
     /// As [`Self::fire`], but leaves what is not urgent.
-    pub(super) fn fire_urgent(&mut self, now: u64) -> Option<Fired> {
-        fire_first(&mut self.urgent, now)
+    pub(super) fn fire_urgent(&mut self, now: u64, here: &PreemptGuard) -> Option<Fired> {
+        fire_first(&mut self.urgent, now, here)
     }
 }
 
 /// Fires the first, if it is due at `now`.
-fn fire_first(heap: &mut Heap, now: u64) -> Option<Fired> {
+fn fire_first(heap: &mut Heap, now: u64, here: &PreemptGuard) -> Option<Fired> {
     let timer = heap.first()?;
     // SAFETY: it is in the heap, under whose queue's lock the caller works.
     unsafe {
@@ -96,10 +99,13 @@ fn fire_first(heap: &mut Heap, now: u64) -> Option<Fired> {
             return None;
         }
         heap.remove(timer);
-        owned::unlink(timer);
-        let timer = &mut *timer.as_ptr();
-        timer.state = State::Fired;
-        Some(Fired { waker: timer.waker.take(), background: timer.background })
+        owned::unlink(timer, here);
+        // Its parts, and not the whole, because its owner may look at the state without the lock.
+        let timer = timer.as_ptr();
+        let fired = Fired { waker: (*timer).waker.take(), background: (*timer).background };
+        // The last: from now on it may be its owner's.
+        (*timer).state.set_fired();
+        Some(fired)
     }
 }
 
@@ -112,7 +118,9 @@ fn deadline_of_first(heap: &Heap) -> Option<u64> {
 mod tests {
     use super::TimerQueue;
     use crate::random::Random;
-    use crate::time::timers::timer::{State, Timer};
+    use crate::sync::PreemptGuard;
+    use crate::time::timers::state::State;
+    use crate::time::timers::timer::Timer;
     use std::ptr::NonNull;
 
     const COUNT: usize = 300;
@@ -156,12 +164,15 @@ mod tests {
         fn fire(&mut self, now: u64) {
             let due = self.model.extract_if(.., |entry| entry.1 <= now).collect::<Vec<_>>();
             for (_, deadline, number) in due {
-                assert!(self.queue.fire(now).is_some(), "{number} is due at {deadline}, now {now}");
-                assert_eq!(self.timers[number].state, State::Fired, "due at {deadline}, now {now}");
+                assert!(
+                    self.queue.fire(now, &PreemptGuard::new()).is_some(),
+                    "{number} is due at {deadline}, now {now}"
+                );
+                assert_eq!(self.timers[number].state.get(), State::Fired, "due at {deadline}, now {now}");
             }
-            assert!(self.queue.fire(now).is_none(), "one more fired at {now}");
+            assert!(self.queue.fire(now, &PreemptGuard::new()).is_none(), "one more fired at {now}");
             for &(_, deadline, number) in &self.model {
-                assert_eq!(self.timers[number].state, State::Armed, "due at {deadline}, now {now}");
+                assert_eq!(self.timers[number].state.get(), State::Armed, "due at {deadline}, now {now}");
             }
         }
 

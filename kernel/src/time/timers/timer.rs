@@ -5,26 +5,16 @@
 use core::ptr::NonNull;
 use core::task::Waker;
 
-use super::heap;
 use super::owned::{self, OwnedTimers};
-
-/// The state of a timer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum State {
-    /// In no queue.
-    Idle,
-    /// In a queue.
-    Armed,
-    /// Its time has come; it is in no queue any more.
-    Fired,
-}
+use super::state::TimerState;
+use crate::queue::{HasNode, Node};
 
 /// One timer. While in a core's queue, it belongs to that, under its lock.
 pub(crate) struct Timer {
     /// Its place in the heap.
-    pub node: heap::Node,
+    pub node: Node<Timer>,
     /// Its state.
-    pub state: State,
+    pub state: TimerState,
     /// Whether it does not count as work.
     pub background: bool,
     /// Whether it fires before those that are not, because it wakes what is `Max` or `High`. Not changed while armed.
@@ -37,11 +27,20 @@ pub(crate) struct Timer {
     pub waker: Option<Waker>,
 }
 
+// SAFETY: the node is a field that the heaps alone write, under their queue's lock.
+unsafe impl HasNode for Timer {
+    #[inline(always)]
+    unsafe fn node(this: *mut Self) -> *mut Node<Self> {
+        // SAFETY: by contract.
+        unsafe { &raw mut (*this).node }
+    }
+}
+
 impl Timer {
     pub(crate) const fn new(background: bool) -> Self {
         Self {
-            node: heap::Node::NONE,
-            state: State::Idle,
+            node: Node::NONE,
+            state: TimerState::new(),
             background,
             urgent: false,
             link: owned::Link::NONE,

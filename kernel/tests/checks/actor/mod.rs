@@ -14,6 +14,7 @@ mod placing;
 mod sending;
 mod storage;
 mod storm;
+mod watching;
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -102,6 +103,12 @@ macro_rules! actor_checks {
             later::an_interval_ends_with_its_receiver,
             later::intervals_are_cancelled_while_they_fire,
             later::ticks_do_not_drift,
+            watching::each_way_to_end_is_told_once,
+            watching::who_has_ended_is_told_of_at_once,
+            watching::what_is_cancelled_is_never_told,
+            watching::no_bound_holds_an_end_back,
+            watching::an_end_comes_before_mail,
+            watching::ends_are_told_once_while_mailboxes_are_stolen,
         ] $(, $($more)*)? }
     };
 }

@@ -117,4 +117,30 @@ impl Mailbox {
         self.note_first();
         Some(inside)
     }
+
+    /// Puts a segment in front of all that waits, whatever the bound says. Returns the lock if the mailbox's worker must be told,
+    /// before it is given up; the segment, if nothing is accepted any more.
+    ///
+    /// # Safety
+    /// The segment is the caller's, who gives it up; it has one envelope, sealed and not delivered.
+    #[cold]
+    pub(crate) unsafe fn put_in_front(
+        &self,
+        segment: NonNull<Segment>,
+    ) -> Result<Option<SpinGuard<'_, Inside>>, NonNull<Segment>> {
+        let mut inside = self.inside.lock();
+        if inside.closed {
+            return Err(segment);
+        }
+        inside.queue.settle_front();
+        // SAFETY: by contract; settled.
+        unsafe { inside.queue.put_in_front(segment) };
+        let before = self.waiting();
+        self.set_waiting(before + 1);
+        if before > 0 {
+            return Ok(None);
+        }
+        self.note_first();
+        Ok(Some(inside))
+    }
 }

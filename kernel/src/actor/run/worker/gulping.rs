@@ -183,10 +183,10 @@ impl Worker {
         // The envelope that comes next, where that is known.
         let mut first = None;
         loop {
-            // From here to `disarm` the interrupt may split the batch.
+            // From here to `disarm` the interrupt may split or cut the batch.
             batch.arm();
             // SAFETY: the batch is this activation's.
-            let (delivered, left) = unsafe {
+            let (mut delivered, left) = unsafe {
                 match first.take() {
                     Some(envelope) => delivery::deliver_from(batch, envelope, *budget),
                     None => delivery::deliver(batch, *budget),
@@ -195,12 +195,18 @@ impl Worker {
             *budget = left;
             let here = PreemptGuard::new();
             batch.disarm();
-            if batch.is_split() {
-                // Wherever it runs by now.
-                Self::count_singles(Self::statistics(&here), singles);
-                note(&self.executor, &batch.tally, &here);
-                drop(here);
-                return AfterBatch::Over(detach::finish_detached(NonNull::from(batch)));
+            if batch.was_changed() {
+                if !batch.mend() {
+                    // Wherever it runs by now.
+                    Self::count_singles(Self::statistics(&here), singles);
+                    note(&self.executor, &batch.tally, &here);
+                    drop(here);
+                    return AfterBatch::Over(detach::finish_detached(NonNull::from(batch)));
+                }
+                // It was cut. What is left, if only a look at what follows it, is for the next turn.
+                if delivered == Delivered::All {
+                    delivered = Delivered::OutOfBudget;
+                }
             }
             // The worker's own turn is always on its core.
             let statistics = self.statistics;
@@ -238,6 +244,13 @@ impl Worker {
                         return AfterBatch::GoOn;
                     }
                 }
+            }
+            if delivered == Delivered::OutOfBudget
+                && let Some(granted) = self.grant_more()
+            {
+                began_with += granted - *budget;
+                *budget = granted;
+                continue;
             }
             if private.is_listed.replace(false) {
                 self.one_put_down();
@@ -365,6 +378,13 @@ impl Worker {
             // Whoever keeps it counts on one reader, and none is left if a suspended behaviour has just gone, too.
             // SAFETY: the caller was its last reader.
             unsafe { segment.as_mut() }.recycle();
+            // SAFETY: as above.
+            if unsafe { segment.as_ref() }.capacity_bytes() < self.executor.segment_bytes {
+                // It came with a message of the kernel's own (`put_in_front`), and is too small to be used again.
+                // SAFETY: as above; empty.
+                unsafe { Segment::free(segment) };
+                return;
+            }
             // SAFETY: this is the worker's turn.
             self.keep(unsafe { self.private() }, mailbox, segment, used, is_last);
         }

@@ -1,7 +1,8 @@
 //! Workers: the resident process on each core that runs an executor's mailboxes.
 //!
 //! Here is what a worker consists of, and what others may do to it. Its turns are in [`turn`], gulping and running a
-//! batch in [`gulping`], what waits for its turn in [`run_list`], guests among it in [`hosting`], what is counted afterwards in [`account`].
+//! batch in [`gulping`], what waits for its turn in [`run_list`], guests among it in [`hosting`], what a slice's end asks of a turn in
+//! [`slices`], what is counted afterwards in [`account`].
 //!
 //! A worker gives turns in *passes*: one batch to each mailbox that waits when the pass begins, first those in its run list,
 //! then those that it finds in a round through its range of the table. What comes meanwhile waits for the next pass,
@@ -12,8 +13,9 @@
 //! 2. another one with mail is gulped, unless another worker is still handling a batch from it (a *missed gulp*:
 //!    it was stolen while that worker had it in hand, and that one tells of its mail);
 //! 3. the batch is delivered, with a little of what its actors send to each other meanwhile, and at most as many messages in a turn
-//!    as the worker has reductions; what is left continues in the next turn, before anything else. If its mailbox has more mail
-//!    by then, it goes to the end of the run list or, if nothing else waits, its batch goes on with that;
+//!    as the worker has reductions, or more if nobody else waits for the core; what is left continues in the next turn, before
+//!    anything else. If its mailbox has more mail by then, it goes to the end of the run list or, if nothing else waits, its batch
+//!    goes on with that;
 //! 4. when nothing is pointed out it tries to steal, once; then announces that it is idle, passes a full barrier, and looks
 //!    through its whole range, because a bit may be lost when a mailbox is stolen. If it finds nothing it waits to be woken.
 //!
@@ -24,6 +26,7 @@ mod gulping;
 mod hosting;
 mod pace;
 mod run_list;
+mod slices;
 mod surplus;
 mod turn;
 
@@ -86,6 +89,9 @@ pub(super) struct Worker {
     robbed: AtomicU32,
     /// When it last ran dry, in clock ticks: the thieves' longest-victim rule.
     pub dry_since: AtomicU64,
+    /// Where the delivery was when the last slice ended: how many messages had been handled on this core, and the position in the batch.
+    /// For the timer's interrupt on its core.
+    slice_mark: Cell<(u64, usize)>,
     /// The batch in hand; another one after a split. For this worker's core alone: who looks from another may find
     /// that its suspended activation has freed it.
     pub batch: AtomicPtr<Batch>,
@@ -133,6 +139,7 @@ impl Worker {
             worth: sched::Worth::new(false),
             robbed: AtomicU32::new(0),
             dry_since: AtomicU64::new(0),
+            slice_mark: Cell::new((0, 0)),
             batch: AtomicPtr::new(batch.as_ptr()),
             in_batch: AtomicBool::new(false),
             process: UnsafeCell::new(None),

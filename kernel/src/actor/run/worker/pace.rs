@@ -29,6 +29,12 @@ impl Pace {
         left == 0
     }
 
+    /// The worker has just looked at all that is its own, and found nothing: its next batch begins without a look. Mail that comes from now on
+    /// wakes it, and has waited for no longer than that takes.
+    pub(super) fn found_nothing(&self) {
+        self.left.set(self.left.get().max(2));
+    }
+
     /// Whether to look at `now`, two looks being `apart`; in clock ticks.
     pub(super) fn looks(&self, now: u64, apart: u64) -> bool {
         let passed = now.saturating_sub(self.looked_at.get());
@@ -58,6 +64,16 @@ mod tests {
             }
         }
         panic!("it never looks again");
+    }
+
+    #[test]
+    fn the_batch_after_nothing_begins_without_a_look() {
+        let pace = Pace::new();
+        for now in (0..10).map(|round| round * 10_000) {
+            pace.found_nothing();
+            assert!(!pace.is_due(), "a look, right after it had looked");
+            assert!(pace.is_due() && pace.looks(now + 5_000, 1_000), "no look at the second batch");
+        }
     }
 
     #[test]

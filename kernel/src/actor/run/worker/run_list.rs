@@ -28,7 +28,7 @@ use crate::{sched, stats};
 
 /// How many mailboxes a worker has in hand at once, at most. All of them are given back where preemption is off, or interrupts
 /// are masked.
-const MOST_IN_HAND: usize = 128;
+pub(super) const MOST_IN_HAND: usize = 128;
 
 /// With fewer messages taking a mailbox in hand costs more than what senders save.
 const MANY: u32 = 8;

@@ -2,7 +2,7 @@
 //!
 //! Mail stays on its core unless it waits: a mailbox may leave when its mail has waited for `share.wait_us`, or when it
 //! is a backlog of more than `share.backlog` messages (`Mailbox::may_leave`). A worker with other cores idle looks at
-//! its mailboxes twice in that time, between batches, and
+//! its mailboxes twice in that time, between batches, but not before the first one after it was idle, and
 //! - calls a thief if one of its own may leave;
 //! - wakes the owner of a guest that may leave, of the one that has longest to wait for its turn: that owner finds it in
 //!   its own range, takes it, and with it all others of its own that may leave. One owner at a look.

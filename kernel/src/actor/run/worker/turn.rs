@@ -35,7 +35,13 @@ impl Worker {
             }
         }
         // What behaviours send is charged to the turn as well.
-        while budget > 0 && !sched::is_exhausted() {
+        loop {
+            if budget == 0 || sched::is_exhausted() {
+                match self.goes_on() {
+                    Some(granted) => budget = granted,
+                    None => break,
+                }
+            }
             if self.executor.is_stopping() {
                 return self.end();
             }
@@ -92,10 +98,26 @@ impl Worker {
                 AfterBatch::Over(step) => return step,
             }
         }
-        // The next turn goes on with what is left of this round, and then looks at all.
-        self.point_all_out();
         self.empty_hand(&PreemptGuard::new());
         Step::Yield
+    }
+
+    /// What was granted to the turn is used up: what it goes on with in the place of the next one, if it may. Either of them goes on with
+    /// what is left of this round, and then looks at all.
+    #[cold]
+    #[inline(never)]
+    fn goes_on(&self) -> Option<u64> {
+        self.point_all_out();
+        self.grant_more()
+    }
+
+    /// As [`Self::goes_on`], in the middle of a batch.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn grant_more(&self) -> Option<u64> {
+        // What it has in hand stays there, and what waits for the end of the turn would go on waiting.
+        let may_go_on = !self.has_waiting_for_end() && !self.executor.is_stopping() && sched::may_go_on();
+        may_go_on.then_some(self.executor.reductions).filter(|&granted| granted > 0)
     }
 
     /// Delivers the batch that was just begun and, if it was handed over, notes whether that was worth it.
@@ -249,6 +271,8 @@ impl Worker {
             .filter(|(_, mailbox)| mailbox.is_ripe())
             .fold(0, |ripe, (offset, _)| ripe | 1 << (offset % HINTS));
         if ripe == 0 && !self.run_list.any() && !self.executor.is_stopping() {
+            // SAFETY: this is the worker's turn, and no batch is in hand.
+            unsafe { self.private() }.pace.found_nothing();
             return true;
         }
         // Relaxed: read by this worker.

@@ -8,6 +8,8 @@ use crate::arch::atomic::{AtomicU32, Ordering};
 
 /// The wake-up interrupt's number: a software-generated interrupt.
 pub const WAKE_UP: u32 = 0;
+/// The number of the interrupt that stops a core for good: another one.
+pub const STOP: u32 = 1;
 /// Numbers from here on say that nothing is pending.
 pub const SPURIOUS: u32 = 1020;
 
@@ -111,6 +113,11 @@ pub(super) fn end(interrupt: Interrupt) {
 /// Sends the wake-up interrupt.
 pub(super) fn send_wake_up(core: CoreId) {
     if is_v3() { v3::send(core, WAKE_UP) } else { v2::send(core, WAKE_UP) }
+}
+
+/// Sends the interrupt that stops it.
+pub(super) fn send_stop(core: CoreId) {
+    if is_v3() { v3::send(core, STOP) } else { v2::send(core, STOP) }
 }
 
 fn is_v3() -> bool {

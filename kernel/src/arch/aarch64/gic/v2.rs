@@ -75,7 +75,7 @@ pub(super) fn init_core(core: CoreId, timer: u32) -> Result<(), GicError> {
     for priority in &distributor.priority[..OWN_INTERRUPTS] {
         priority.set(PRIORITY);
     }
-    distributor.set_enable[0].set(1 << super::WAKE_UP | 1 << timer);
+    distributor.set_enable[0].set(1 << super::WAKE_UP | 1 << super::STOP | 1 << timer);
     cpu_interface().priority_mask.set(LOWEST_PRIORITY);
     cpu_interface().control.set(ENABLE);
     Ok(())

@@ -59,7 +59,7 @@ pub(super) fn init_core(core: CoreId, timer: u32) -> Result<(), GicError> {
         for i in 0..8 {
             write(sgi, GICD_IPRIORITYR + 4 * i, PRIORITIES);
         }
-        write(sgi, GICD_ISENABLER, 1 << super::WAKE_UP | 1 << timer);
+        write(sgi, GICD_ISENABLER, 1 << super::WAKE_UP | 1 << super::STOP | 1 << timer);
         asm!(
             // ICC_SRE_EL1: use the system registers.
             "mrs {t}, S3_0_C12_C12_5",

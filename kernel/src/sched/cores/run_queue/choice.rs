@@ -9,7 +9,7 @@
 use core::ptr::NonNull;
 
 use super::streaks::MOST_STREAK;
-use super::{OVERFLOWED, RunQueue, arrived};
+use super::{BY_DEADLINE, OVERFLOWED, RunQueue, arrived};
 use crate::arch::atomic::Ordering;
 use crate::arch::{Full, Steal};
 use crate::sched::policy::settings::{self, Setting};
@@ -23,7 +23,7 @@ impl RunQueue {
     #[inline(always)]
     pub(in crate::sched::cores) unsafe fn take(&self) -> Option<Runnable> {
         loop {
-            let mask = self.ready.bits();
+            let mut mask = self.ready.bits();
             let priority = self.next_priority(mask)?;
             if priority == Priority::Normal
                 && self.run_next_is_taken()
@@ -41,13 +41,20 @@ impl RunQueue {
                 // First the bit, then the look: see `ReadyMask`.
                 self.ready.clear(arrived(priority));
                 // SAFETY: the caller is the owner's core.
-                if unsafe { self.of(priority).drain_inboxes() } {
+                if unsafe { self.of(priority).drain_inboxes(|process| self.push_by_deadline(process)) } {
                     self.ready.flag_own(OVERFLOWED);
                 }
+                mask = self.ready.bits();
             }
             if mask & OVERFLOWED != 0 && self.queues.iter().all(|queue| queue.overflow.is_empty()) {
                 // The owner alone puts anything there.
                 self.ready.clear(OVERFLOWED);
+            }
+            if mask & BY_DEADLINE != 0
+                && priority == Priority::High
+                && let Some(process) = self.take_by_deadline()
+            {
+                return Some(process);
             }
             // SAFETY: as above.
             if let Some(process) = unsafe { self.of(priority).take_own(self.bound_first.get()) } {
@@ -55,6 +62,17 @@ impl RunQueue {
             }
             self.unflag(priority);
         }
+    }
+
+    /// Takes the first of those with a deadline.
+    #[cold]
+    #[inline(never)]
+    fn take_by_deadline(&self) -> Option<Runnable> {
+        let process = self.deadlines.pop();
+        if process.is_none() {
+            self.ready.clear(BY_DEADLINE);
+        }
+        process
     }
 
     fn next_priority(&self, mask: u32) -> Option<Priority> {

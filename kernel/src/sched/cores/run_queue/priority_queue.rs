@@ -16,7 +16,7 @@ use core::ptr::NonNull;
 
 use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::in_place::write_fields;
-use crate::queue::{Chain, Deque, Inbox, Overflow, Stolen};
+use crate::queue::{Chain, Deque, Inbox, Overflow, OwnList, Stolen};
 use crate::sched::process::{Header, Runnable};
 
 /// Slots of one deque; more than this goes to the overflow list.
@@ -36,7 +36,7 @@ pub(crate) struct PriorityQueue {
     pub(super) inbox: Inbox<Header>,
     /// How many are in the inbox, roughly: counted before they are visible.
     pub(super) inbox_length: AtomicU32,
-    pub(super) bound: Overflow<Header>,
+    pub(super) bound: OwnList<Header>,
     /// What other cores and interrupts enqueued that is pinned to this core.
     pub(super) bound_inbox: Inbox<Header>,
     pub(super) deque: Deque<Header, DEQUE_SLOTS>,
@@ -52,7 +52,7 @@ impl PriorityQueue {
                 overflow: Overflow::new(),
                 inbox: Inbox::new(),
                 inbox_length: AtomicU32::new(0),
-                bound: Overflow::new(),
+                bound: OwnList::new(),
                 bound_inbox: Inbox::new(),
             } in place {
                 deque: Deque::init,
@@ -78,7 +78,7 @@ impl PriorityQueue {
     #[inline(always)]
     pub(super) unsafe fn push_own(&self, process: Runnable) -> bool {
         if process.is_pinned() {
-            // SAFETY: what is in hand is in no list; processes may be handed to any core.
+            // SAFETY: the caller is the owner; what is in hand is in no list.
             unsafe { self.bound.push(process.into_pointer()) };
             return false;
         }
@@ -93,21 +93,31 @@ impl PriorityQueue {
         false
     }
 
-    /// Puts what other cores and interrupts have enqueued behind what is here. Returns whether any of it went to the
-    /// overflow list.
+    /// Puts what other cores and interrupts have enqueued behind what is here, or hands it to `by_deadline` if it has one. Returns
+    /// whether any of it went to the overflow list.
     ///
     /// # Safety
     /// As for [`Self::push_own`].
     #[inline(never)]
-    pub(super) unsafe fn drain_inboxes(&self) -> bool {
+    pub(super) unsafe fn drain_inboxes(&self, by_deadline: impl Fn(Runnable)) -> bool {
         let mut overflowed = false;
-        for process in self.take_inbox() {
-            // SAFETY: by contract; what comes from a queue is in hand.
-            overflowed |= unsafe { self.push_own(Runnable::new(process)) };
+        // SAFETY: what comes from a queue is in hand.
+        let in_hand = |process| unsafe { Runnable::new(process) };
+        for process in self.take_inbox().map(in_hand) {
+            if process.has_deadline() {
+                by_deadline(process);
+            } else {
+                // SAFETY: by contract.
+                overflowed |= unsafe { self.push_own(process) };
+            }
         }
-        for process in self.bound_inbox.take_all() {
-            // SAFETY: just taken out of its list; processes may be handed to any core.
-            unsafe { self.bound.push(process) };
+        for process in self.bound_inbox.take_all().map(in_hand) {
+            if process.has_deadline() {
+                by_deadline(process);
+            } else {
+                // SAFETY: the caller is the owner; just taken out of its list.
+                unsafe { self.bound.push(process.into_pointer()) };
+            }
         }
         overflowed
     }
@@ -124,32 +134,30 @@ impl PriorityQueue {
     #[inline(always)]
     pub(super) unsafe fn take_own(&self, bound_first: bool) -> Option<Runnable> {
         // What is usual is short, because every turn pays for it.
-        if (!bound_first | self.bound.is_empty())
-            // SAFETY: the caller is the owner's core.
-            && let Some(process) = unsafe { self.deque.pop_oldest() }
-        {
+        if !self.bound.is_empty() && (bound_first || self.deque.is_empty() && self.overflow.is_empty()) {
+            // SAFETY: the caller is the owner's core; what comes from a queue is in hand.
+            return unsafe { self.bound.pop().map(|process| Runnable::new(process)) };
+        }
+        // SAFETY: the caller is the owner's core.
+        if let Some(process) = unsafe { self.deque.pop_oldest() } {
             // SAFETY: what comes from a queue is in hand.
             return Some(unsafe { Runnable::new(process) });
         }
+        if self.overflow.is_empty() && self.bound.is_empty() {
+            return None;
+        }
         // SAFETY: by contract.
-        unsafe { self.take_anywhere(bound_first) }
+        unsafe { self.take_anywhere() }
     }
 
+    /// The deque is empty, or a thief was faster, and it is not the turn of what is bound.
+    ///
     /// # Safety
     /// As for [`Self::push_own`].
     #[inline(never)]
-    unsafe fn take_anywhere(&self, bound_first: bool) -> Option<Runnable> {
-        let bound = || self.bound.pop();
+    unsafe fn take_anywhere(&self) -> Option<Runnable> {
         // SAFETY: the caller is the owner's core.
-        let unbound = || unsafe {
-            // Where only what is bound waits, which is usual for what is urgent, a look is enough.
-            if self.deque.is_empty() && self.overflow.is_empty() {
-                return None;
-            }
-            self.deque.pop_oldest().or_else(|| self.refill())
-        };
-        let taken =
-            if bound_first { bound().or_else(unbound).or_else(bound) } else { unbound().or_else(bound) };
+        let taken = unsafe { self.refill().or_else(|| self.bound.pop()) };
         // SAFETY: what comes from a queue is in hand.
         taken.map(|process| unsafe { Runnable::new(process) })
     }

@@ -1,39 +1,50 @@
-//! A leftist heap of timers: the earliest is at its root, and every change costs O(log n) at worst.
+//! A leftist heap: the item with the earliest deadline is at its root, and every change costs O(log n) at worst.
 //!
-//! Every timer comes before both its children. Its *rank* is the number of timers on the way from it to a place where a
+//! Every item comes before both its children. Its *rank* is the number of items on the way from it to a place where a
 //! right child is missing, going right: at most log2(n + 1), because of two children the one with the lower rank is the
 //! right one. All work is a walk along such ways:
 //!
 //! 1. *Merge*: the two ways to the right are merged into one, in order. What hangs to the left of them stays where it is.
 //! 2. *Mend*: back up that one way children change sides where they must, and ranks are set.
 //!
-//! To insert is to merge with a heap of one. To remove, wherever the timer is, is to merge its children into its place, and to
+//! To insert is to merge with a heap of one. To remove, wherever the item is, is to merge its children into its place, and to
 //! mend upwards until a rank is what it was. If ranks fell, they differ by one from step to step on the way up; if they rose,
 //! that way is one to the right. Both are as long as a rank at most.
 //!
-//! Timers of one deadline are in the order of the numbers that they were put in with.
+//! Items of one deadline are in the order of the numbers that they were put in with.
 //!
 //! After Crane, "Linear lists and priority queues as balanced binary trees" (1972), with links to parents. It takes no memory,
-//! calls nothing and knows no clock; locks and deadlines of cores are in `per_core.rs`.
+//! calls nothing and knows no clock. Timers wait in such heaps (`time/timers/queue.rs`), and processes with a deadline
+//! (`sched/cores/deadlines.rs`), each behind a lock of their own.
 
 use core::ptr::{self, NonNull};
 
-use super::timer::Timer;
+/// What has a place in a heap.
+///
+/// # Safety
+/// The node is the same, and nothing but the heaps touches it, as long as the item lives.
+pub unsafe trait HasNode: Sized {
+    /// Its place.
+    ///
+    /// # Safety
+    /// The item is alive.
+    unsafe fn node(this: *mut Self) -> *mut Node<Self>;
+}
 
-/// A timer's place in a heap.
-pub(crate) struct Node {
-    left: *mut Timer,
-    right: *mut Timer,
-    parent: *mut Timer,
+/// An item's place in a heap.
+pub struct Node<T> {
+    left: *mut T,
+    right: *mut T,
+    parent: *mut T,
     deadline: u64,
     /// Of two with one deadline the lower comes first.
     number: u64,
     rank: u8,
 }
 
-impl Node {
+impl<T> Node<T> {
     /// In no heap.
-    pub(super) const NONE: Self = Self::new(0, 0);
+    pub const NONE: Self = Self::new(0, 0);
 
     const fn new(deadline: u64, number: u64) -> Self {
         let nobody = ptr::null_mut();
@@ -41,97 +52,109 @@ impl Node {
     }
 
     /// When it is due, in clock ticks.
-    pub(super) fn deadline(&self) -> u64 {
+    pub fn deadline(&self) -> u64 {
         self.deadline
+    }
+
+    /// What decides between two items: the lower comes first.
+    pub fn key(&self) -> (u64, u64) {
+        (self.deadline, self.number)
     }
 }
 
-/// Timers by deadline.
-pub(super) struct Heap {
-    root: *mut Timer,
+/// Items by deadline.
+pub struct Heap<T: HasNode> {
+    root: *mut T,
 }
 
-// SAFETY: the timers in a heap are used under its queue's lock only, from whatever core.
-unsafe impl Send for Heap {}
+// SAFETY: whoever puts an item in promises that it may be used from whatever core has the heap.
+unsafe impl<T: HasNode> Send for Heap<T> {}
 
-impl Heap {
-    pub(super) const fn new() -> Self {
+impl<T: HasNode> Heap<T> {
+    /// An empty one.
+    pub const fn new() -> Self {
         Self { root: ptr::null_mut() }
     }
 
     /// The earliest.
-    pub(super) fn first(&self) -> Option<NonNull<Timer>> {
+    pub fn first(&self) -> Option<NonNull<T>> {
         NonNull::new(self.root)
     }
 
-    /// Puts a timer in.
+    /// Puts an item in.
     ///
     /// # Safety
-    /// The timer is in no heap, and stays where it is until it was taken out.
-    pub(super) unsafe fn insert(&mut self, timer: NonNull<Timer>, deadline: u64, number: u64) {
-        let timer = timer.as_ptr();
+    /// The item is in no heap, stays where it is until it was taken out, and may be handed to any core.
+    pub unsafe fn insert(&mut self, item: NonNull<T>, deadline: u64, number: u64) {
+        let item = item.as_ptr();
         // SAFETY: by contract; what is in the heap is alive.
         unsafe {
-            (*timer).node = Node::new(deadline, number);
-            self.root = merge(self.root, timer);
+            (*T::node(item)) = Node::new(deadline, number);
+            self.root = merge(self.root, item);
         }
     }
 
-    /// Takes a timer out.
+    /// Takes an item out.
     ///
     /// # Safety
     /// It is in this heap.
-    pub(super) unsafe fn remove(&mut self, timer: NonNull<Timer>) {
-        let timer = timer.as_ptr();
+    pub unsafe fn remove(&mut self, item: NonNull<T>) {
+        let item = item.as_ptr();
         // SAFETY: by contract, so its parent and its children are in this heap, too.
         unsafe {
-            let Node { left, right, parent, .. } = (*timer).node;
+            let Node { left, right, parent, .. } = *T::node(item);
             let heir = merge(left, right);
             if !heir.is_null() {
-                (*heir).node.parent = parent;
+                (*T::node(heir)).parent = parent;
             }
             if parent.is_null() {
                 self.root = heir;
             } else {
-                let child = if (*parent).node.left == timer {
-                    &raw mut (*parent).node.left
+                let child = if (*T::node(parent)).left == item {
+                    &raw mut (*T::node(parent)).left
                 } else {
-                    &raw mut (*parent).node.right
+                    &raw mut (*T::node(parent)).right
                 };
                 *child = heir;
                 mend(parent, Until::RankStays);
             }
             // Nothing points to its neighbours any more, for a collection of what crashed code has left.
-            let node = &raw mut (*timer).node;
+            let node = &raw mut (*T::node(item));
             ((*node).left, (*node).right, (*node).parent) =
                 (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         }
     }
 }
 
-/// Whether `one` fires before `other`.
+impl<T: HasNode> Default for Heap<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Whether `one` comes before `other`.
 ///
 /// # Safety
 /// Both are alive, and in a heap of the caller's.
-unsafe fn is_before(one: *mut Timer, other: *mut Timer) -> bool {
+unsafe fn is_before<T: HasNode>(one: *mut T, other: *mut T) -> bool {
     // SAFETY: by contract.
-    let key = |timer: *mut Timer| unsafe { ((*timer).node.deadline, (*timer).node.number) };
+    let key = |item: *mut T| unsafe { (*T::node(item)).key() };
     key(one) < key(other)
 }
 
 /// # Safety
 /// Null, or alive and in a heap of the caller's.
-unsafe fn rank(timer: *mut Timer) -> u8 {
+unsafe fn rank<T: HasNode>(item: *mut T) -> u8 {
     // SAFETY: by contract.
-    if timer.is_null() { 0 } else { unsafe { (*timer).node.rank } }
+    if item.is_null() { 0 } else { unsafe { (*T::node(item)).rank } }
 }
 
 /// Makes one heap of two, and returns its root, which has no parent.
 ///
 /// # Safety
-/// Each is null or the root of a heap of the caller's, and no timer is in both. What their parents are does not matter.
-unsafe fn merge(mut one: *mut Timer, mut other: *mut Timer) -> *mut Timer {
-    let (mut root, mut last) = (ptr::null_mut(), ptr::null_mut::<Timer>());
+/// Each is null or the root of a heap of the caller's, and no item is in both. What their parents are does not matter.
+unsafe fn merge<T: HasNode>(mut one: *mut T, mut other: *mut T) -> *mut T {
+    let (mut root, mut last) = (ptr::null_mut(), ptr::null_mut::<T>());
     // SAFETY: by contract, what is reached from them is in their heaps.
     unsafe {
         let rest = loop {
@@ -147,7 +170,7 @@ unsafe fn merge(mut one: *mut Timer, mut other: *mut Timer) -> *mut Timer {
             count_step();
             append(&mut root, last, one);
             last = one;
-            one = (*one).node.right;
+            one = (*T::node(one)).right;
         };
         append(&mut root, last, rest);
         mend(last, Until::Root);
@@ -155,20 +178,20 @@ unsafe fn merge(mut one: *mut Timer, mut other: *mut Timer) -> *mut Timer {
     root
 }
 
-/// Puts `next` at the end of the way to the right whose last timer is `last`, or, if there is none, at its beginning.
+/// Puts `next` at the end of the way to the right whose last item is `last`, or, if there is none, at its beginning.
 ///
 /// # Safety
 /// All are null, or alive and the caller's.
-unsafe fn append(root: &mut *mut Timer, last: *mut Timer, next: *mut Timer) {
+unsafe fn append<T: HasNode>(root: &mut *mut T, last: *mut T, next: *mut T) {
     // SAFETY: by contract.
     unsafe {
         if last.is_null() {
             *root = next;
         } else {
-            (*last).node.right = next;
+            (*T::node(last)).right = next;
         }
         if !next.is_null() {
-            (*next).node.parent = last;
+            (*T::node(next)).parent = last;
         }
     }
 }
@@ -176,22 +199,22 @@ unsafe fn append(root: &mut *mut Timer, last: *mut Timer, next: *mut Timer) {
 /// How far up is mended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
-    /// All the way: every timer there has got another child.
+    /// All the way: every item there has got another child.
     Root,
-    /// To the first timer whose rank is what it was: those above see no difference.
+    /// To the first item whose rank is what it was: those above see no difference.
     RankStays,
 }
 
-/// Sets ranks, and puts children on their sides, from `timer` upwards.
+/// Sets ranks, and puts children on their sides, from `item` upwards.
 ///
 /// # Safety
 /// Null, or alive and in a heap of the caller's.
-unsafe fn mend(mut timer: *mut Timer, until: Until) {
-    while !timer.is_null() {
+unsafe fn mend<T: HasNode>(mut item: *mut T, until: Until) {
+    while !item.is_null() {
         count_step();
         // SAFETY: by contract, as are its parent and its children.
         unsafe {
-            let node = &raw mut (*timer).node;
+            let node = &raw mut (*T::node(item));
             if rank((*node).left) < rank((*node).right) {
                 ptr::swap(&raw mut (*node).left, &raw mut (*node).right);
             }
@@ -200,7 +223,7 @@ unsafe fn mend(mut timer: *mut Timer, until: Until) {
                 return;
             }
             (*node).rank = rank;
-            timer = (*node).parent;
+            item = (*node).parent;
         }
     }
 }
@@ -214,9 +237,8 @@ fn count_step() {
 
 #[cfg(test)]
 mod tests {
-    use super::{Heap, rank};
+    use super::{HasNode, Heap, Node, rank};
     use crate::random::Random;
-    use crate::time::timers::timer::Timer;
     use std::cell::Cell;
     use std::collections::BTreeSet;
     use std::ptr::NonNull;
@@ -229,40 +251,56 @@ mod tests {
         STEPS.set(STEPS.get() + 1);
     }
 
-    /// Timers in a heap, and what must be in it. A timer's number is its place among the timers.
+    struct Item {
+        node: Node<Self>,
+    }
+
+    impl Item {
+        const NEW: Self = Self { node: Node::NONE };
+    }
+
+    // SAFETY: the node is a field that nothing else here writes.
+    unsafe impl HasNode for Item {
+        unsafe fn node(this: *mut Self) -> *mut Node<Self> {
+            // SAFETY: the item is alive.
+            unsafe { &raw mut (*this).node }
+        }
+    }
+
+    /// Items in a heap, and what must be in it. An item's number is its place among the items.
     struct Checked {
-        heap: Heap,
-        timers: Vec<Timer>,
+        heap: Heap<Item>,
+        items: Vec<Item>,
         model: BTreeSet<(u64, u64)>,
         most_steps: u64,
     }
 
     impl Checked {
         fn new(count: usize) -> Self {
-            let timers = (0..count).map(|_| Timer::new(false)).collect();
-            Self { heap: Heap::new(), timers, model: BTreeSet::new(), most_steps: 0 }
+            let items = (0..count).map(|_| Item::NEW).collect();
+            Self { heap: Heap::new(), items, model: BTreeSet::new(), most_steps: 0 }
         }
 
-        fn pointer(&mut self, number: u64) -> NonNull<Timer> {
-            // Not through a reference to the timer: others are reached from it.
-            NonNull::new(self.timers.as_mut_ptr().wrapping_add(number as usize)).expect("not null")
+        fn pointer(&mut self, number: u64) -> NonNull<Item> {
+            // Not through a reference to the item: others are reached from it.
+            NonNull::new(self.items.as_mut_ptr().wrapping_add(number as usize)).expect("not null")
         }
 
         fn insert(&mut self, number: u64, deadline: u64) {
-            let timer = self.pointer(number);
+            let item = self.pointer(number);
             STEPS.set(0);
             // SAFETY: the vector is not changed any more; the model says that it is not in.
-            unsafe { self.heap.insert(timer, deadline, number) };
+            unsafe { self.heap.insert(item, deadline, number) };
             self.most_steps = self.most_steps.max(STEPS.get());
             assert!(self.model.insert((deadline, number)), "put in once");
         }
 
         fn remove(&mut self, (deadline, number): (u64, u64)) {
-            let timer = self.pointer(number);
+            let item = self.pointer(number);
             assert!(self.model.remove(&(deadline, number)), "it is in the heap");
             STEPS.set(0);
             // SAFETY: the model says that it is in.
-            unsafe { self.heap.remove(timer) };
+            unsafe { self.heap.remove(item) };
             self.most_steps = self.most_steps.max(STEPS.get());
         }
 
@@ -286,25 +324,25 @@ mod tests {
         /// The heap is one: links agree with each other, order and ranks are right, and nothing is lost.
         fn check(&self) {
             let (mut open, mut found) = (vec![self.heap.root], 0);
-            while let Some(timer) = open.pop() {
-                if timer.is_null() {
+            while let Some(item) = open.pop() {
+                if item.is_null() {
                     continue;
                 }
                 found += 1;
-                // SAFETY: what is linked is one of the timers.
+                // SAFETY: what is linked is one of the items.
                 unsafe {
-                    let node = &(*timer).node;
+                    let node = &(*item).node;
                     assert!(rank(node.left) >= rank(node.right), "children on the wrong sides");
                     assert_eq!(node.rank, rank(node.right) + 1, "a rank");
                     for child in [node.left, node.right].into_iter().filter(|child| !child.is_null()) {
-                        assert_eq!((*child).node.parent, timer, "a link to a parent");
+                        assert_eq!((*child).node.parent, item, "a link to a parent");
                         let key = ((*child).node.deadline, (*child).node.number);
                         assert!(key > (node.deadline, node.number), "a child before its parent");
                     }
                     open.extend([node.left, node.right]);
                 }
             }
-            assert_eq!(found, self.model.len(), "timers in the heap");
+            assert_eq!(found, self.model.len(), "items in the heap");
         }
     }
 
@@ -328,7 +366,7 @@ mod tests {
         const COUNT: u64 = 300;
         for seed in 1..=60 {
             let random = Random::new(seed, 0);
-            let mut timers = Checked::new(COUNT as usize);
+            let mut items = Checked::new(COUNT as usize);
             // Few different deadlines, many, and all that there are.
             let range = [3, 100, 1 << 20, u64::MAX][seed as usize % 4];
             for number in 0..COUNT {
@@ -337,53 +375,53 @@ mod tests {
                     1 => 0,
                     _ => any_distance(&random) % range,
                 };
-                timers.insert(number, deadline);
+                items.insert(number, deadline);
                 if below(&random, 3) == 0
-                    && let Some(timer) = timers.any(&random)
+                    && let Some(item) = items.any(&random)
                 {
-                    timers.remove(timer);
+                    items.remove(item);
                 }
                 if below(&random, 4) == 0
-                    && let Some(timer) = timers.first()
+                    && let Some(item) = items.first()
                 {
-                    timers.remove(timer);
+                    items.remove(item);
                 }
-                timers.first();
-                timers.check();
+                items.first();
+                items.check();
             }
-            while let Some(timer) = timers.first() {
-                timers.remove(timer);
-                timers.check();
+            while let Some(item) = items.first() {
+                items.remove(item);
+                items.check();
             }
-            assert!(timers.most_steps <= bound(COUNT as usize), "seed {seed}: {} steps", timers.most_steps);
+            assert!(items.most_steps <= bound(COUNT as usize), "seed {seed}: {} steps", items.most_steps);
         }
     }
 
     #[test]
-    fn timers_of_one_deadline_leave_in_the_order_of_their_numbers() {
+    fn items_of_one_deadline_leave_in_the_order_of_their_numbers() {
         const COUNT: u64 = 1000;
         let random = Random::new(3, 0);
-        let mut timers = Checked::new(COUNT as usize);
-        (0..COUNT).for_each(|number| timers.insert(number, 7 + number % 2));
+        let mut items = Checked::new(COUNT as usize);
+        (0..COUNT).for_each(|number| items.insert(number, 7 + number % 2));
         for _ in 0..COUNT / 4 {
-            if let Some(timer) = timers.any(&random) {
-                timers.remove(timer);
+            if let Some(item) = items.any(&random) {
+                items.remove(item);
             }
         }
         let mut left = Vec::new();
-        while let Some(timer) = timers.first() {
-            timers.remove(timer);
-            left.push(timer);
+        while let Some(item) = items.first() {
+            items.remove(item);
+            left.push(item);
         }
         assert!(left.is_sorted(), "the order in which they left");
     }
 
-    /// The longest operation on a million timers that come in this order: when they are put in, when every second is taken
+    /// The longest operation on a million items that come in this order: when they are put in, when every second is taken
     /// out from wherever it is, and when the rest leaves, in order.
     fn most_steps(deadline: impl Fn(u64) -> u64) -> u64 {
         const COUNT: usize = 1_000_000;
-        let mut timers: Vec<_> = (0..COUNT).map(|_| Timer::new(false)).collect();
-        let (first, mut heap, mut most) = (timers.as_mut_ptr(), Heap::new(), 0);
+        let mut items: Vec<_> = (0..COUNT).map(|_| Item::NEW).collect();
+        let (first, mut heap, mut most) = (items.as_mut_ptr(), Heap::new(), 0);
         let pointer = |number| NonNull::new(first.wrapping_add(number)).expect("not null");
         let mut count = |operation: &mut dyn FnMut()| {
             STEPS.set(0);
@@ -400,20 +438,20 @@ mod tests {
             count(&mut || unsafe { heap.remove(pointer(number)) });
         }
         let (mut left, mut previous) = (0, 0);
-        while let Some(timer) = heap.first() {
+        while let Some(item) = heap.first() {
             // SAFETY: it is in the heap.
-            let deadline = unsafe { timer.as_ref() }.node.deadline;
+            let deadline = unsafe { item.as_ref() }.node.deadline;
             assert!(deadline >= previous, "{deadline} came after {previous}");
             (left, previous) = (left + 1, deadline);
             // SAFETY: as above.
-            count(&mut || unsafe { heap.remove(timer) });
+            count(&mut || unsafe { heap.remove(item) });
         }
-        assert_eq!(left, COUNT / 2, "timers that were left");
+        assert_eq!(left, COUNT / 2, "items that were left");
         most
     }
 
     #[test]
-    fn a_million_timers_make_no_operation_long() {
+    fn a_million_items_make_no_operation_long() {
         let random = Random::new(7, 0);
         let bound = bound(1_000_000);
         let most = most_steps(|_| random.bits() >> 24);

@@ -1,0 +1,115 @@
+//! What interrupts have raised on a core, until its loop does what it is for. What that is, is known in `actor/signal.rs`.
+//!
+//! An interrupt's handler takes no lock, and may have interrupted whoever holds one. So it puts what it raises into a list of its core's
+//! that takes no memory, and its core's loop goes through that before it looks at its queues again. What is for somebody urgent has a
+//! list of its own, because it does not wait for the end of the turn that was interrupted (`run/preempt.rs`).
+
+use core::ptr::NonNull;
+
+use super::raised_flag::RaisedFlag;
+use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
+use crate::queue::{Inbox, Linked};
+use crate::sched::cores::Core;
+use crate::sync::PreemptGuard;
+
+/// What can be raised: the first part of what it is for.
+#[repr(C)]
+pub(crate) struct Raisable {
+    next: AtomicPtr<Self>,
+    flag: RaisedFlag,
+    urgent: AtomicBool,
+    carry_out: unsafe fn(NonNull<Self>),
+}
+
+// SAFETY: nothing else names the link.
+unsafe impl Linked for Raisable {
+    unsafe fn link(&self) -> &AtomicPtr<Self> {
+        &self.next
+    }
+}
+
+impl Raisable {
+    /// One for which a core's loop calls `carry_out`: it must be short, run nothing of the application's, and be right for what this is the
+    /// first part of.
+    pub(crate) const fn new(carry_out: unsafe fn(NonNull<Self>)) -> Self {
+        Self {
+            next: AtomicPtr::new(core::ptr::null_mut()),
+            flag: RaisedFlag::new(),
+            urgent: AtomicBool::new(false),
+            carry_out,
+        }
+    }
+
+    /// Says whether it is for somebody of priority `Max` or `High`.
+    pub(crate) fn set_urgent(&self, is_urgent: bool) {
+        // Relaxed: it says in which list it goes, and either is right.
+        self.urgent.store(is_urgent, Ordering::Relaxed);
+    }
+
+    /// It is raised. In an interrupt its core's loop carries it out, unless it waits for that already; elsewhere that is done at once. Whether it
+    /// waited already.
+    pub(crate) fn raise(&'static self) -> bool {
+        let here = PreemptGuard::new();
+        if let Some(core) = Core::current(&here).filter(|core| core.in_interrupt.get()) {
+            let is_first = self.flag.set();
+            if is_first {
+                core.raised.push(self);
+                core.ask_for_timers();
+            }
+            return !is_first;
+        }
+        // No interrupt, wherever the caller goes on.
+        drop(here);
+        // SAFETY: it is a whole one, and stays.
+        unsafe { (self.carry_out)(NonNull::from(self)) };
+        false
+    }
+}
+
+/// What was raised on one core.
+pub(crate) struct Raised {
+    urgent: Inbox<Raisable>,
+    other: Inbox<Raisable>,
+}
+
+impl Raised {
+    pub(super) fn new() -> Self {
+        Self { urgent: Inbox::new(), other: Inbox::new() }
+    }
+
+    fn push(&self, item: &'static Raisable) {
+        // Relaxed: as in `set_urgent`.
+        let list = if item.urgent.load(Ordering::Relaxed) { &self.urgent } else { &self.other };
+        // SAFETY: it stays, and is in no list: its flag was clear.
+        unsafe { list.push(NonNull::from(item)) };
+    }
+
+    /// Whether anything waits for the loop.
+    #[inline(always)]
+    pub(crate) fn has_any(&self) -> bool {
+        !self.urgent.is_empty() || !self.other.is_empty()
+    }
+
+    /// Whether anything waits that is for somebody urgent.
+    #[inline(always)]
+    pub(crate) fn has_urgent(&self) -> bool {
+        !self.urgent.is_empty()
+    }
+
+    /// Carries out what waits, what is urgent first. What is raised meanwhile is left to the next call.
+    ///
+    /// # Safety
+    /// The caller is the core's loop, and holds no lock.
+    #[inline(never)]
+    pub(crate) unsafe fn carry_out(&self) {
+        for list in [&self.urgent, &self.other] {
+            for item in list.take_all() {
+                // SAFETY: what was pushed stays.
+                let raisable = unsafe { item.as_ref() };
+                raisable.flag.clear();
+                // SAFETY: it is a whole one.
+                unsafe { (raisable.carry_out)(item) };
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! All watches of the system: watching, telling, and giving up.
+
+use super::ended::{Exit, WatchId, Watcher};
+use super::lists::Lists;
+use super::node::{Asked, Node};
+use super::watched::Watched;
+use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::mem::OutOfMemory;
+use crate::sync::Identity;
+
+/// So many lists. With ten thousand watches an end looks at ten.
+const LISTS: usize = 1024;
+
+static TABLE: Lists<LISTS> = Lists::new();
+
+/// The number of the last watch.
+static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// A watch, for whoever wants to give it up. Dropped, it changes nothing: the watcher is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Watch {
+    who: Identity,
+    id: WatchId,
+}
+
+impl Watch {
+    /// What the message will say.
+    pub fn id(&self) -> WatchId {
+        self.id
+    }
+
+    /// Gives it up. Whether it was not told, and never will be; otherwise the message was sent already.
+    pub fn cancel(self) -> bool {
+        let Some(node) = TABLE.take(self.who, self.id.number()) else { return false };
+        // SAFETY: taken out of its list.
+        unsafe { Node::act(node, Asked::Free) };
+        true
+    }
+}
+
+/// Watches `who` for a watcher, who is told at once if `who` does not live any more.
+///
+/// # Errors
+/// When there is no memory for it.
+pub(crate) fn watch(
+    who: Identity,
+    watcher: &impl Watcher,
+    watched: &Watched,
+    lives: impl FnOnce() -> bool,
+) -> Result<Watch, OutOfMemory> {
+    let means = watcher.means().ok_or(OutOfMemory)?;
+    // Relaxed: it counts, and orders nothing.
+    let id = WatchId::after(LAST_NUMBER.fetch_add(1, Ordering::Relaxed));
+    let node = Node::new(who, id.number(), means.act, means.data);
+    // SAFETY: the means are memory for a node, the caller's; what comes back was taken out of its list.
+    unsafe {
+        means.memory.write(node);
+        if let Some(late) = TABLE.watch(who, means.memory, watched, lives) {
+            Node::act(late, Asked::Tell(Exit::Gone.bits()));
+        }
+    }
+    Ok(Watch { who, id })
+}
+
+/// `who` has ended, which can be seen by now, and was watched: tells all watchers. Runs nothing of the application's. Takes as
+/// long as there are watchers, some hundred instructions for each.
+#[cold]
+#[inline(never)]
+pub(crate) fn tell_all(who: Identity, exit: Exit) {
+    for node in TABLE.take_all(who) {
+        // SAFETY: taken out of its list, with the link read before this.
+        unsafe { Node::act(node, Asked::Tell(exit.bits())) };
+    }
+}
