@@ -337,6 +337,7 @@ kernel_test! {
 kernel_test! {
     /// What waits behind one that goes on for ever leaves for other cores, also what came from another core.
     #[cores(2)]
+    #[machine("preemption")]
     async fn what_waits_with_a_deadline_is_stolen() -> Outcome {
         let other = CoreId::new(1).ok_or("there is one core")?;
         let max = HIGH.priority(Priority::Max);
