@@ -14,7 +14,7 @@ use super::owner::Owner;
 use crate::message::ask::{Asked, pending};
 use crate::sched::{self, ProcessRef};
 use crate::stats;
-use crate::sync::{CrashNumber, Identity, PreemptGuard, SpinLock, watch_crashes};
+use crate::sync::{Identity, PreemptGuard, SpinLock, watch_crashes};
 
 const LISTS: usize = 64;
 
@@ -134,7 +134,7 @@ impl ByOwner {
 }
 
 /// `owner` has crashed: its mailboxes accept nothing any more.
-fn crashed(owner: Identity, _number: CrashNumber) {
+fn crashed(owner: Identity) {
     while let Some(remains) = close_one(owner) {
         // Not under the lock: it wakes.
         pending::fail_all(remains.asked);

@@ -29,6 +29,8 @@ pub enum CrashKind {
     Alignment,
     /// Another fault.
     Other,
+    /// It was killed while it ran, or was suspended: that is where it was.
+    Killed,
 }
 
 impl CrashKind {
@@ -56,6 +58,7 @@ impl fmt::Display for CrashKind {
             Self::OutOfMemory => "out of memory",
             Self::Alignment => "misalignment",
             Self::Other => "fault",
+            Self::Killed => "kill",
         })
     }
 }

@@ -62,12 +62,12 @@ impl fmt::Display for CrashNumber {
 }
 
 /// Called for each crash.
-type Watcher = fn(Identity, CrashNumber);
+type Watcher = fn(Identity);
 
 /// There is one room so far.
 static WATCHERS: [Once<Watcher>; 2] = [const { Once::new() }; 2];
 
-/// From now on `watcher` is told of crashes, and of the number of each, whose record is there by then. Once for each room.
+/// From now on `watcher` is told of crashes, each of which is on record by then. Once for each room.
 pub fn watch_crashes(watcher: Watcher) {
     let mut is_listed = false;
     for place in &WATCHERS {
@@ -83,8 +83,8 @@ pub fn watch_crashes(watcher: Watcher) {
 
 /// Tells of a crash, before anybody else is told. Whoever kept something for that identity did so before, and
 /// what ran under it has been handed from core to core since, so this finds the watcher that was registered before that.
-pub fn tell_of_crash(crashed: Identity, number: CrashNumber) {
+pub fn tell_of_crash(crashed: Identity) {
     for watcher in WATCHERS.iter().filter_map(Once::get) {
-        watcher(crashed, number);
+        watcher(crashed);
     }
 }

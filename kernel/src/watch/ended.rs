@@ -31,11 +31,13 @@ pub enum Exit {
     Stopped,
     /// It panicked, or faulted; [`crash::record`](crate::crash::record) has what is known, if it is one of the last 32.
     Crashed(CrashNumber),
+    /// It was killed: [`ProcessRef::kill`](crate::sched::ProcessRef::kill).
+    Killed,
     /// It had ended before it was watched.
     Gone,
 }
 
-/// In the lowest bits of an exit's: it crashed, and the others are the crash's number.
+/// In the lowest bits of an exit's: it crashed, and the others are the crash's number; zero, which no crash has, if it was killed.
 const CRASHED: u64 = 3;
 const NUMBER_SHIFT: u32 = 2;
 
@@ -45,6 +47,7 @@ impl Exit {
             Self::Normal => 0,
             Self::Stopped => 1,
             Self::Gone => 2,
+            Self::Killed => CRASHED,
             Self::Crashed(number) => CRASHED | number.get() << NUMBER_SHIFT,
         }
     }
@@ -54,13 +57,14 @@ impl Exit {
             0 => Self::Normal,
             1 => Self::Stopped,
             2 => Self::Gone,
+            CRASHED => Self::Killed,
             bits => Self::Crashed(CrashNumber::new(bits >> NUMBER_SHIFT)),
         }
     }
 
     /// Whether it did not end as it wanted to, nor with its executor.
     pub const fn is_failure(self) -> bool {
-        matches!(self, Self::Crashed(_))
+        matches!(self, Self::Crashed(_) | Self::Killed)
     }
 }
 
@@ -127,9 +131,9 @@ mod tests {
     #[test]
     fn an_exit_fits_into_a_word() {
         let crashes = [1, 2, u64::MAX >> 2].map(|number| Exit::Crashed(CrashNumber::new(number)));
-        for exit in [Exit::Normal, Exit::Stopped, Exit::Gone].into_iter().chain(crashes) {
+        for exit in [Exit::Normal, Exit::Stopped, Exit::Gone, Exit::Killed].into_iter().chain(crashes) {
             assert_eq!(Exit::from_bits(exit.bits()), exit);
-            assert_eq!(exit.is_failure(), crashes.contains(&exit));
+            assert_eq!(exit.is_failure(), crashes.contains(&exit) || exit == Exit::Killed);
         }
     }
 }

@@ -37,6 +37,17 @@ pub const MODELS: &[Model] = &[
         ],
     },
     Model {
+        name: "turns::a_killed_one_ends",
+        preemptions: None,
+        body: a_killed_one_ends,
+        mutants: &[
+            step("kill-in-two"),
+            step("begin-spares"),
+            step("end-unasked"),
+            ordering("notify-queues-by-store"),
+        ],
+    },
+    Model {
         name: "turns::a_full_queue_is_flagged",
         preemptions: None,
         body: a_full_queue_is_flagged,
@@ -143,6 +154,36 @@ fn two_wakers() {
     let queued = process.queued.load(Ordering::Acquire);
     assert!(queued <= 1, "it is in the queue twice");
     assert!(seen == 7 || queued == 1, "a wake-up was lost");
+}
+
+/// It is killed around one of its turns, and somebody wakes it meanwhile: that turn finds it, or the next, and it is in a queue for that.
+fn a_killed_one_ends() {
+    let process = Arc::new(Process::new());
+    process.turns.mark_queued();
+    let runs = task(|process: &Process| {
+        if process.turns.begin() {
+            return 1;
+        }
+        if process.turns.end_pending() {
+            process.queued.fetch_add(1, Ordering::AcqRel);
+        }
+        0
+    });
+    let kills = task(|process: &Process| {
+        process.turns.kill();
+        if process.turns.notify() {
+            process.queued.fetch_add(1, Ordering::AcqRel);
+        }
+        0
+    });
+    let [found, _, _] = run(&process, [runs, kills, gives(0)]);
+    let queued = process.queued.load(Ordering::Acquire);
+    if found == 0 {
+        assert_eq!(queued, 1, "it is in no queue, or in two");
+        assert!(process.turns.begin(), "the kill was lost");
+    } else {
+        assert_eq!(queued, 0, "it has ended, and is in a queue");
+    }
 }
 
 /// Its owner's mask, and how much is in it.

@@ -11,6 +11,7 @@ mod crashes;
 mod ends;
 mod futures;
 mod intervals;
+mod killing;
 mod memory;
 mod misdeeds;
 mod mutex;

@@ -23,12 +23,12 @@ use crate::arch::atomic::Ordering;
 use crate::mem::orphans;
 use crate::message::ask::pending;
 use crate::stats;
-use crate::sync::{CrashNumber, PreemptGuard, tell_of_crash};
+use crate::sync::{PreemptGuard, tell_of_crash};
 use crate::watch::Exit;
 
 /// The behaviour that a worker's turn was running has crashed. The turn's activation is gone; the next turn
 /// goes on behind its envelope.
-pub(super) fn crashed(worker: &Worker, number: CrashNumber) {
+pub(super) fn crashed(worker: &Worker, exit: Exit) {
     let here = PreemptGuard::new();
     // SAFETY: set at the start and by `detach` only, to live batches.
     let batch = unsafe { &*worker.batch.load(Ordering::Relaxed) };
@@ -44,7 +44,7 @@ pub(super) fn crashed(worker: &Worker, number: CrashNumber) {
         unsafe { (envelope.as_ref().cell, envelope.as_ref().word, Envelope::measure(envelope)) };
     // SAFETY: the envelope and its message have so many bytes, in a segment that is still the batch's.
     unsafe { orphans::note(envelope.cast().as_ptr(), bytes) };
-    end_crashed(cell, word, word, &batch.tally, number);
+    end_crashed(cell, word, word, &batch.tally, exit);
     batch.note_gone();
     batch.advance(envelope, bytes);
     // With it what was counted before the crash, by the activation that is gone.
@@ -54,7 +54,7 @@ pub(super) fn crashed(worker: &Worker, number: CrashNumber) {
 /// Ends an actor that has crashed, if it has not ended yet. `held` is its word while the activation that is gone had it:
 /// with any other the actor is somebody else's, or has ended, and its state is not ours to give back. One whose state was
 /// being dropped has ended, and was counted; a dead letter's has, too.
-pub(super) fn end_crashed(cell: CellRef, word: Word, held: Word, tally: &Tally, number: CrashNumber) {
+pub(super) fn end_crashed(cell: CellRef, word: Word, held: Word, tally: &Tally, exit: Exit) {
     let here = PreemptGuard::new();
     let was = cell.word();
     let remains = match was {
@@ -81,8 +81,8 @@ pub(super) fn end_crashed(cell: CellRef, word: Word, held: Word, tally: &Tally, 
     }
     // Whatever it was dropping may have held a reply.
     pending::fail_all(asked(cell, word));
-    tell_of_crash(identity(cell, word), number);
+    tell_of_crash(identity(cell, word));
     if remains.is_some() {
-        tell_of_end(cell, word, Exit::Crashed(number));
+        tell_of_end(cell, word, exit);
     }
 }

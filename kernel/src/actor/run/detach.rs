@@ -37,7 +37,8 @@ use crate::actor::storage::{CellRef, Word};
 use crate::arch::atomic::Ordering;
 use crate::mem::{self, orphans};
 use crate::sched::{AtWork, Detached, Step};
-use crate::sync::{CrashNumber, PreemptGuard};
+use crate::sync::PreemptGuard;
+use crate::watch::Exit;
 
 /// Stands for a suspended behaviour until its activation has ended.
 struct SuspendedBehaviour {
@@ -58,13 +59,13 @@ impl Detached for SuspendedBehaviour {
         self.affinity
     }
 
-    fn crashed(&self, number: CrashNumber) {
+    fn crashed(&self, exit: Exit) {
         let here = PreemptGuard::new();
         // SAFETY: the activation is gone, so its batch is ours until it is freed below.
         unsafe {
             let tally = &self.batch.as_ref().tally;
             note_in_hand(self.batch.as_ref());
-            crash::end_crashed(self.cell, self.word, self.word.detached(), tally, number);
+            crash::end_crashed(self.cell, self.word, self.word.detached(), tally, exit);
             give_back(self.batch);
             // With it what was counted before the crash.
             account::note(&self.executor, tally, &here);

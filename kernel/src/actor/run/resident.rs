@@ -7,7 +7,7 @@ use super::start::Urgency;
 use super::worker::Worker;
 use super::{crash, detach};
 use crate::sched::{self, AtWork, Detached, ProcessRef, Resident, SpawnError, Step};
-use crate::sync::CrashNumber;
+use crate::watch::Exit;
 
 impl Resident for Worker {
     fn step(&self) -> Step {
@@ -30,8 +30,8 @@ impl Resident for Worker {
         Worker::end_turn(self)
     }
 
-    fn crashed(&self, number: CrashNumber) {
-        crash::crashed(self, number);
+    fn crashed(&self, exit: Exit) {
+        crash::crashed(self, exit);
     }
 
     fn at_work(&self) -> Option<AtWork> {

@@ -131,8 +131,8 @@ mod tests {
     use crate::arch::CoreId;
     use crate::random::Random;
     use crate::sched::process::{Deadline, Header, NEVER, Priority, Runnable, Step, VTable};
-    use crate::sync::CrashNumber;
     use crate::time::of_ticks;
+    use crate::watch::Exit;
     use std::collections::BTreeSet;
     use std::ptr::NonNull;
 
@@ -140,11 +140,12 @@ mod tests {
         unreachable!("nothing runs here")
     }
 
-    unsafe fn crash(_: NonNull<Header>, _: CrashNumber) {}
+    unsafe fn crash(_: NonNull<Header>, _: Exit) {}
 
     unsafe fn free(_: NonNull<Header>) {}
 
-    static VTABLE: VTable = VTable { name: || "none", step, crash, free, detach: None, at_work: None };
+    static VTABLE: VTable =
+        VTable { name: || "none", step, cancel: step, crash, free, detach: None, at_work: None };
 
     /// Processes in a queue, and what is in it: whether each is pinned, when it is due, its number and its place.
     struct Checked {

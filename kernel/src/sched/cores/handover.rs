@@ -21,6 +21,8 @@ pub(crate) enum Handover {
 /// What is to become of a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reason {
+    /// Its process was killed.
+    pub kills: bool,
     /// It is suspended.
     pub suspends: bool,
     /// For something more urgent.
@@ -33,7 +35,8 @@ pub(crate) struct Reason {
 
 impl Reason {
     /// It goes on.
-    pub(crate) const NONE: Self = Self { suspends: false, is_urgent: false, lets_go: false, ends: false };
+    pub(crate) const NONE: Self =
+        Self { kills: false, suspends: false, is_urgent: false, lets_go: false, ends: false };
 }
 
 /// A turn that was interrupted, with the core's loop gone from its stack.

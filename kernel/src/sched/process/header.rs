@@ -21,7 +21,7 @@ use crate::queue::Linked;
 use crate::sched::process::priority::Priority;
 use crate::sched::process::resident::{AtWork, Detached};
 use crate::sched::process::step::Step;
-use crate::sync::{CrashNumber, Identity, ReferenceCount};
+use crate::sync::{Identity, ReferenceCount};
 use crate::time::OwnedTimers;
 use crate::watch::{self, Exit, Watch, Watched, Watcher};
 use alloc::boxed::Box;
@@ -35,8 +35,11 @@ pub(crate) struct VTable {
     pub name: fn() -> &'static str,
     /// Runs one turn. Called with preemption enabled, by one core at a time, while `RUNNING`.
     pub step: unsafe fn(NonNull<Header>) -> Step,
-    /// The body has panicked or faulted on its stack, which is gone. Called instead of `step`'s return, when that is on record.
-    pub crash: unsafe fn(NonNull<Header>, CrashNumber),
+    /// It was killed before the turn that it is given now: what it owns is dropped. As `step`, and it is done.
+    pub cancel: unsafe fn(NonNull<Header>) -> Step,
+    /// The body has panicked or faulted on its stack, which is gone, or was killed there. Called instead of `step`'s return, when that is on
+    /// record.
+    pub crash: unsafe fn(NonNull<Header>, Exit),
     /// Frees the process. Called once, when the last reference is dropped.
     pub free: unsafe fn(NonNull<Header>),
     /// For residents: hands over the running piece, as [`super::Resident::detach`].

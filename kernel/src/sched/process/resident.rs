@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use core::ptr::NonNull;
 
 use crate::sched::process::Step;
-use crate::sync::CrashNumber;
+use crate::watch::Exit;
 
 /// A process bound to one core, with its own way of being preempted.
 pub trait Resident: Send + Sync {
@@ -38,7 +38,7 @@ pub trait Resident: Send + Sync {
 
     /// The piece of work that runs has panicked or faulted, and will not return. Called on its stack, with
     /// preemption disabled; `step` is called anew for the rest.
-    fn crashed(&self, number: CrashNumber);
+    fn crashed(&self, exit: Exit);
 
     /// What is at work in the turn that the caller is part of. Called on its stack, with preemption disabled.
     fn at_work(&self) -> Option<AtWork>;
@@ -68,7 +68,7 @@ pub trait Detached: Send {
 
     /// The piece has panicked or faulted, and will not return. Called on its stack, with preemption
     /// disabled.
-    fn crashed(&self, number: CrashNumber);
+    fn crashed(&self, exit: Exit);
 
     /// What is at work in this piece.
     fn at_work(&self) -> Option<AtWork>;

@@ -20,6 +20,8 @@
 //!   a notification. One that it does not see yet is found by `end_pending`, whose exchange fails, or by the next `begin`;
 //! - whoever joins asks only whether it has ended, and that is written by a turn or by a turn's crash. Of one that is
 //!   queued no code runs, so it cannot crash there;
+//! - whoever kills it leaves that in the word, too, and notifies: the next turn begins by an exchange, because the word is not
+//!   that of a process that simply goes on, and finds it. A turn that runs is looked at by the interrupts that come there;
 //! - what a turn wrote reaches the next one through the queue, whose push releases and whose take acquires.
 
 use crate::arch::atomic::{AtomicU32, Ordering};
@@ -37,6 +39,10 @@ const CRASHED: u32 = 16;
 
 /// It is suspended on a lent stack; also running.
 const SUSPENDED: u32 = 32;
+/// It is to have no more turns.
+const KILLED: u32 = 64;
+/// The turn that it has is the one in which what it owns is dropped, because it was killed; also running.
+const ENDING: u32 = 128;
 
 /// A process's word.
 pub struct RunState(AtomicU32);
@@ -63,13 +69,38 @@ impl RunState {
         true
     }
 
-    /// A turn begins: forgets notifications, and sees what the wakers wrote.
+    /// A turn begins: forgets notifications, and sees what the wakers wrote. Whether the process was killed: then this turn is for its
+    /// end.
     #[inline(always)]
-    pub fn begin(&self) {
+    pub fn begin(&self) -> bool {
         if !self.goes_on() {
             // AcqRel: pairs with `notify`.
-            self.0.swap(RUNNING, Ordering::AcqRel);
+            let before = self.0.swap(RUNNING, Ordering::AcqRel);
+            if before & KILLED != 0 {
+                // Relaxed: for this core's own interrupts, and for the end of this turn.
+                self.0.fetch_or(ENDING, Ordering::Relaxed);
+                return true;
+            }
         }
+        false
+    }
+
+    /// It is to have no more turns. The caller wakes it afterwards, so that it has the one in which it ends.
+    pub fn kill(&self) {
+        // Relaxed: nothing goes with it. The wake-up that follows comes later in the order of this word, so whoever sees that, sees this.
+        self.0.fetch_or(KILLED, Ordering::Relaxed);
+    }
+
+    /// Whether it was killed, and has not begun the turn for its end.
+    pub fn is_killed(&self) -> bool {
+        // Relaxed: looked at by interrupts again and again.
+        self.0.load(Ordering::Relaxed) & (KILLED | ENDING) == KILLED
+    }
+
+    /// Whether this turn is the one for its end.
+    pub fn is_ending(&self) -> bool {
+        // Relaxed: written by the same turn.
+        self.0.load(Ordering::Relaxed) & ENDING != 0
     }
 
     /// It is suspended in its turn, or goes on with it. Whoever has the process in hand does this; a read-modify-write,

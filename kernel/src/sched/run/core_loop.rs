@@ -64,26 +64,12 @@ pub(crate) unsafe fn run() {
 /// Gives a process its turn, and then others as long as each is due for one at once; or resumes it on the stack it was
 /// suspended on. Gives up the core, too: after a turn it may be another.
 fn turn(core: ThisCore<'_>, process: Runnable) {
-    let mut process = begin_turn(&core, process);
+    let Some(mut process) = begin_turn(&core, process) else { return };
     loop {
-        let block = StackBlock::current();
-        // Relaxed: the block is touched by code on this stack and by interrupts on it.
-        block.set_process(process.as_ptr().cast());
-        block.preempt().enable();
-        // SAFETY: the process is running, and this core alone runs it.
-        let step = unsafe { (process.as_ref().vtable().step)(process) };
-        block.preempt().disable();
-        // SAFETY: preemption is disabled again, by the line above; the turn may have moved to another core.
+        // SAFETY: its turn has begun, so it is alive.
+        let (ended, step) = take_turn(process, unsafe { process.as_ref() }.vtable().step);
+        // SAFETY: preemption is disabled; the turn may have moved to another core.
         let core = unsafe { ThisCore::of_loop() };
-        let Some(ended) = NonNull::new(block.take_process().cast::<Header>()) else {
-            panic!(
-                "the stack block of core {} names no process after a turn: it was overwritten",
-                core.number()
-            );
-        };
-        if let Some(charged) = block.take_charged() {
-            core.statistics.reductions.add(charged);
-        }
         attention::notice_timer(&core);
         // SAFETY: the scheduler's reference has kept the process alive during its turn.
         if step == Step::Yield && core.is_ordinary() && unsafe { ended.as_ref() }.is_ordinary() {
@@ -99,8 +85,30 @@ fn turn(core: ThisCore<'_>, process: Runnable) {
     }
 }
 
-/// What comes before the turn of a process that was taken from a queue.
-fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> NonNull<Header> {
+/// Runs a turn, and says whose it was at its end, and how it ended.
+#[inline(always)]
+fn take_turn(process: NonNull<Header>, run: unsafe fn(NonNull<Header>) -> Step) -> (NonNull<Header>, Step) {
+    let block = StackBlock::current();
+    // Relaxed: the block is touched by code on this stack and by interrupts on it.
+    block.set_process(process.as_ptr().cast());
+    block.preempt().enable();
+    // SAFETY: the process is running, and this core alone runs it; the function is of its table.
+    let step = unsafe { run(process) };
+    block.preempt().disable();
+    // SAFETY: preemption is disabled again, by the line above; the turn may have moved to another core.
+    let core = unsafe { ThisCore::of_loop() };
+    let Some(ended) = NonNull::new(block.take_process().cast::<Header>()) else {
+        panic!("the stack block of core {} names no process after a turn: it was overwritten", core.number());
+    };
+    if let Some(charged) = block.take_charged() {
+        core.statistics.reductions.add(charged);
+    }
+    (ended, step)
+}
+
+/// What comes before the turn of a process that was taken from a queue. `None` if it was killed: then it has had the turn in which it ends,
+/// after which the core may be another.
+fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>> {
     check(core, &process);
     let header: &Header = &process;
     let now = match core.turn_ended_at.replace(0) {
@@ -114,12 +122,31 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> NonNull<Header> {
     core.looks.set(0);
     slice::ensure_slice_timer(core);
     if let Some(stack) = NonNull::new(header.take_stack()) {
+        if header.run_state().is_killed() {
+            // It ends at the first interrupt, which comes at once.
+            StackBlock::current().preempt().request();
+        }
         // SAFETY: this is the core's own loop; the process was taken from a queue, suspended on that stack. Does not return.
         unsafe { resume::resume(core.core(), stack) }
     }
-    header.run_state().begin();
+    let is_killed = header.run_state().begin();
     StackBlock::current().grant(settings::get(Setting::Reductions));
-    process.into_pointer()
+    let process = process.into_pointer();
+    if is_killed {
+        cancel(process);
+        return None;
+    }
+    Some(process)
+}
+
+/// Gives a process that was killed the turn in which it drops what it owns.
+#[cold]
+#[inline(never)]
+fn cancel(process: NonNull<Header>) {
+    // SAFETY: its turn has begun, so it is alive.
+    let (ended, _) = take_turn(process, unsafe { process.as_ref() }.vtable().cancel);
+    // SAFETY: this is the core's loop, right after the turn.
+    unsafe { finish_turn(ended, Step::Done) }
 }
 
 #[inline(always)]
@@ -154,7 +181,7 @@ fn go_on(core: ThisCore<'_>, ended: Runnable) -> Option<NonNull<Header>> {
         return None;
     };
     if !next.run_state().goes_on() {
-        return Some(begin_another(next, now));
+        return begin_another(next, now);
     }
     check(&core, &next);
     core.begin_next_turn(now);
@@ -165,7 +192,7 @@ fn go_on(core: ThisCore<'_>, ended: Runnable) -> Option<NonNull<Header>> {
 
 /// For a process that the short way has taken from the queue, and that does not simply go on.
 #[inline(never)]
-fn begin_another(process: Runnable, now: u64) -> NonNull<Header> {
+fn begin_another(process: Runnable, now: u64) -> Option<NonNull<Header>> {
     // SAFETY: this is the core's loop, between two turns.
     let core = unsafe { ThisCore::of_loop() };
     core.turn_ended_at.set(now);
@@ -205,8 +232,9 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
         }
         Step::Done => {
             due::note_done(core, header, now);
+            let exit = if header.run_state().is_ending() { Exit::Killed } else { Exit::Normal };
             header.run_state().finish();
-            header.tell_of_end(Exit::Normal);
+            header.tell_of_end(exit);
             population::note_end(header);
             core.pace.note_event();
             // SAFETY: the scheduler's reference, which ends with the process.

@@ -29,7 +29,7 @@ use crate::sched::cores::handover::Handover;
 use crate::sched::cores::{Core, here, population};
 use crate::sched::process::{Header, ProcessRef, Runnable};
 use crate::sched::run::fresh;
-use crate::sync::{CrashNumber, Identity, tell_of_crash};
+use crate::sync::{Identity, tell_of_crash};
 use crate::time;
 use crate::watch::Exit;
 
@@ -68,6 +68,20 @@ pub(crate) unsafe fn end_overflowed(frame: &Frame) -> ! {
             let name = here::name_here().unwrap_or("the kernel");
             crate::text!("stack overflow on core {}, in {name}", crate::arch::percpu::core_number());
             say_stack();
+        })
+    }
+}
+
+/// Ends the process that was killed, whose code was interrupted or trapped in `frame`.
+///
+/// # Safety
+/// As [`end_overflowed`], with preemption enabled in that code.
+pub(crate) unsafe fn end_killed(frame: &Frame) -> ! {
+    // SAFETY: by contract.
+    unsafe {
+        end_stopped(CrashKind::Killed, None, frame, || {
+            let name = here::name_here().unwrap_or("the kernel");
+            crate::text!("killed on core {}: {name}", crate::arch::percpu::core_number());
         })
     }
 }
@@ -187,7 +201,7 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: impl Fn
         _ => {}
     }
     block.set_crashes(0);
-    let number = write_down(core, block, crash);
+    let exit = write_down(core, block, crash);
     crate::mutex::holder_crashed(block);
     crate::log::frames::dropped_with(core::ptr::from_ref(block).cast());
     core.statistics.crashes.bump();
@@ -196,7 +210,7 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: impl Fn
         // SAFETY: by contract, and the process ran here until now, so its reference is alive.
         unsafe {
             core.note_turn(process.as_ref(), clock::now(), || process.as_ref().vtable().name);
-            end(core, process, number);
+            end(core, process, exit);
         }
     }
     #[cfg(target_os = "none")]
@@ -205,14 +219,16 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: impl Fn
     unsafe { fresh::abandon_turn() }
 }
 
-/// Writes the crash down, before anybody is told: what the code on this stack was reporting, if it was, and else `crash`.
-fn write_down(core: &Core, block: &StackBlock, crash: &Remembered) -> CrashNumber {
+/// Writes the crash down, before anybody is told: what the code on this stack was reporting, if it was, and else `crash`. How the process
+/// ended.
+fn write_down(core: &Core, block: &StackBlock, crash: &Remembered) -> Exit {
     let reported = block.remembered().cast::<Remembered>();
     block.remember(core::ptr::null_mut());
     // SAFETY: it lies on this stack, in the frame of `end_panicked`, which never returns. Whoever was writing to it does not
     // go on, and whatever was written of it makes sense.
     let crash = unsafe { reported.as_ref() }.unwrap_or(crash);
-    crash::note(core.id(), here::names_here().unwrap_or(("the kernel", None)), crash)
+    let number = crash::note(core.id(), here::names_here().unwrap_or(("the kernel", None)), crash);
+    if crash.scene.kind == CrashKind::Killed { Exit::Killed } else { Exit::Crashed(number) }
 }
 
 /// Notes what was in use of the stack of code that crashed, and its registers: those that it was stopped with, or those that
@@ -229,7 +245,7 @@ fn note_stack(block: &StackBlock, frame: Option<&Frame>, here: usize) {
 
 /// # Safety
 /// `process` ran on `core` until now and does not go on; the scheduler's reference to it is handed over.
-unsafe fn end(core: &Core, process: NonNull<Header>, number: CrashNumber) {
+unsafe fn end(core: &Core, process: NonNull<Header>, exit: Exit) {
     // SAFETY: the caller handed the reference over, so the process is alive.
     let header = unsafe { process.as_ref() };
     let resident = header.vtable().detach.is_some();
@@ -237,11 +253,11 @@ unsafe fn end(core: &Core, process: NonNull<Header>, number: CrashNumber) {
         // Before whoever joins it is told, because they may rely at once on this: its mailbox is closed from here on.
         header.run_state().finish_crashed();
         time::take_out_of_crashed(header.timers());
-        tell_of_crash(Identity::Process(process.addr().get()), number);
-        header.tell_of_end(Exit::Crashed(number));
+        tell_of_crash(Identity::Process(process.addr().get()));
+        header.tell_of_end(exit);
     }
     // SAFETY: the turn has ended, by contract.
-    unsafe { (header.vtable().crash)(process, number) };
+    unsafe { (header.vtable().crash)(process, exit) };
     if resident {
         // The resident itself lives on; only the piece it was carrying out has crashed.
         // SAFETY: its turn has ended, by contract.

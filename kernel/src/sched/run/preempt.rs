@@ -96,6 +96,10 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     };
     let leaves = preemption::decide(block.preempt(), Found { is_turn: process.is_some(), is_wanted });
     if let (true, Some(process), Some(reason)) = (leaves, process, reason) {
+        if reason.kills {
+            // SAFETY: by contract; preemption was enabled, so the turn holds no lock, and its code will not go on.
+            unsafe { crash::end_killed(&*frame) };
+        }
         if reason.ends {
             // SAFETY: by contract; preemption was enabled, so the turn holds no lock, and its process is alive.
             unsafe { end_turn(core, block, process, frame) };
@@ -137,8 +141,12 @@ fn reason(core: &Core, process: &Header) -> Reason {
     } else {
         core.in_turn.slices() >= SLICE_ENDS && others_wait(core)
     };
+    // A turn in which what was killed drops what it owns is granted a slice.
+    let kills = process.run_state().is_killed()
+        || (process.run_state().is_ending() && core.in_turn.slices() >= SLICE_ENDS);
     let suspends = is_urgent || is_over;
     Reason {
+        kills,
         suspends,
         is_urgent,
         lets_go: core.in_turn.lets_go(),

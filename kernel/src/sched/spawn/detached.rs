@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 use crate::arch::CoreId;
 use crate::sched::cores::population;
 use crate::sched::process::{AtWork, Detached, Header, Runnable, Step, VTable};
-use crate::sync::CrashNumber;
+use crate::watch::Exit;
 
 #[repr(C)]
 struct DetachedProcess {
@@ -18,8 +18,15 @@ struct DetachedProcess {
     token: Option<Box<dyn Detached>>,
 }
 
-static VTABLE: VTable =
-    VTable { name: || "a suspended behaviour", step, crash, free, detach: None, at_work: Some(at_work) };
+static VTABLE: VTable = VTable {
+    name: || "a suspended behaviour",
+    step,
+    cancel: step,
+    crash,
+    free,
+    detach: None,
+    at_work: Some(at_work),
+};
 
 /// # Safety
 /// The contract of [`VTable::step`].
@@ -29,10 +36,10 @@ unsafe fn step(_header: NonNull<Header>) -> Step {
 
 /// # Safety
 /// The contract of [`VTable::crash`].
-unsafe fn crash(header: NonNull<Header>, number: CrashNumber) {
+unsafe fn crash(header: NonNull<Header>, exit: Exit) {
     // SAFETY: this table is used for detached pieces only, which are alive while they run.
     if let Some(token) = unsafe { &header.cast::<DetachedProcess>().as_ref().token } {
-        token.crashed(number);
+        token.crashed(exit);
     }
 }
 

@@ -10,7 +10,8 @@ use crate::sched::Priority;
 use crate::sched::cores::{here, population};
 use crate::sched::place::enqueue;
 use crate::sched::process::{Header, Runnable, Step, VTable};
-use crate::sync::{CrashNumber, PreemptGuard};
+use crate::sync::PreemptGuard;
+use crate::watch::Exit;
 
 /// The first part of what such a process is about.
 #[repr(C)]
@@ -23,6 +24,8 @@ pub(crate) struct Errand {
 static VTABLE: VTable = VTable {
     name: || "a call of the application's in the kernel's name",
     step,
+    // It is the kernel's, and is carried out.
+    cancel: step,
     crash,
     free,
     detach: None,
@@ -40,7 +43,7 @@ unsafe fn step(header: NonNull<Header>) -> Step {
 
 /// # Safety
 /// The contract of [`VTable::crash`].
-unsafe fn crash(_header: NonNull<Header>, _: CrashNumber) {}
+unsafe fn crash(_header: NonNull<Header>, _: Exit) {}
 
 /// # Safety
 /// The contract of [`VTable::free`].

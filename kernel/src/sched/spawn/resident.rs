@@ -54,7 +54,7 @@ mod tests {
     use crate::sched::cores::population::{live_processes, pinned_to};
     use crate::sched::process::{AtWork, Detached, Priority, Step};
     use crate::sched::spawn::{SpawnError, residents};
-    use crate::sync::CrashNumber;
+    use crate::watch::Exit;
     use alloc::boxed::Box;
     use alloc::sync::Arc;
 
@@ -81,7 +81,7 @@ mod tests {
             false
         }
 
-        fn crashed(&self, _: CrashNumber) {}
+        fn crashed(&self, _: Exit) {}
 
         fn at_work(&self) -> Option<AtWork> {
             None

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use core::ptr::NonNull;
 
 use crate::sched::process::{AtWork, Detached, Header, Resident, Step, VTable};
-use crate::sync::CrashNumber;
+use crate::watch::Exit;
 
 #[repr(C)]
 pub(crate) struct ResidentProcess {
@@ -16,6 +16,8 @@ pub(crate) struct ResidentProcess {
 pub(crate) static VTABLE: VTable = VTable {
     name: || "an executor's worker",
     step,
+    // Nobody can kill one.
+    cancel: step,
     crash,
     free,
     detach: Some(detach),
@@ -38,9 +40,9 @@ unsafe fn step(header: NonNull<Header>) -> Step {
 
 /// # Safety
 /// The contract of [`VTable::crash`].
-unsafe fn crash(header: NonNull<Header>, number: CrashNumber) {
+unsafe fn crash(header: NonNull<Header>, exit: Exit) {
     // SAFETY: as in `step`.
-    unsafe { resident(header) }.crashed(number);
+    unsafe { resident(header) }.crashed(exit);
 }
 
 /// # Safety

@@ -46,7 +46,8 @@ use crate::mem::stack::StackBlock;
 use crate::sched::place::waker;
 use crate::sched::process::{Deadline, Header, Priority, ProcessRef, Step, VTable};
 use crate::stats;
-use crate::sync::{CrashNumber, PreemptGuard, SpinLock, is_kept_for, keep_waker};
+use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
+use crate::watch::Exit;
 
 /// Why there is no result of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +55,8 @@ use crate::sync::{CrashNumber, PreemptGuard, SpinLock, is_kept_for, keep_waker};
 pub enum JoinError {
     /// It panicked or faulted; what it held is lost, the rest of the system goes on.
     Crashed,
+    /// It was killed: [`ProcessRef::kill`].
+    Killed,
     /// The result was taken before: the handle was awaited again, or after [`JoinHandle::try_take`].
     Taken,
 }
@@ -62,6 +65,7 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Crashed => "the process has crashed: see the panic or register dump",
+            Self::Killed => "the process was killed",
             Self::Taken => "the process's result was taken before: await its handle once",
         })
     }
@@ -98,6 +102,7 @@ where
     const VTABLE: VTable = VTable {
         name: core::any::type_name::<F>,
         step: Self::step,
+        cancel: Self::cancel,
         crash: Self::crash,
         free: Self::free,
         detach: None,
@@ -132,15 +137,27 @@ where
     }
 
     /// # Safety
+    /// As [`VTable::cancel`], for a header that is the first field of a `Task<F>`.
+    unsafe fn cancel(header: NonNull<Header>) -> Step {
+        // SAFETY: the scheduler's reference keeps the task alive during the turn.
+        let task = unsafe { header.cast::<Self>().as_ref() };
+        // SAFETY: it waits, or never began, so nobody borrows the future; no turn follows, so this is its only drop.
+        unsafe { ManuallyDrop::drop(&mut *task.body.get()) };
+        task.joinable.end(Err(JoinError::Killed));
+        StackBlock::current().take_yield();
+        Step::Done
+    }
+
+    /// # Safety
     /// As [`VTable::crash`], for a header that is the first field of a `Task<F>`.
-    unsafe fn crash(header: NonNull<Header>, _: CrashNumber) {
+    unsafe fn crash(header: NonNull<Header>, exit: Exit) {
         // SAFETY: the scheduler's reference keeps the task alive.
         let task = unsafe { header.cast::<Self>().as_ref() };
         // SAFETY: the body is neither polled nor dropped any more, and that is where it lies.
         unsafe { orphans::note_and_clear(task.body.get().cast(), size_of::<F>()) };
         // The body is not dropped: it was interrupted at an unknown point, and its destructor could
         // touch a half-changed state. Its memory is given back with the last reference.
-        task.joinable.end(Err(JoinError::Crashed));
+        task.joinable.end(Err(if exit == Exit::Killed { JoinError::Killed } else { JoinError::Crashed }));
     }
 
     /// # Safety

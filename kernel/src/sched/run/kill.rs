@@ -1,0 +1,37 @@
+//! Killing: the end of a process from outside. What becomes of a future that is dropped in time, and of code that is not to go on, is in
+//! `run/core_loop.rs` and `run/crash.rs`; that the word of a process keeps it is in `process/run_state.rs`.
+
+use crate::sched::process::ProcessRef;
+
+impl ProcessRef {
+    /// Ends the process from outside. Returns at once; whoever joins or watches it is told of the end.
+    ///
+    /// - One that waits, or has its next turn to come, drops what it owns, in a turn of its own. Destructors that take longer than a slice
+    ///   are ended like the code of the next line.
+    /// - One that runs or is suspended in its turn ends as in a crash, and is on record as one: at the interrupt that ends the slice,
+    ///   at the end of the kernel's section if that is in one, or when it would be resumed. Its destructors do not run, its process mailboxes are closed, a mutex
+    ///   that it holds is poisoned. On host threads, which interrupt nobody, its turn ends by itself first.
+    /// - One that has ended has ended.
+    ///
+    /// So it takes a slice, and the time until it would have had its turn: less urgent processes have none while others go on for ever.
+    /// The worker of an executor cannot be killed, and this does nothing: in a behaviour
+    /// [`current_process`](crate::sched::current_process) is such a worker. A behaviour that is suspended can be, and its actor ends.
+    ///
+    /// ```
+    /// # use magpie::sched;
+    /// use magpie::sched::JoinError;
+    ///
+    /// # sched::run_on_threads(2, 1, async {
+    /// let endless = sched::spawn(async { loop { sched::yield_now().await } })?;
+    /// endless.process().kill();
+    /// assert_eq!(endless.await, Err(JoinError::Killed));
+    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # }).unwrap().unwrap();
+    /// ```
+    pub fn kill(&self) {
+        if self.vtable().detach.is_none() {
+            self.run_state().kill();
+            self.wake();
+        }
+    }
+}
