@@ -97,6 +97,8 @@ pub mod sched;
 #[cfg(not(loom))]
 pub mod stats;
 #[cfg(not(loom))]
+pub mod supervise;
+#[cfg(not(loom))]
 pub mod time;
 #[cfg(doctest)]
 mod variance;

@@ -18,8 +18,8 @@
 //! }
 //! ```
 //!
-//! What runs: [`sched`], processes; [`actor`], state that handles messages; [`channel`], processes that receive messages.
-//! What they use: [`time`], [`mutex`], and [`mem`] where memory may run out. What they can know: [`machine`], the boot
+//! What runs: [`sched`], processes; [`actor`], state that handles messages; [`channel`], processes that receive messages;
+//! [`supervise`], processes that start others anew. What they use: [`time`], [`mutex`], and [`mem`] where memory may run out. What they can know: [`machine`], the boot
 //! arguments and the host's input; [`arch`], numbers and sets of cores; [`stats`], what was counted; [`crash`], what has crashed. What they say: [`log`],
 //! and [`text!`] for a line.
 #![cfg_attr(target_os = "none", no_std)]
@@ -29,7 +29,8 @@ mod hidden;
 pub mod prelude;
 
 pub use kernel::{
-    actor, arch, channel, crash, log, machine, mem, message, mutex, registry, sched, stats, text, time, watch,
+    actor, arch, channel, crash, log, machine, mem, message, mutex, registry, sched, stats, supervise, text,
+    time, watch,
 };
 pub use magpie_boot::{ExitCode, Termination, entry};
 

@@ -38,4 +38,5 @@ mod table;
 
 pub use name::Name;
 pub use named::Named;
+pub(crate) use named::sealed::Sealed;
 pub use table::{NotFound, RegisterError, find, names, register, unregister};

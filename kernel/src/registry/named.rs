@@ -21,7 +21,7 @@ pub trait Named: sealed::Sealed + Clone + Send + Sync + 'static {}
 
 impl<T: sealed::Sealed + Clone + Send + Sync + 'static> Named for T {}
 
-pub(super) mod sealed {
+pub(crate) mod sealed {
     /// Only the kernel knows who lives.
     pub trait Sealed {
         /// Whether somebody is there. Runs nothing of the application's.

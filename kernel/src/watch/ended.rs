@@ -35,10 +35,14 @@ pub enum Exit {
     Killed,
     /// It had ended before it was watched.
     Gone,
+    /// As it wanted, and as a failure: a [supervisor](crate::supervise) gave up, a supervisor's child returned an error.
+    Failed,
 }
 
 /// In the lowest bits of an exit's: it crashed, and the others are the crash's number; zero, which no crash has, if it was killed.
 const CRASHED: u64 = 3;
+/// With lowest bits that no crash has.
+const FAILED: u64 = 4;
 const NUMBER_SHIFT: u32 = 2;
 
 impl Exit {
@@ -48,6 +52,7 @@ impl Exit {
             Self::Stopped => 1,
             Self::Gone => 2,
             Self::Killed => CRASHED,
+            Self::Failed => FAILED,
             Self::Crashed(number) => CRASHED | number.get() << NUMBER_SHIFT,
         }
     }
@@ -58,13 +63,14 @@ impl Exit {
             1 => Self::Stopped,
             2 => Self::Gone,
             CRASHED => Self::Killed,
+            FAILED => Self::Failed,
             bits => Self::Crashed(CrashNumber::new(bits >> NUMBER_SHIFT)),
         }
     }
 
     /// Whether it did not end as it wanted to, nor with its executor.
     pub const fn is_failure(self) -> bool {
-        matches!(self, Self::Crashed(_) | Self::Killed)
+        matches!(self, Self::Crashed(_) | Self::Killed | Self::Failed)
     }
 }
 
@@ -131,9 +137,11 @@ mod tests {
     #[test]
     fn an_exit_fits_into_a_word() {
         let crashes = [1, 2, u64::MAX >> 2].map(|number| Exit::Crashed(CrashNumber::new(number)));
-        for exit in [Exit::Normal, Exit::Stopped, Exit::Gone, Exit::Killed].into_iter().chain(crashes) {
+        let others = [Exit::Normal, Exit::Stopped, Exit::Gone].map(|exit| (exit, false));
+        let failures = [Exit::Killed, Exit::Failed].into_iter().chain(crashes).map(|exit| (exit, true));
+        for (exit, is_failure) in others.into_iter().chain(failures) {
             assert_eq!(Exit::from_bits(exit.bits()), exit);
-            assert_eq!(exit.is_failure(), crashes.contains(&exit) || exit == Exit::Killed);
+            assert_eq!(exit.is_failure(), is_failure);
         }
     }
 }

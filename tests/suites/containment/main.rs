@@ -21,6 +21,7 @@ mod records;
 mod remains;
 mod soundness;
 mod stacks;
+mod supervising;
 mod timers;
 mod urgency;
 mod wakers;

@@ -91,6 +91,8 @@ pub struct Header {
     home: AtomicU8,
     /// It has ended a turn by itself before, and waited then.
     has_yielded: AtomicBool,
+    /// It has said itself that it failed.
+    has_failed: AtomicBool,
     /// Whether somebody may watch it.
     watched: Watched,
     /// If it has one; never changed.
@@ -127,6 +129,7 @@ impl Header {
             is_ordinary: AtomicBool::new(is_ordinary(priority, affinity)),
             home: AtomicU8::new(home.index() as u8),
             has_yielded: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
             watched: Watched::new(),
             deadline: None,
             timers: OwnedTimers::new(),
@@ -159,8 +162,21 @@ impl Header {
     #[inline(always)]
     pub(crate) fn tell_of_end(&self, exit: Exit) {
         if self.watched.after_end() {
-            watch::tell_all(self.identity(), exit);
+            self.tell_all(exit);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_all(&self, exit: Exit) {
+        let exit = if exit == Exit::Normal && self.has_failed() { Exit::Failed } else { exit };
+        watch::tell_all(self.identity(), exit);
+    }
+
+    /// It says itself, in its last turn, that it has failed.
+    pub(crate) fn note_failed(&self) {
+        // Relaxed: read after its end, which is seen through its run state, or on the core that it ended on.
+        self.has_failed.store(true, Ordering::Relaxed);
     }
 
     fn identity(&self) -> Identity {
@@ -298,6 +314,12 @@ impl Header {
     /// Whether it has ended in a panic or fault.
     pub fn has_crashed(&self) -> bool {
         self.run_state.has_crashed()
+    }
+
+    /// Whether it has said itself that it failed: a [supervisor](crate::supervise) that gave up, or a child that returned an error.
+    pub fn has_failed(&self) -> bool {
+        // Relaxed: see `note_failed`.
+        self.has_failed.load(Ordering::Relaxed)
     }
 
     /// Whether it has ended.

@@ -1,0 +1,160 @@
+//! Children as they are declared.
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::future::Future;
+use core::time::Duration;
+
+use super::blueprint::{Blueprint, Ending, OfFunction};
+use super::policy::Restart;
+use super::run;
+use super::shutdown::Shutdown;
+use super::supervisor::Supervisor;
+use super::tend::tend;
+use crate::actor::{Actor, ExecutorHandle};
+use crate::mem::OutOfMemory;
+use crate::message::Shared;
+use crate::sched::Spawn;
+
+/// How long a child may take to end unless it is said otherwise.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// A child of a supervisor as it is declared: a process, an actor or a supervisor; permanent, with five seconds to end.
+///
+/// What is declared can be started again and again, and the compiler sees to that:
+///
+/// ```compile_fail,E0525
+/// use magpie::supervise::Child;
+/// let file = String::from("what can be read once");
+/// let reader = Child::process("reader", move |_| async move { drop(file) });
+/// ```
+///
+/// ```compile_fail,E0277
+/// use magpie::supervise::Child;
+/// // What it waits for could not change cores.
+/// let reader = Child::process("reader", |_| async {
+///     let here = std::rc::Rc::new(1);
+///     magpie::sched::yield_now().await;
+///     drop(here);
+/// });
+/// ```
+#[must_use = "it is started by a supervisor"]
+pub struct Child {
+    pub(super) name: &'static str,
+    pub(super) restart: Restart,
+    pub(super) limit: Duration,
+    pub(super) how: Spawn,
+    /// Without, there was no memory for it.
+    pub(super) blueprint: Option<Box<dyn Blueprint>>,
+}
+
+impl Child {
+    fn new<F, T>(name: &'static str, make: F) -> Self
+    where
+        F: Fn(Shutdown) -> T + Send + Sync + 'static,
+        T: Future<Output: Ending> + Send + 'static,
+    {
+        let blueprint = OfFunction::boxed(make).ok();
+        Self { name, restart: Restart::Permanent, limit: LIMIT, how: Spawn::new(), blueprint }
+    }
+
+    /// A process: for each life `make` is called in it, and the future awaited.
+    ///
+    /// ```
+    /// use magpie::supervise::Child;
+    /// let clerk = Child::process("clerk", |mut shutdown| async move { shutdown.requested().await });
+    /// # let _ = clerk;
+    /// ```
+    pub fn process<F, T>(name: &'static str, make: F) -> Self
+    where
+        F: Fn(Shutdown) -> T + Send + Sync + 'static,
+        T: Future<Output: Ending> + Send + 'static,
+    {
+        Self::new(name, make)
+    }
+
+    /// An actor on that executor: for each life `make` makes its state. It is asked to end by [`stop::End`](crate::actor::stop::End).
+    /// A process beside it tends it; it is that process which [`Self::with`] is about.
+    ///
+    /// ```
+    /// use magpie::actor::{Actor, ExecutorHandle};
+    /// use magpie::supervise::Child;
+    /// struct Counter(u64);
+    /// impl Actor for Counter {}
+    /// fn counter(executor: &ExecutorHandle) -> Child {
+    ///     Child::actor("counter", executor, || Counter(0)).transient()
+    /// }
+    /// ```
+    pub fn actor<A: Actor>(
+        name: &'static str,
+        executor: &ExecutorHandle,
+        make: impl Fn() -> A + Send + Sync + 'static,
+    ) -> Self {
+        let executor = executor.clone();
+        Self::new(name, move |shutdown| tend(executor.clone(), make(), shutdown))
+    }
+
+    /// A supervisor, which fails when it gives up. It may take a minute to end, for each of its children has a limit of its own.
+    ///
+    /// ```
+    /// use magpie::supervise::{Child, Supervisor};
+    /// let workers = Supervisor::one_for_one().child(Child::process("worker", |_| async {}).transient());
+    /// let all = Supervisor::one_for_all().child(Child::supervisor("workers", workers));
+    /// # let _ = all;
+    /// ```
+    pub fn supervisor(name: &'static str, supervisor: Supervisor) -> Self {
+        let child = match Shared::new(supervisor) {
+            Ok(supervisor) => Self::new(name, move |shutdown| run::nested(supervisor.clone(), shutdown)),
+            Err(_) => {
+                Self { name, restart: Restart::Permanent, limit: LIMIT, how: Spawn::new(), blueprint: None }
+            }
+        };
+        child.within(Duration::from_secs(60))
+    }
+
+    /// Which ends are followed by a restart.
+    pub fn restart(self, restart: Restart) -> Self {
+        Self { restart, ..self }
+    }
+
+    /// Restarted after a failure only.
+    pub fn transient(self) -> Self {
+        self.restart(Restart::Transient)
+    }
+
+    /// Never restarted.
+    pub fn temporary(self) -> Self {
+        self.restart(Restart::Temporary)
+    }
+
+    /// How long it may take to end when it is asked to; then it is killed. Without time it is killed at once.
+    pub fn within(self, limit: Duration) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// At that priority, on those cores.
+    ///
+    /// ```
+    /// use magpie::sched::{Priority, Spawn};
+    /// use magpie::supervise::Child;
+    /// let prompt = Child::process("prompt", |_| async {}).with(Spawn::new().priority(Priority::High));
+    /// # let _ = prompt;
+    /// ```
+    pub fn with(self, how: Spawn) -> Self {
+        Self { how, ..self }
+    }
+
+    pub(super) fn restart_and_limit(&self) -> (Restart, Duration) {
+        (self.restart, self.limit)
+    }
+
+    pub(super) fn checked(self) -> Result<Self, OutOfMemory> {
+        if self.blueprint.is_some() { Ok(self) } else { Err(OutOfMemory) }
+    }
+}
+
+impl fmt::Debug for Child {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Child({:?}, {:?})", self.name, self.restart)
+    }
+}

@@ -1,0 +1,394 @@
+//! The process of a supervisor: it does what the machine says, and tells it what has happened.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::task::Poll;
+use core::time::Duration;
+
+use super::blueprint::{Blueprint, discard};
+use super::child::Child;
+use super::handle::{Answer, ChildId, ChildState, Command, Commands, MOST_COMMANDS, NotTaken, SupervisorRef};
+use super::policy::{Machine, Outcome, Step};
+use super::shutdown::{Control, Shutdown};
+use super::supervisor::{StartError, Supervisor};
+use crate::channel::{ProcessAddr, ProcessMailbox, Reply, Request};
+use crate::log::text;
+use crate::mem::OutOfMemory;
+use crate::message::Shared;
+use crate::registry;
+use crate::sched::{self, ProcessRef, Spawn};
+use crate::time::{self, Instant};
+use crate::watch::{Ended, Exit, WatchId};
+
+/// The number of the last child of all supervisors.
+static LAST_CHILD: AtomicU64 = AtomicU64::new(0);
+
+/// It has given up, or could not begin.
+pub(super) struct Failed;
+
+impl From<OutOfMemory> for Failed {
+    fn from(OutOfMemory: OutOfMemory) -> Self {
+        Self
+    }
+}
+
+type Mailbox = ProcessMailbox<Request<Command, Answer>>;
+
+/// Where the way to start a child is kept.
+enum Source {
+    /// With the supervisor's declaration, at that position.
+    Declared(usize),
+    Added(Box<dyn Blueprint>),
+}
+
+/// What is kept of a child.
+struct Kept {
+    source: Source,
+    name: &'static str,
+    how: Spawn,
+    control: Shared<Control>,
+    /// How often it was started.
+    life: u64,
+    /// While it lives.
+    lives: Option<(ProcessRef, WatchId)>,
+    /// Who waits for its end.
+    awaited: Option<Reply<Answer>>,
+}
+
+impl Kept {
+    fn new(source: Source, name: &'static str, how: Spawn) -> Result<Self, OutOfMemory> {
+        let control = Shared::new(Control::new()).map_err(|error| error.without_message())?;
+        Ok(Self { source, name, how, control, life: 0, lives: None, awaited: None })
+    }
+
+    fn forget(self) {
+        if let Some(reply) = self.awaited {
+            // Whoever has given up waiting gets nothing.
+            let _ = reply.send(Answer::Terminated(true));
+        }
+        if let Source::Added(blueprint) = self.source
+            && blueprint.needs_drop()
+        {
+            discard(blueprint);
+        }
+    }
+}
+
+/// What a supervisor waits for.
+enum Event {
+    Ended(Ended),
+    Command(Request<Command, Answer>),
+    Shutdown,
+    /// A moment has come.
+    Due,
+}
+
+struct Running<'a> {
+    declared: &'a Supervisor,
+    machine: Machine<Kept>,
+    own: ProcessRef,
+    ends: ProcessMailbox<Ended>,
+    ends_here: ProcessAddr<Ended>,
+    commands: &'a mut Mailbox,
+    shutdown: Option<Shutdown>,
+    began: Instant,
+    /// Who waits for the end of all.
+    stoppers: Vec<Reply<Answer>>,
+}
+
+/// Starts the process of one that is nobody's child.
+pub(super) fn root(supervisor: Supervisor) -> Result<SupervisorRef, StartError> {
+    if supervisor.is_incomplete {
+        return Err(StartError::OutOfMemory);
+    }
+    let how = supervisor.how;
+    let mut mailbox = Mailbox::new(MOST_COMMANDS)?;
+    let commands = mailbox.address();
+    let own = commands.clone();
+    let body = async move {
+        let has_failed = run(&supervisor, None, &mut mailbox, own).await.is_err();
+        discard((supervisor, mailbox));
+        if has_failed && let Some(own) = sched::current_process() {
+            own.note_failed();
+        }
+    };
+    let process = how.start(body).map_err(StartError::Process)?.process().clone();
+    Ok(SupervisorRef { commands, process })
+}
+
+/// One that is a child.
+pub(super) async fn nested(supervisor: Shared<Supervisor>, shutdown: Shutdown) -> Result<(), Failed> {
+    let mut mailbox = Mailbox::new(MOST_COMMANDS)?;
+    let commands = mailbox.address();
+    if let Some(name) = supervisor.name {
+        let process = sched::current_process().ok_or(Failed)?;
+        let own = SupervisorRef { commands: commands.clone(), process };
+        registry::register(name, own).map_err(|_| Failed)?;
+    }
+    let result = run(&supervisor, Some(shutdown), &mut mailbox, commands).await;
+    discard((supervisor, mailbox));
+    result
+}
+
+/// `own` keeps the mailbox open.
+async fn run(
+    declared: &Supervisor,
+    shutdown: Option<Shutdown>,
+    commands: &mut Mailbox,
+    own: Commands,
+) -> Result<(), Failed> {
+    let result = match Running::new(declared, shutdown, commands) {
+        Ok(running) => running.run().await,
+        Err(failed) => Err(failed),
+    };
+    drop(own);
+    result
+}
+
+impl<'a> Running<'a> {
+    fn new(
+        declared: &'a Supervisor,
+        shutdown: Option<Shutdown>,
+        commands: &'a mut Mailbox,
+    ) -> Result<Self, Failed> {
+        let began = Instant::now();
+        let ends = ProcessMailbox::new(1)?;
+        let mut running = Self {
+            declared,
+            machine: Machine::new(declared.rules, began.ticks())?,
+            own: sched::current_process().ok_or(Failed)?,
+            ends_here: ends.address(),
+            ends,
+            commands,
+            shutdown,
+            began,
+            stoppers: Vec::new(),
+        };
+        if declared.is_incomplete {
+            return Err(Failed);
+        }
+        for (index, child) in declared.children.iter().enumerate() {
+            let kept = Kept::new(Source::Declared(index), child.name, child.how)?;
+            running.add(kept, child.restart_and_limit(), false).map_err(|_| Failed)?;
+        }
+        Ok(running)
+    }
+
+    async fn run(mut self) -> Result<(), Failed> {
+        let outcome = loop {
+            match self.machine.next(self.began.elapsed()) {
+                Step::Start(position) => {
+                    self.start(position);
+                    // A start that fails may be followed by another at once.
+                    sched::charge(10);
+                    if sched::is_exhausted() {
+                        sched::yield_now().await;
+                    }
+                }
+                Step::Ask(position) => {
+                    if let Some(kept) = self.machine.child(position) {
+                        kept.control.ask(kept.life);
+                    }
+                }
+                Step::Kill(position) => {
+                    if let Some((process, _)) =
+                        self.machine.child(position).and_then(|kept| kept.lives.as_ref())
+                    {
+                        process.kill();
+                    }
+                }
+                Step::Forget(_, kept) => kept.forget(),
+                Step::Wait(until) => {
+                    let event = self.wait(until).await;
+                    self.handle(event);
+                }
+                Step::End(outcome) => break outcome,
+            }
+        };
+        let Self { declared, machine, stoppers, .. } = self;
+        let culprit = match outcome {
+            Outcome::Stopped => None,
+            Outcome::GaveUp(number) => {
+                machine.known().find(|(_, known)| known.number == number).map(|(kept, _)| kept.name)
+            }
+        };
+        machine.into_children().for_each(Kept::forget);
+        let Outcome::GaveUp(_) = outcome else {
+            for reply in stoppers {
+                // Whoever has given up waiting gets nothing.
+                let _ = reply.send(Answer::Stopped);
+            }
+            return Ok(());
+        };
+        let (name, culprit) =
+            (declared.name.unwrap_or("without a name"), culprit.unwrap_or("that was forgotten"));
+        text!(
+            "supervisor {name} gives up: more than {} restarts, the last for child {culprit}",
+            declared.rules.most
+        );
+        Err(Failed)
+    }
+
+    fn add(
+        &mut self,
+        kept: Kept,
+        rules: (super::Restart, Duration),
+        is_added: bool,
+    ) -> Result<ChildId, Kept> {
+        // Relaxed: it counts, and orders nothing.
+        let number = LAST_CHILD.fetch_add(1, Ordering::Relaxed) + 1;
+        self.machine.add(number, kept, rules, is_added, self.began.elapsed())?;
+        Ok(ChildId(number))
+    }
+
+    fn start(&mut self, position: usize) {
+        let Some(kept) = self.machine.child(position) else { return };
+        kept.life += 1;
+        let shutdown = Shutdown::new(kept.control.clone(), kept.life);
+        let blueprint = match &kept.source {
+            Source::Added(blueprint) => Some(blueprint),
+            Source::Declared(index) => {
+                self.declared.children.get(*index).and_then(|child| child.blueprint.as_ref())
+            }
+        };
+        let started =
+            blueprint.and_then(|blueprint| blueprint.start(shutdown, kept.how, self.own.clone()).ok());
+        let watched = started.and_then(|process| match process.watch(&self.ends_here) {
+            Ok(watch) => Some((process, watch.id())),
+            Err(OutOfMemory) => {
+                process.kill();
+                None
+            }
+        });
+        let has_failed = watched.is_none();
+        kept.lives = watched;
+        if has_failed {
+            self.machine.ended(position, true, self.began.elapsed());
+        }
+    }
+
+    async fn wait(&mut self, until: Option<Duration>) -> Event {
+        let Self { ends, commands, shutdown, began, .. } = self;
+        let mut end = ends.receive();
+        let mut command = commands.receive();
+        let mut shutdown = shutdown.as_mut().map(Shutdown::requested);
+        let mut due = until.map(|until| time::sleep_until(*began + until));
+        poll_fn(|context| {
+            if let Poll::Ready(Some(ended)) = Pin::new(&mut end).poll(context) {
+                return Poll::Ready(Event::Ended(ended));
+            }
+            if let Some(due) = &mut due
+                && Pin::new(due).poll(context).is_ready()
+            {
+                return Poll::Ready(Event::Due);
+            }
+            if let Some(shutdown) = &mut shutdown
+                && Pin::new(shutdown).poll(context).is_ready()
+            {
+                return Poll::Ready(Event::Shutdown);
+            }
+            match Pin::new(&mut command).poll(context) {
+                Poll::Ready(Some(command)) => Poll::Ready(Event::Command(command)),
+                _ => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Ended(ended) => self.note_end(ended),
+            Event::Command(Request { message, reply }) => self.carry_out(message, reply),
+            Event::Shutdown => {
+                self.shutdown = None;
+                self.machine.end(Outcome::Stopped);
+            }
+            Event::Due => {}
+        }
+    }
+
+    fn note_end(&mut self, ended: Ended) {
+        let is_it = |kept: &Kept| kept.lives.as_ref().is_some_and(|(_, watch)| *watch == ended.watch());
+        let Some(position) = self.machine.position(is_it) else { return };
+        let Some(kept) = self.machine.child(position) else { return };
+        kept.control.unlink();
+        let process = kept.lives.take().map(|(process, _)| process);
+        let has_failed = match ended.exit() {
+            // It has ended before it was watched.
+            Exit::Gone => process.is_none_or(|process| process.has_crashed() || process.has_failed()),
+            exit => exit.is_failure(),
+        };
+        self.machine.ended(position, has_failed, self.began.elapsed());
+    }
+
+    fn carry_out(&mut self, command: Command, reply: Reply<Answer>) {
+        let answer = match command {
+            Command::Take(child) => Answer::Taken(self.take(child)),
+            Command::Terminate(ChildId(number)) => {
+                match self.machine.terminate(number).and_then(|position| self.machine.child(position)) {
+                    None => Answer::Terminated(false),
+                    Some(kept) => {
+                        // Of several who ask the last is told when it has ended, the others now.
+                        if let Some(other) = kept.awaited.replace(reply) {
+                            let _ = other.send(Answer::Terminated(true));
+                        }
+                        return;
+                    }
+                }
+            }
+            Command::List => {
+                let known = self.machine.known();
+                let mut list = Vec::new();
+                if list.try_reserve_exact(known.len()).is_err() {
+                    // The reply is dropped, which says so.
+                    return;
+                }
+                list.extend(known.map(|(kept, known)| ChildState {
+                    id: ChildId(known.number),
+                    name: kept.name,
+                    runs: known.runs,
+                    restarts: known.restarts,
+                    delay: known.delay,
+                }));
+                Answer::List(list)
+            }
+            Command::Stop => {
+                self.machine.end(Outcome::Stopped);
+                if self.stoppers.try_reserve(1).is_ok() {
+                    self.stoppers.push(reply);
+                }
+                return;
+            }
+        };
+        // Whoever has given up waiting gets nothing.
+        let _ = reply.send(answer);
+    }
+
+    fn take(&mut self, child: Child) -> Result<ChildId, NotTaken> {
+        let (rules, Child { name, how, blueprint, .. }) = (child.restart_and_limit(), child);
+        let blueprint = blueprint.ok_or(NotTaken::OutOfMemory)?;
+        // If it cannot be kept, it is dropped outside this process all the same.
+        let control = Shared::new(Control::new()).ok();
+        let Some(control) = control else {
+            discard(blueprint);
+            return Err(NotTaken::OutOfMemory);
+        };
+        let kept = Kept {
+            source: Source::Added(blueprint),
+            name,
+            how,
+            control,
+            life: 0,
+            lives: None,
+            awaited: None,
+        };
+        let ends = self.machine.ends();
+        self.add(kept, rules, true).map_err(|kept| {
+            kept.forget();
+            if ends { NotTaken::Ends } else { NotTaken::OutOfMemory }
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! Actors as children: each has a process that tends it, which the supervisor knows as the child. It makes the actor, waits for its
+//! end, ends as it did, and passes on what it is asked.
+
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::Poll;
+use core::time::Duration;
+
+use super::shutdown::Shutdown;
+use crate::actor::{Actor, Addr, ExecutorHandle, stop};
+use crate::channel::ProcessMailbox;
+use crate::time;
+use crate::watch::Ended;
+
+/// An actor has failed, or could not be started.
+pub(super) struct Failed;
+
+/// Ends the actor when it is dropped, as far as that can be done.
+struct Tended<A: Actor>(Addr<A>);
+
+impl<A: Actor> Tended<A> {
+    /// Asks it to end. Whether that was heard.
+    fn ask(&self) -> bool {
+        !self.0.is_alive() || self.0.send(stop::End).is_ok()
+    }
+}
+
+impl<A: Actor> Drop for Tended<A> {
+    fn drop(&mut self) {
+        self.ask();
+    }
+}
+
+/// How long a mailbox that is full, or memory that is used up, is given before it is asked again.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Starts an actor, and ends as it does.
+pub(super) async fn tend<A: Actor>(
+    executor: ExecutorHandle,
+    actor: A,
+    mut shutdown: Shutdown,
+) -> Result<(), Failed> {
+    let mut ends = ProcessMailbox::<Ended>::new(1).map_err(|_| Failed)?;
+    let actor = Tended(executor.spawn(actor).map_err(|_| Failed)?);
+    actor.0.watch(&ends.address()).map_err(|_| Failed)?;
+    let ended = {
+        let (mut end, mut requested) = (ends.receive(), shutdown.requested());
+        poll_fn(|context| match Pin::new(&mut end).poll(context) {
+            Poll::Ready(ended) => Poll::Ready(ended),
+            Poll::Pending => Pin::new(&mut requested).poll(context).map(|()| None),
+        })
+        .await
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            while !actor.ask() {
+                time::sleep(PAUSE).await;
+            }
+            // A watch counts as an address until it has told.
+            ends.receive().await.ok_or(Failed)?
+        }
+    };
+    // Of one that had ended before it was watched nobody knows how.
+    let has_failed = ended.exit().is_failure() || ended.exit() == crate::watch::Exit::Gone;
+    if has_failed { Err(Failed) } else { Ok(()) }
+}
