@@ -1,7 +1,7 @@
-//! The code of the guide to actors, `docs/actors.md`: a chapter is a module, which runs here on std threads.
+//! The code of the guides `docs/actors.md` and `docs/supervisors.md`: a chapter is a module, which runs here on std threads.
 //!
-//! Every block of Rust in the guide must be found, line for line, in one of these modules or in the in-kernel
-//! suite that it names; so what the guide shows is what was compiled and run.
+//! Every block of Rust in a guide must be found, line for line, in one of these modules or in the in-kernel
+//! suite that it names; so what a guide shows is what was compiled and run.
 
 use std::error::Error;
 use std::fs;
@@ -24,6 +24,7 @@ mod receiving;
 mod sharing;
 #[cfg(not(feature = "uncounted"))]
 mod statistics;
+mod supervising;
 mod timers;
 mod watching;
 
@@ -44,6 +45,7 @@ async fn all_chapters() -> Result {
     sharing::chapter().await?;
     watching::chapter().await?;
     naming::chapter().await?;
+    supervising::chapter().await?;
     #[cfg(not(feature = "uncounted"))]
     statistics::chapter().await?;
     Ok(())
@@ -88,17 +90,20 @@ fn blocks(text: &str) -> Vec<(usize, Vec<&str>)> {
 
 #[test]
 fn every_block_of_the_guide_was_compiled() {
-    let guide = fs::read_to_string(root().join("docs/actors.md")).expect("the guide exists");
     let mut sources = Vec::new();
     for folder in ["kernel/tests/guide", "tests/suites/process"] {
         for entry in fs::read_dir(root().join(folder)).expect("the folder exists") {
             sources.push(fs::read_to_string(entry.expect("an entry").path()).expect("a source file"));
         }
     }
-    let blocks = blocks(&guide);
-    assert!(blocks.len() >= 10, "only {} blocks were found", blocks.len());
-    for (number, block) in blocks {
-        let compiled = sources.iter().any(|source| lines(source).windows(block.len()).any(|w| w == block));
-        assert!(compiled, "the block at docs/actors.md:{number} is in no module of the guide");
+    for (name, at_least) in [("docs/actors.md", 10), ("docs/supervisors.md", 4)] {
+        let guide = fs::read_to_string(root().join(name)).expect("the guide exists");
+        let blocks = blocks(&guide);
+        assert!(blocks.len() >= at_least, "only {} blocks were found in {name}", blocks.len());
+        for (number, block) in blocks {
+            let compiled =
+                sources.iter().any(|source| lines(source).windows(block.len()).any(|w| w == block));
+            assert!(compiled, "the block at {name}:{number} is in no module of the guide");
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel, `pty` is a serial line; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `rpi4`, `card`, `commands`, `push`, `monitor`, `progress` and `loaded`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `rpi4`, `card`, `commands`, `push`, `monitor`, `progress` and `loaded`.
 
 mod bad_input;
 mod bench;
@@ -17,6 +17,7 @@ mod idle;
 mod kernel_panic;
 mod loaded;
 mod monitor;
+mod pipeline;
 mod progress;
 mod pty;
 mod push;
@@ -73,6 +74,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         decode::CASES,
         kernel_panic::CASES,
         wordcount::CASES,
+        pipeline::CASES,
         rpi4::CASES,
         card::CASES,
         commands::CASES,
