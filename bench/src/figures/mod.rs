@@ -15,6 +15,7 @@ mod send_dynamic;
 mod send_self;
 mod send_static;
 mod spawn;
+mod supervise;
 mod thread_ring;
 mod zephyr;
 
@@ -75,6 +76,7 @@ pub const ALL: &[Figure] = &[
     figure("mutex-free", &[100_000], zephyr::prepare_free_mutex),
     figure("semaphore-switch", &[100_000], zephyr::prepare_switch),
     figure("process-end", &[50_000], zephyr::prepare_end),
+    figure("restart", &[20_000], supervise::prepare_restart),
     figure("boot", &[], boot::prepare),
     figure("wake-idle", &[2000], latency::prepare_process::<0>),
     figure("wake-hogs", &[2000], latency::prepare_process::<1>),

@@ -7,13 +7,18 @@ use alloc::boxed::Box;
 use core::future::Future;
 use core::mem::{ManuallyDrop, needs_drop};
 
-use super::link;
 use super::shutdown::Shutdown;
 use crate::mem::{self, OutOfMemory};
 use crate::message::Shared;
 use crate::sched::{self, ProcessRef, Spawn, SpawnError};
+use crate::watch;
 
 /// What a child's future returns: whether that is a failure.
+///
+/// ```
+/// use magpie::supervise::Ending;
+/// assert!(Err::<(), _>("no paper").is_failure() && !Ok::<_, ()>(7).is_failure() && !().is_failure());
+/// ```
 ///
 /// ```
 /// use magpie::supervise::{Child, Shutdown};
@@ -86,10 +91,13 @@ where
         let make = self.0.clone();
         let body = async move {
             // Here, and not by the supervisor: so there is no moment in which the one has ended and the other is not linked.
-            let has_failed = match link::link_to(&supervisor) {
+            let own = sched::current_process();
+            let linked = own.as_ref().map(|own| watch::ends_with(own, &supervisor)).transpose();
+            let has_failed = match linked {
                 Ok(link) => {
                     shutdown.control().note_link(link);
-                    drop(supervisor);
+                    // A crash drops nothing: so nothing is kept of the kernel's beside what the child is handed.
+                    drop((own, supervisor));
                     make(shutdown).await.is_failure()
                 }
                 Err(OutOfMemory) => true,

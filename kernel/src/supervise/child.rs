@@ -21,6 +21,19 @@ const LIMIT: Duration = Duration::from_secs(5);
 
 /// A child of a supervisor as it is declared: a process, an actor or a supervisor; permanent, with five seconds to end.
 ///
+/// ```
+/// use core::time::Duration;
+/// use magpie::supervise::{Child, Restart, Shutdown};
+///
+/// async fn print(mut shutdown: Shutdown) {
+///     shutdown.requested().await;
+/// }
+/// let printer = Child::process("printer", print).within(Duration::from_millis(100));
+/// let once = Child::process("once", print).temporary();
+/// let whichever = |restart: Restart| Child::process("whichever", print).restart(restart);
+/// # let _ = (printer, once, whichever(Restart::Transient));
+/// ```
+///
 /// What is declared can be started again and again, and the compiler sees to that:
 ///
 /// ```compile_fail,E0525

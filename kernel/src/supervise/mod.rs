@@ -52,12 +52,11 @@
 //! is not started again.
 //!
 //! What is decided stands in `policy/`, which knows no process; what is done, in `run.rs`. How a child is started is in
-//! `blueprint.rs`, an actor's in `tend.rs`; how it is asked to end in `shutdown.rs`; how it ends with its supervisor in `link.rs`.
+//! `blueprint.rs`, an actor's in `tend.rs`; how it is asked to end in `shutdown.rs`.
 
 mod blueprint;
 mod child;
 mod handle;
-mod link;
 mod policy;
 mod run;
 mod shutdown;

@@ -83,7 +83,13 @@ impl Control {
 ///     }
 ///     // What is to be done at the end.
 /// }
-/// # let _ = tick;
+///
+/// async fn count(shutdown: Shutdown) {
+///     while !shutdown.is_requested() {
+///         magpie::sched::yield_now().await;
+///     }
+/// }
+/// # let _ = (tick, count);
 /// ```
 pub struct Shutdown {
     control: Shared<Control>,

@@ -18,6 +18,17 @@ use crate::sched::{Spawn, SpawnError};
 /// [usual back-off](Backoff::default).
 ///
 /// ```
+/// use magpie::sched::{Priority, Spawn};
+/// use magpie::supervise::{Backoff, Strategy, Supervisor};
+/// let urgent = Supervisor::one_for_all()
+///     .named("urgent")
+///     .backoff(Backoff::NONE)
+///     .with(Spawn::new().priority(Priority::High));
+/// let whichever = |strategy: Strategy| Supervisor::new(strategy);
+/// # let _ = (urgent, whichever(Strategy::RestForOne));
+/// ```
+///
+/// ```
 /// # use magpie::sched;
 /// use core::time::Duration;
 /// use magpie::supervise::{Child, Supervisor};

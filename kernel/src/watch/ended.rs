@@ -57,7 +57,7 @@ impl Exit {
         }
     }
 
-    const fn from_bits(bits: u64) -> Self {
+    pub(crate) const fn from_bits(bits: u64) -> Self {
         match bits {
             0 => Self::Normal,
             1 => Self::Stopped,
@@ -68,7 +68,8 @@ impl Exit {
         }
     }
 
-    /// Whether it did not end as it wanted to, nor with its executor.
+    /// Whether it crashed or was killed.
+    #[must_use]
     pub const fn is_failure(self) -> bool {
         matches!(self, Self::Crashed(_) | Self::Killed | Self::Failed)
     }

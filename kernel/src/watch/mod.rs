@@ -26,11 +26,15 @@
 //! # }).unwrap().unwrap();
 //! ```
 //!
+//! [`link`] makes two end together.
+//!
 //! Here is what is known of neither actors nor processes: the watches that wait (`lists.rs`), and what is told. How a watcher is
 //! reached is in `actor/watch.rs` and `channel/watch.rs`; who ends, says so by `tell_all`.
 
 #[cfg(not(loom))]
 mod ended;
+#[cfg(not(loom))]
+mod link;
 pub(crate) mod lists;
 pub(crate) mod node;
 #[cfg(not(loom))]
@@ -41,6 +45,12 @@ pub(crate) mod watched;
 pub use ended::{Ended, Exit, WatchId, Watcher};
 #[cfg(not(loom))]
 pub(crate) use ended::{Means, sealed::Sealed};
+#[cfg(not(loom))]
+pub(crate) use link::ends_with;
+#[cfg(not(loom))]
+pub(crate) use link::sealed::Linkable as SealedLinkable;
+#[cfg(not(loom))]
+pub use link::{Link, Linkable, link};
 #[cfg(not(loom))]
 pub(crate) use node::{Asked, Data, Node};
 #[cfg(not(loom))]

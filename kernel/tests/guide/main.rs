@@ -16,6 +16,7 @@ mod bounds;
 mod counting;
 mod crashes;
 mod interrupts;
+mod killing;
 mod lives;
 mod many;
 mod naming;
@@ -44,6 +45,7 @@ async fn all_chapters() -> Result {
     interrupts::chapter().await?;
     sharing::chapter().await?;
     watching::chapter().await?;
+    killing::chapter().await?;
     naming::chapter().await?;
     supervising::chapter().await?;
     #[cfg(not(feature = "uncounted"))]

@@ -26,7 +26,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Every benchmark.
-const SPECS: [&str; 53] = [
+const SPECS: [&str; 54] = [
     "send-static:2000",
     "send-self:500",
     "send-self-64:500",
@@ -51,6 +51,7 @@ const SPECS: [&str; 53] = [
     "mutex-free:50",
     "semaphore-switch:50",
     "process-end:50",
+    "restart:50",
     "boot",
     "wake-idle:20",
     "wake-hogs:20",

@@ -60,6 +60,8 @@ pub const GOALS: &[Goal] = &[
     no_goal("mutex-free", ANY),
     no_goal("semaphore-switch", ANY),
     no_goal("process-end", ANY),
+    // From one life of a supervised process to the next.
+    own_goal("restart", 2000, ANY),
     // From the start of the machine to main.
     no_goal("boot", ANY),
     // From a timer to the process, or behaviour, that it wakes: the goal is one of the latest sample.

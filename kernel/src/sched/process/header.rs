@@ -63,7 +63,7 @@ pub(crate) struct VTable {
 /// assert!(process.is_pinned() && process.affinity() == CoreSet::of(CoreId::BOOT));
 /// assert_eq!((process.home(), process.migrations()), (CoreId::BOOT, 0));
 /// handle.await?;
-/// assert!(process.is_done() && !process.has_crashed());
+/// assert!(process.is_done() && !process.has_crashed() && !process.has_failed());
 /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
 /// # }).unwrap().unwrap();
 /// ```

@@ -18,6 +18,7 @@ mod idle;
 #[cfg(target_os = "none")]
 pub(crate) mod kernel_panic;
 mod kill;
+mod link;
 mod migrate;
 mod offline;
 mod out_of_work;
