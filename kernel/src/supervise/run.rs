@@ -95,6 +95,8 @@ struct Running<'a> {
     commands: &'a mut Mailbox,
     shutdown: Option<Shutdown>,
     began: Instant,
+    /// Since then; read once for each event, because the steps that follow one take no time.
+    now: Duration,
     /// Who waits for the end of all.
     stoppers: Vec<Reply<Answer>>,
 }
@@ -165,6 +167,7 @@ impl<'a> Running<'a> {
             commands,
             shutdown,
             began,
+            now: Duration::ZERO,
             stoppers: Vec::new(),
         };
         if declared.is_incomplete {
@@ -179,13 +182,14 @@ impl<'a> Running<'a> {
 
     async fn run(mut self) -> Result<(), Failed> {
         let outcome = loop {
-            match self.machine.next(self.began.elapsed()) {
+            match self.machine.next(self.now) {
                 Step::Start(position) => {
                     self.start(position);
                     // A start that fails may be followed by another at once.
                     sched::charge(10);
                     if sched::is_exhausted() {
                         sched::yield_now().await;
+                        self.now = self.began.elapsed();
                     }
                 }
                 Step::Ask(position) => {
@@ -203,6 +207,7 @@ impl<'a> Running<'a> {
                 Step::Forget(_, kept) => kept.forget(),
                 Step::Wait(until) => {
                     let event = self.wait(until).await;
+                    self.now = self.began.elapsed();
                     self.handle(event);
                 }
                 Step::End(outcome) => break outcome,
@@ -240,7 +245,7 @@ impl<'a> Running<'a> {
     ) -> Result<ChildId, Kept> {
         // Relaxed: it counts, and orders nothing.
         let number = LAST_CHILD.fetch_add(1, Ordering::Relaxed) + 1;
-        self.machine.add(number, kept, rules, is_added, self.began.elapsed())?;
+        self.machine.add(number, kept, rules, is_added, self.now)?;
         Ok(ChildId(number))
     }
 
@@ -266,7 +271,7 @@ impl<'a> Running<'a> {
         let has_failed = watched.is_none();
         kept.lives = watched;
         if has_failed {
-            self.machine.ended(position, true, self.began.elapsed());
+            self.machine.ended(position, true, self.now);
         }
     }
 
@@ -321,7 +326,7 @@ impl<'a> Running<'a> {
             Exit::Gone => process.is_none_or(|process| process.has_crashed() || process.has_failed()),
             exit => exit.is_failure(),
         };
-        self.machine.ended(position, has_failed, self.began.elapsed());
+        self.machine.ended(position, has_failed, self.now);
     }
 
     fn carry_out(&mut self, command: Command, reply: Reply<Answer>) {
