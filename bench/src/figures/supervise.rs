@@ -35,7 +35,7 @@ pub fn prepare_restart(_: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Fai
             .with(here)
             .backoff(Backoff::NONE)
             .restarts(rounds as usize, Duration::from_nanos(1))
-            .child(child.with(here))
+            .child(child)
             .start()
             .map_err(|_| Failed::Memory)?;
         Ok(rounds)

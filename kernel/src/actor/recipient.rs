@@ -55,6 +55,15 @@ impl<M> Clone for Recipient<M> {
 
 impl<M> Copy for Recipient<M> {}
 
+impl<M> PartialEq for Recipient<M> {
+    /// Whether both are the same actor.
+    fn eq(&self, other: &Self) -> bool {
+        (self.target.cell, self.target.word) == (other.target.cell, other.target.word)
+    }
+}
+
+impl<M> Eq for Recipient<M> {}
+
 impl<M: Message> Recipient<M> {
     #[inline(always)]
     pub(super) fn new(target: Target<M>) -> Self {

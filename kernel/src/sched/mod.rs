@@ -74,7 +74,7 @@ pub use policy::tuning;
 pub use policy::victim::VictimRule;
 pub use process::reductions::{charge, is_exhausted};
 pub(crate) use process::{AtWork, Detached, Resident, Step};
-pub use process::{Header, Priority, ProcessRef};
+pub use process::{Header, Priority, ProcessRef, ProcessState};
 pub(crate) use run::slice::may_go_on;
 pub use run::stop::request as stop;
 pub use run::{ExternalSource, OfflineError, OutOfWork, is_online, offline, online, out_of_work};

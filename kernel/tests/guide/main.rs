@@ -22,6 +22,7 @@ mod many;
 mod naming;
 mod placing;
 mod receiving;
+mod seeing;
 mod sharing;
 #[cfg(not(feature = "uncounted"))]
 mod statistics;
@@ -48,6 +49,7 @@ async fn all_chapters() -> Result {
     killing::chapter().await?;
     naming::chapter().await?;
     supervising::chapter().await?;
+    seeing::chapter().await?;
     #[cfg(not(feature = "uncounted"))]
     statistics::chapter().await?;
     Ok(())

@@ -7,8 +7,10 @@ mod allocation;
 mod crash;
 mod dormant;
 mod everywhere;
+mod groups;
 mod guests;
 mod in_hand;
+mod inspection;
 mod memory;
 mod restart;
 // It claims a device's interrupt, and the host has none.

@@ -54,7 +54,7 @@ pub(crate) struct VTable {
 /// ```
 /// # use magpie::sched;
 /// use magpie::arch::{CoreId, CoreSet};
-/// use magpie::sched::{Priority, Spawn};
+/// use magpie::sched::{Priority, ProcessState, Spawn};
 ///
 /// # sched::run_on_threads(2, 1, async {
 /// let handle = Spawn::new().priority(Priority::Low).pinned(CoreId::BOOT).start(async {})?;
@@ -64,6 +64,7 @@ pub(crate) struct VTable {
 /// assert_eq!((process.home(), process.migrations()), (CoreId::BOOT, 0));
 /// handle.await?;
 /// assert!(process.is_done() && !process.has_crashed() && !process.has_failed());
+/// assert_eq!(process.state(), ProcessState::Ended);
 /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
 /// # }).unwrap().unwrap();
 /// ```
@@ -99,6 +100,22 @@ pub struct Header {
     deadline: Option<Box<Deadline>>,
     /// The timers that would wake it.
     timers: OwnedTimers,
+}
+
+/// What a process is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ProcessState {
+    /// It waits for something, and nobody has woken it.
+    Waiting,
+    /// It is in a queue for its next turn.
+    Ready,
+    /// A core runs it.
+    Running,
+    /// It was interrupted in its turn, and is in a queue to go on.
+    Suspended,
+    /// It has ended.
+    Ended,
 }
 
 fn is_ordinary(priority: Priority, affinity: u64) -> bool {
@@ -311,7 +328,27 @@ impl Header {
         &self.run_state
     }
 
-    /// Whether it has ended in a panic or fault.
+    /// What it is doing, as was seen at some moment: stale as soon as it is read.
+    pub fn state(&self) -> ProcessState {
+        if self.is_done() {
+            ProcessState::Ended
+        } else if self.run_state.is_suspended() {
+            ProcessState::Suspended
+        } else if self.enqueued_at() != 0 {
+            ProcessState::Ready
+        } else if self.run_state.has_begun() {
+            ProcessState::Running
+        } else {
+            ProcessState::Waiting
+        }
+    }
+
+    /// The type of its future, or what else it is.
+    pub fn type_name(&self) -> &'static str {
+        (self.vtable.name)()
+    }
+
+    /// Whether it has ended in a panic or fault, or was killed in its turn.
     pub fn has_crashed(&self) -> bool {
         self.run_state.has_crashed()
     }

@@ -13,7 +13,7 @@ mod step;
 
 pub(crate) use deadline::{Deadline, NEVER};
 pub(crate) use header::VTable;
-pub use header::{Header, ProcessRef};
+pub use header::{Header, ProcessRef, ProcessState};
 pub use priority::Priority;
 pub(crate) use resident::{AtWork, Detached, Resident};
 pub(crate) use runnable::Runnable;

@@ -114,6 +114,12 @@ impl RunState {
         }
     }
 
+    /// Whether it is suspended in its turn.
+    pub fn is_suspended(&self) -> bool {
+        // Relaxed: an estimate, for whoever inspects it.
+        self.0.load(Ordering::Relaxed) & SUSPENDED != 0
+    }
+
     /// Whether the process, which somebody has taken from a queue, has had a turn, is not suspended, and was not woken
     /// since.
     #[inline(always)]

@@ -1,0 +1,126 @@
+//! Groups: an actor that passes on what is published to it, to all who have subscribed. It is written with what every application has, and
+//! may be taken as a pattern.
+
+use alloc::vec::Vec;
+
+use super::behaviour::{Actor, Context, Receive};
+use super::recipient::Recipient;
+use crate::mem::OutOfMemory;
+use crate::message::{Message, SendError};
+
+/// Who wants to have what is published. The actor that is its group may have a name ([`registry`](crate::registry)), may be watched and
+/// supervised, and ends as any other.
+///
+/// ```
+/// # use magpie::sched;
+/// use magpie::actor::{Actor, Config, Context, Executor, Receive};
+/// use magpie::actor::group::{Group, Publish, Published, Subscribe};
+///
+/// struct Display { shown: u32 }
+/// impl Actor for Display {}
+/// #[derive(Clone)]
+/// struct Temperature(u32);
+/// impl Receive<Temperature> for Display {
+///     type Reply = ();
+///
+///     fn receive(&mut self, Temperature(degrees): Temperature, _: &mut Context<Self>) {
+///         self.shown = degrees;
+///     }
+/// }
+/// # sched::run_on_threads(2, 1, async {
+/// let executor = Executor::start(&Config::default())?;
+/// let group = executor.handle().spawn(Group::<Temperature>::new())?;
+/// for _ in 0..2 {
+///     let display = executor.handle().spawn(Display { shown: 0 })?;
+///     group.ask(Subscribe(display.recipient())).await??;
+/// }
+/// let published = group.ask(Publish(Temperature(21))).await?;
+/// assert_eq!(published, Published { reached: 2, refused: 0 });
+/// # executor.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
+pub struct Group<M> {
+    subscribers: Vec<Recipient<M>>,
+}
+
+/// Subscribes: from now on it gets what is published. Once is enough: who has subscribed already is not listed again.
+pub struct Subscribe<M>(pub Recipient<M>);
+
+/// Ends a subscription. Replies whether there was one. What was published before may still be on its way.
+pub struct Unsubscribe<M>(pub Recipient<M>);
+
+/// Goes to all subscribers. Of something large publish a [`Shared`](super::Shared), whose clone is a pointer.
+pub struct Publish<M>(pub M);
+
+/// What became of what was published.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Published {
+    /// So many subscribers were sent it.
+    pub reached: usize,
+    /// So many were not, because their mailbox was full or memory was short. They stay subscribed.
+    pub refused: usize,
+}
+
+impl<M> Group<M> {
+    /// Without subscribers.
+    pub const fn new() -> Self {
+        Self { subscribers: Vec::new() }
+    }
+}
+
+impl<M> Default for Group<M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<M: Message + Clone> Actor for Group<M> {}
+
+impl<M: Message + Clone> Receive<Subscribe<M>> for Group<M> {
+    /// An error if there is no memory for another: then it has not subscribed.
+    type Reply = Result<(), OutOfMemory>;
+
+    fn receive(&mut self, Subscribe(who): Subscribe<M>, _: &mut Context<Self>) -> Self::Reply {
+        if self.subscribers.contains(&who) {
+            return Ok(());
+        }
+        if self.subscribers.len() == self.subscribers.capacity() {
+            // Those who have ended make room first, so that who comes and goes does not let the list grow.
+            self.subscribers.retain(Recipient::is_alive);
+            self.subscribers.try_reserve(1).map_err(|_| OutOfMemory)?;
+        }
+        self.subscribers.push(who);
+        Ok(())
+    }
+}
+
+impl<M: Message + Clone> Receive<Unsubscribe<M>> for Group<M> {
+    type Reply = bool;
+
+    fn receive(&mut self, Unsubscribe(who): Unsubscribe<M>, _: &mut Context<Self>) -> bool {
+        let before = self.subscribers.len();
+        self.subscribers.retain(|known| *known != who);
+        self.subscribers.len() < before
+    }
+}
+
+impl<M: Message + Clone> Receive<Publish<M>> for Group<M> {
+    type Reply = Published;
+
+    fn receive(&mut self, Publish(message): Publish<M>, _: &mut Context<Self>) -> Published {
+        let mut published = Published { reached: 0, refused: 0 };
+        self.subscribers.retain(|who| match who.send(message.clone()) {
+            Ok(_) => {
+                published.reached += 1;
+                true
+            }
+            Err(SendError::Ended(_)) => false,
+            Err(SendError::Full(_) | SendError::OutOfMemory(_)) => {
+                published.refused += 1;
+                true
+            }
+        });
+        published
+    }
+}

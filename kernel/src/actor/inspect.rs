@@ -1,0 +1,88 @@
+//! Inspection: what can be seen of actors from outside, without stopping anything. All of it is stale as soon as it is read, and each
+//! actor is looked at at a moment of its own.
+
+use super::address::Addr;
+use super::behaviour::Actor;
+use super::mail::directory;
+use super::storage::cell::{self, Chunk, all_chunks};
+use super::storage::{CellRef, Life, static_cell};
+
+/// What an actor is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ActorState {
+    /// It waits for messages, or is handling one.
+    Ready,
+    /// A behaviour of its was suspended because it took long, and goes on as a process. What is sent to it meanwhile waits aside.
+    Suspended,
+}
+
+/// What was seen of an actor.
+///
+/// ```
+/// # use magpie::sched;
+/// use magpie::actor::{Actor, ActorState, Config, Executor, actors};
+/// struct Bell;
+/// impl Actor for Bell {}
+/// # sched::run_on_threads(2, 1, async {
+/// let executor = Executor::start(&Config::default())?;
+/// let bell = executor.handle().spawn(Bell)?;
+/// let seen = bell.inspect().ok_or("it has ended")?;
+/// assert_eq!((seen.state, seen.waiting), (ActorState::Ready, 0));
+/// assert!(seen.type_name.ends_with("Bell"));
+/// let in_its_mailbox = actors().filter(|actor| actor.mailbox == seen.mailbox).count();
+/// assert!(in_its_mailbox >= 1);
+/// # executor.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct ActorInfo {
+    /// The actor's type.
+    pub type_name: &'static str,
+    /// What it is doing.
+    pub state: ActorState,
+    /// The number of its mailbox, which it shares with others.
+    pub mailbox: u16,
+    /// How many messages wait in that mailbox, for it and for the others.
+    pub waiting: u32,
+    /// Whether a worker is handling messages from that mailbox.
+    pub is_being_processed: bool,
+    /// Whether it lives in the application's own storage.
+    pub is_static: bool,
+}
+
+/// What is in a cell; `None` unless an actor lives there.
+fn look(cell: CellRef) -> Option<ActorInfo> {
+    let word = cell.word_relaxed();
+    let state = match word.life()? {
+        Life::Attached => ActorState::Ready,
+        Life::Detached => ActorState::Suspended,
+        _ => return None,
+    };
+    let mailbox = directory::get(word.mailbox());
+    Some(ActorInfo {
+        type_name: (cell::kind(cell, word).name)(),
+        state,
+        mailbox: word.mailbox().get(),
+        waiting: mailbox.waiting(),
+        is_being_processed: mailbox.is_being_processed(),
+        is_static: word.is_static(),
+    })
+}
+
+/// The actors of all executors. Looks at each cell that there ever was at once: with a million actors that takes its time, so do it where
+/// nobody waits.
+pub fn actors() -> impl Iterator<Item = ActorInfo> {
+    all_chunks().flat_map(Chunk::cells).chain(static_cell::all()).filter_map(look)
+}
+
+impl<A: Actor> Addr<A> {
+    /// What can be seen of the actor; `None` if it has ended.
+    pub fn inspect(&self) -> Option<ActorInfo> {
+        let seen = look(self.cell())?;
+        // What was seen may be a successor.
+        self.is_alive().then_some(seen)
+    }
+}
