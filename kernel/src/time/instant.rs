@@ -61,8 +61,10 @@ pub(crate) fn ticks(duration: Duration) -> u64 {
 /// assert!(longest < Duration::from_secs(1));
 /// ```
 pub fn of_ticks(ticks: u64) -> Duration {
-    let nanoseconds = u128::from(ticks) * NANOSECONDS_PER_SECOND / u128::from(clock::frequency().max(1));
-    Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+    // In words: a division of more is a call, and dear. No clock ticks more often than 2^34 times a second, so nothing overflows.
+    let frequency = clock::frequency().max(1);
+    let (seconds, rest) = (ticks / frequency, ticks % frequency);
+    Duration::new(seconds, (rest.saturating_mul(1_000_000_000) / frequency) as u32)
 }
 
 impl Add<Duration> for Instant {

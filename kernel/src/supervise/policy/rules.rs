@@ -87,6 +87,9 @@ impl Backoff {
     /// The delay of one that has failed so often before.
     pub(super) fn delay(&self, failures: u32, random: &Random) -> Duration {
         let whole = self.whole(failures);
+        if whole.is_zero() {
+            return whole;
+        }
         // In nanoseconds, of which a word holds 584 years.
         let nanoseconds = u64::try_from(whole.as_nanos()).unwrap_or(u64::MAX);
         let most = u128::from(nanoseconds) * u128::from(self.jitter_percent) / 100;
