@@ -79,9 +79,12 @@ impl Backoff {
 
     /// The longest delay of one that has failed so often before.
     pub(super) fn whole(&self, failures: u32) -> Duration {
+        if self.first.is_zero() {
+            return Duration::ZERO;
+        }
         let doubled =
             1_u32.checked_shl(failures).map_or(Duration::MAX, |factor| self.first.saturating_mul(factor));
-        if self.first.is_zero() { Duration::ZERO } else { doubled.min(self.ceiling) }
+        doubled.min(self.ceiling)
     }
 
     /// The delay of one that has failed so often before.
