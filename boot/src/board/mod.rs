@@ -33,10 +33,13 @@ pub(crate) struct Board {
     pub end: fn() -> !,
     /// Starts the machine again; returns if it cannot.
     pub restart: fn(),
-    /// Tells the hardware's watchdog that all is well, or that it is not needed any more; `None` if there is none. It waits for twice
-    /// as long as the kernel's looks are apart at most.
-    pub watchdog: fn() -> Option<fn(bool)>,
+    /// What tells the hardware's watchdog that all is well, or that it is not needed any more; `None` if there is none. It waits for
+    /// twice as long as the kernel's looks are apart at most.
+    pub watchdog: fn() -> Option<TellWatchdog>,
 }
+
+/// Whether all is well.
+pub(crate) type TellWatchdog = fn(bool);
 
 /// The board this image is for.
 pub(crate) fn this() -> &'static Board {
