@@ -52,7 +52,7 @@ fn answers(_: &Bench<'_>) -> Result<Outcome> {
 /// Another notices it.
 fn no_answer(_: &Bench<'_>) -> Result<Outcome> {
     let said = test("masked_interrupts_are_noticed", &["--smp", "4"])?;
-    for core in 0..4 {
+    for core in [0, 1, 3] {
         let line = format!("\nwatchdog: core {core} has made no progress for 400 ms\n");
         let (_, dump) = said.split_once(&line).unwrap_or_default();
         let dump: Vec<_> = dump.lines().filter(|line| line.starts_with("core ")).take(4).collect();
