@@ -108,6 +108,22 @@ mod machine {
         }
     }
 
+    /// Starts the machine again; returns if that cannot be.
+    pub(crate) fn start_again() {
+        text!("the machine starts again");
+        crate::pl011::CONSOLE.drain();
+        (crate::board::this().restart)();
+        text!("it does not");
+    }
+
+    /// Has the firmware start the machine again; returns if it cannot.
+    #[cfg(not(feature = "rpi4"))]
+    pub(crate) fn restart_by_firmware() {
+        if let Some(conduit) = FIRMWARE.get() {
+            psci::system_reset(*conduit);
+        }
+    }
+
     /// Records how the firmware is called.
     pub(crate) fn set_firmware(call: Option<FirmwareCall>) {
         if let Some(call) = call {
@@ -129,5 +145,7 @@ mod machine {
     }
 }
 
+#[cfg(all(target_os = "none", not(feature = "rpi4")))]
+pub(crate) use machine::restart_by_firmware;
 #[cfg(target_os = "none")]
-pub(crate) use machine::{end_if_nobody_listens, now, set, set_firmware, switch_off, with};
+pub(crate) use machine::{end_if_nobody_listens, now, set, set_firmware, start_again, switch_off, with};

@@ -48,6 +48,9 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     unsafe { sched::stop_the_system(ptr::from_ref(info).addr(), &message, say) };
     console::notice(format_args!("@panic {}", info.message()));
     CONSOLE.drain();
+    if sched::watchdog::restarts() {
+        exit::start_again();
+    }
     exit::with(ExitCode::Failure)
 }
 

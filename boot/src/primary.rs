@@ -19,7 +19,7 @@ use magpie::internals::arch::switch::start_on;
 use magpie::internals::arch::{CoreId, MAX_CORES};
 use magpie::internals::console;
 use magpie::internals::mem::{heap, stack};
-use magpie::internals::sched::{enter, on_deadlock, prepare};
+use magpie::internals::sched::{enter, on_deadlock, prepare, watchdog};
 use magpie::log::text;
 use magpie::machine::{self, Machine};
 use magpie::sched;
@@ -306,6 +306,9 @@ fn start(found: &Description<'static>, tables: &mut Tables, unused: Option<usize
         text!("{} MiB of memory stay unused: the heap is in the large pieces", unused >> 20);
     }
     arguments::apply_all();
+    if let Some(watchdog) = (board::this().watchdog)() {
+        watchdog::use_hardware(watchdog);
+    }
     defmt::info!("{=u64} cores, {=u64} KiB of heap", started as u64, heap::HEAP.usage().1 as u64 / 1024);
     on_deadlock(deadlock);
     statistics::begin();

@@ -68,10 +68,19 @@ pub mod arch {
         /// Masks interrupts on this core.
         ///
         /// # Safety
-        /// The caller does not return to what was running: the core takes no interrupt any more, so nothing there is
-        /// preempted, woken or told of anything.
+        /// The caller does not return to what was running before it has unmasked them: the core takes no interrupt any more, so
+        /// nothing there is preempted, woken or told of anything.
         pub unsafe fn disable() {
             crate::arch::irq::disable();
+        }
+
+        /// Unmasks them.
+        ///
+        /// # Safety
+        /// They were masked by the caller, in the same section with preemption disabled.
+        pub unsafe fn enable() {
+            // SAFETY: by contract.
+            unsafe { crate::arch::irq::enable() };
         }
     }
 
@@ -192,6 +201,10 @@ pub mod sched {
     pub use crate::sched::cores::here::name_here;
     #[cfg(target_os = "none")]
     pub use crate::sched::run::kernel_panic::{note_fault, stop_the_system};
+    #[cfg(target_os = "none")]
+    pub mod watchdog {
+        pub use crate::sched::run::watchdog::{found, restarts, use_hardware};
+    }
     pub use crate::sched::run::reserve::reserves;
     pub use crate::sched::run::start::{enter, prepare};
     pub use crate::sched::run::stop::on_deadlock;

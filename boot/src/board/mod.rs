@@ -1,9 +1,9 @@
 //! Boards: what cannot be read from the device tree, as plain data and a few functions.
 //!
-//! | board | first serial port, before the tree is read | exit status | end without an emulator |
-//! |---|---|---|---|
-//! | QEMU `virt` | PL011 at 0x0900_0000 | semihosting | power-off by the firmware |
-//! | Raspberry Pi 4 (feature `rpi4`), QEMU `raspi4b` | PL011 at 0xFE20_1000 | semihosting if a boot argument allows it | halt, reset or power-off, as a boot argument says |
+//! | board | first serial port, before the tree is read | exit status | end without an emulator | watchdog |
+//! |---|---|---|---|---|
+//! | QEMU `virt` | PL011 at 0x0900_0000 | semihosting | power-off by the firmware | none |
+//! | Raspberry Pi 4 (feature `rpi4`), QEMU `raspi4b` | PL011 at 0xFE20_1000 | semihosting if a boot argument allows it | halt, reset or power-off, as a boot argument says | the power manager's, on the board itself |
 
 mod misplaced;
 #[cfg(feature = "rpi4")]
@@ -31,7 +31,15 @@ pub(crate) struct Board {
     pub semihosting: fn() -> bool,
     /// What to do at the end if it cannot.
     pub end: fn() -> !,
+    /// Starts the machine again; returns if it cannot.
+    pub restart: fn(),
+    /// What tells the hardware's watchdog that all is well, or that it is not needed any more; `None` if there is none. It waits for
+    /// twice as long as the kernel's looks are apart at most.
+    pub watchdog: fn() -> Option<TellWatchdog>,
 }
+
+/// Whether all is well.
+pub(crate) type TellWatchdog = fn(bool);
 
 /// The board this image is for.
 pub(crate) fn this() -> &'static Board {

@@ -12,4 +12,6 @@ pub(super) static BOARD: Board = Board {
     prepare: || (),
     semihosting: || true,
     end: exit::switch_off,
+    restart: exit::restart_by_firmware,
+    watchdog: || None,
 };

@@ -17,7 +17,8 @@ pub struct Handlers {
     pub timer: fn(),
     /// Another core sent the wake-up interrupt.
     pub wake_up: fn(),
-    /// Another core stops the system. With the complete frame of the interrupted code, in its block. Never returns.
+    /// Another core stops the system, or asks where this one is. With the complete frame of the interrupted code, in its block. Returns
+    /// if the core goes on.
     #[cfg(target_os = "none")]
     pub stop: unsafe fn(*mut Frame),
     /// A device interrupt, by its interrupt number (SPIs; already acknowledged, ended on return).

@@ -1,7 +1,7 @@
 //! The console: whole lines of text, one at a time.
 
 use core::fmt::{self, Write};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use spin::Once;
 
@@ -15,7 +15,8 @@ pub trait Sink: Sync {
 
 static SINK: Once<&'static dyn Sink> = Once::new();
 static LINE: SpinLock<()> = SpinLock::new(());
-static PANICKING: AtomicBool = AtomicBool::new(false);
+/// How many write without waiting for the line.
+static PANICKING: AtomicUsize = AtomicUsize::new(0);
 
 /// Sets where output goes; later calls change nothing.
 pub fn register(sink: &'static dyn Sink) {
@@ -109,12 +110,18 @@ pub(super) fn bytes(parts: &[&[u8]]) {
 /// The line, unless the system is going down: then whoever held it may never give it back.
 fn hold() -> Option<crate::sync::SpinGuard<'static, ()>> {
     // Relaxed: at worst one more line is interleaved.
-    if PANICKING.load(Ordering::Relaxed) { LINE.try_lock() } else { Some(LINE.lock()) }
+    if PANICKING.load(Ordering::Relaxed) != 0 { LINE.try_lock() } else { Some(LINE.lock()) }
 }
 
 /// From now on output waits for no lock: the system is stopping with a failure.
 pub fn enter_panic() {
-    PANICKING.store(true, Ordering::Relaxed);
+    PANICKING.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Ends what [`enter_panic`] began, where the system goes on.
+#[cfg(target_os = "none")]
+pub(crate) fn leave_panic() {
+    PANICKING.fetch_sub(1, Ordering::Relaxed);
 }
 
 /// Writes one line of text to the console, formatted as by `format!`. Lines of several cores do not mix; one of more than

@@ -72,6 +72,7 @@ pub use policy::settings::{
 pub(crate) use policy::sharing::Worth;
 pub use policy::tuning;
 pub use policy::victim::VictimRule;
+pub use policy::watchdog::WatchdogAction;
 pub use process::reductions::{charge, is_exhausted};
 pub(crate) use process::{AtWork, Detached, Resident, Step};
 pub use process::{Header, Priority, ProcessRef, ProcessState};

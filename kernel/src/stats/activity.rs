@@ -60,6 +60,13 @@ impl TimeSheet {
         (before, now)
     }
 
+    /// Since when it does what it is doing, in clock ticks, unless that is waiting, or it has not started.
+    #[cfg(target_os = "none")]
+    pub(crate) fn busy_since(&self) -> Option<u64> {
+        let since = self.since.load(Ordering::Relaxed);
+        (since != 0 && self.current() != Activity::Idle).then_some(since)
+    }
+
     /// Ticks spent so far, with the interval that has not ended yet.
     pub fn ticks(&self, activity: Activity) -> u64 {
         let since = self.since.load(Ordering::Relaxed);

@@ -19,5 +19,7 @@ mod stealing;
 mod stopping;
 mod urgency;
 mod wake_up;
+#[cfg(target_os = "none")]
+mod watchdog;
 
 magpie_tests::suite!();

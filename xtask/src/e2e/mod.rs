@@ -3,7 +3,7 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel, `pty` is a serial line; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `rpi4`, `card`, `commands`, `push`, `monitor`, `progress` and `loaded`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `rpi4`, `card`, `commands`, `push`, `monitor`, `progress`, `watchdog` and `loaded`.
 
 mod bad_input;
 mod bench;
@@ -27,6 +27,7 @@ mod setup;
 mod text;
 mod tool;
 mod trees;
+mod watchdog;
 mod wordcount;
 
 use crate::build::Workspace;
@@ -73,6 +74,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         bench::CASES,
         decode::CASES,
         kernel_panic::CASES,
+        watchdog::CASES,
         wordcount::CASES,
         pipeline::CASES,
         rpi4::CASES,

@@ -30,4 +30,7 @@ pub(super) static BOARD: Board = Board {
     // that is asked for comes first.
     semihosting: || machine::argument("semihosting").is_some() && machine::argument("end").is_none(),
     end: power::end,
+    restart: power::reset,
+    // QEMU's power manager does not count: it resets at once.
+    watchdog: || machine::argument("semihosting").is_none().then_some(power::tell_watchdog),
 };

@@ -1,4 +1,4 @@
-//! How a run ends on the board: the power manager's watchdog resets it, or switches it off.
+//! How a run ends on the board: the power manager's watchdog resets it, or switches it off. And the same watchdog while it runs.
 
 use magpie::internals::arch::cpu;
 use magpie::machine;
@@ -16,8 +16,11 @@ const CONFIGURATION: u32 = 0x30;
 const FULL_RESET: u32 = 0x20;
 /// The partition number that tells the firmware to stay off.
 const STAY_OFF: u32 = 0x555;
-/// In units of 16 microseconds.
+/// Nothing happens when the watchdog has counted to zero: what the register holds after a reset.
+const NO_RESET: u32 = 0x102;
+/// The watchdog counts 65536 in a second, 20 bits of them.
 const SOON: u32 = 10;
+const WATCHDOG_SECONDS: u32 = 15;
 
 fn read(register: usize) -> u32 {
     // SAFETY: a register of the board's power manager, mapped before the console was.
@@ -39,14 +42,25 @@ pub(super) fn end() -> ! {
             // The reset takes a moment. Firmware that takes calls can do it, too.
             exit::switch_off()
         }
-        _ => {}
+        // Nobody tells it any more that all is well.
+        _ => tell_watchdog(false),
     }
     loop {
         cpu::wait_for_interrupt();
     }
 }
 
-fn reset() {
-    write(WATCHDOG, SOON);
+/// Resets the board, in a moment.
+pub(super) fn reset() {
+    reset_after(SOON);
+}
+
+/// Has the watchdog wait again, or not at all.
+pub(super) fn tell_watchdog(is_well: bool) {
+    if is_well { reset_after(WATCHDOG_SECONDS << 16) } else { write(RESET_CONTROL, NO_RESET) }
+}
+
+fn reset_after(ticks: u32) {
+    write(WATCHDOG, ticks);
     write(RESET_CONTROL, read(RESET_CONTROL) & !0xff00_0000 & !CONFIGURATION | FULL_RESET);
 }

@@ -50,7 +50,7 @@ unsafe extern "C" fn magpie_interrupt(frame: *mut Frame) {
 enum Taken {
     /// It was handled.
     Handled,
-    /// Another core stops the system: for who knows what was interrupted.
+    /// Another core stops the system, or asks where this one is: for who knows what was interrupted.
     Stop,
 }
 

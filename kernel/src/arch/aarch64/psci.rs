@@ -34,6 +34,7 @@ impl core::fmt::Display for PsciError {
 
 const CPU_ON_64: u64 = 0xc400_0003;
 const SYSTEM_OFF: u64 = 0x8400_0008;
+const SYSTEM_RESET: u64 = 0x8400_0009;
 
 fn call(conduit: Conduit, function: u64, arguments: [u64; 3]) -> i32 {
     let mut result = function;
@@ -69,4 +70,9 @@ pub unsafe fn cpu_on(conduit: Conduit, affinity: u64, entry: usize, context: usi
 /// Switches the machine off; returns only if the firmware cannot.
 pub fn system_off(conduit: Conduit) {
     call(conduit, SYSTEM_OFF, [0; 3]);
+}
+
+/// Starts the machine again; returns only if the firmware cannot.
+pub fn system_reset(conduit: Conduit) {
+    call(conduit, SYSTEM_RESET, [0; 3]);
 }

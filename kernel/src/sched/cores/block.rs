@@ -34,7 +34,8 @@ pub(crate) struct Core {
     pub statistics: &'static CoreStatistics,
     /// Whether a process runs now, as opposed to the loop itself, and how many slice ends its turn has seen.
     pub in_turn: InTurn,
-    /// The timer's interrupt, or one that has raised something, asks the core loop to look at its timers and at what was raised.
+    /// The timer's interrupt, or one that has raised something, asks the core loop to look at its timers and at what was raised: 1. The
+    /// loop itself asks for another round: 2.
     pub timer_due: AtomicU32,
     /// How often in a row its loop has put off looking at everything, because something urgent waited.
     pub put_off: Cell<u32>,
@@ -269,6 +270,12 @@ impl Core {
         // Relaxed: asked by this core's own interrupts, and read by its own loop.
         self.timer_due.store(1, Ordering::Relaxed);
         self.ask_attention();
+    }
+
+    /// Whether it was asked by an interrupt, and has not looked since.
+    #[cfg(target_os = "none")]
+    pub(crate) fn is_asked_for_timers(&self) -> bool {
+        self.timer_due.load(Ordering::Relaxed) == 1
     }
 
     /// Its load: what waits, and one for what runs.

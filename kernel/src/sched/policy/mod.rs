@@ -5,5 +5,8 @@ pub(crate) mod migration;
 pub(crate) mod pace;
 pub(crate) mod settings;
 pub(crate) mod sharing;
+#[cfg(any(test, target_os = "none"))]
+pub(crate) mod suspicion;
 pub mod tuning;
 pub(crate) mod victim;
+pub(crate) mod watchdog;

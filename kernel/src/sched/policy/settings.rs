@@ -12,7 +12,7 @@ use crate::arch::clock;
 /// One setting. What each may be, and is at first, is in `docs/scheduling.md`; with types the settings are in
 /// [`tuning`](crate::sched::tuning).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(usize)]
+#[repr(u8)]
 pub enum Setting {
     /// How long a process may run before the timer may preempt it.
     SliceMicroseconds,
@@ -72,26 +72,31 @@ pub enum Setting {
     ShareWorthMicroseconds,
     /// How long all cores may stand still to find what crashed code owned on the heap; 0 leaves it there.
     CollectMicroseconds,
+    /// How long a core may make no progress before the watchdog says so; 0: there is none.
+    WatchdogMicroseconds,
+    /// What the watchdog does then, by its number in [`WatchdogAction`](crate::sched::WatchdogAction).
+    WatchdogAction,
 }
 
+/// Narrow numbers, because every image has all rows.
 struct Row {
     setting: Setting,
     name: &'static str,
-    default: u64,
-    least: u64,
-    most: u64,
+    default: u32,
+    least: u32,
+    most: u32,
 }
 
-const fn row(setting: Setting, name: &'static str, default: u64, least: u64, most: u64) -> Row {
+const fn row(setting: Setting, name: &'static str, default: u32, least: u32, most: u32) -> Row {
     Row { setting, name, default, least, most }
 }
 
-const COUNT: usize = 29;
+const COUNT: usize = 31;
 
 static ROWS: [Row; COUNT] = [
     row(Setting::SliceMicroseconds, "sched.slice_us", 1_000, 50, 1_000_000),
     // The BEAM's budget since OTP 20 (CONTEXT_REDS).
-    row(Setting::Reductions, "sched.reductions", 4_000, 1, u32::MAX as u64),
+    row(Setting::Reductions, "sched.reductions", 4_000, 1, u32::MAX),
     // The BEAM's RESCHEDULE_LOW.
     row(Setting::NormalPerLow, "sched.normal_per_low", 8, 1, 1_000),
     row(Setting::RunNextTurns, "sched.run_next_turns", 3, 0, 1_000),
@@ -104,9 +109,9 @@ static ROWS: [Row; COUNT] = [
     row(Setting::ProcessLimit, "sched.processes", 1 << 20, 16, 1 << 31),
     row(Setting::TimersPerPass, "sched.timers_per_pass", 64, 1, 100_000),
     row(Setting::MigrationIntervalMicroseconds, "migration.interval_us", 1_000_000, 1_000, 60_000_000),
-    row(Setting::MigrationsPerProcess, "migration.per_process", 10, 0, u32::MAX as u64),
-    row(Setting::MigrationsPerCore, "migration.per_core", 1_000, 0, u32::MAX as u64),
-    row(Setting::MigrationsSystemWide, "migration.system_wide", 10_000, 0, u32::MAX as u64),
+    row(Setting::MigrationsPerProcess, "migration.per_process", 10, 0, u32::MAX),
+    row(Setting::MigrationsPerCore, "migration.per_core", 1_000, 0, u32::MAX),
+    row(Setting::MigrationsSystemWide, "migration.system_wide", 10_000, 0, u32::MAX),
     // The seed's threshold, read as the BEAM had to: the running process counts.
     row(Setting::MigrationMinimumQueue, "migration.minimum_queue", 2, 1, 1_000_000),
     // The seed's threshold.
@@ -120,11 +125,14 @@ static ROWS: [Row; COUNT] = [
     row(Setting::BalanceQuietMicroseconds, "balance.quiet_us", 50_000, 100, 60_000_000),
     // These five by a sweep, see docs/performance.md.
     row(Setting::ShareWaitMicroseconds, "share.wait_us", 400, 1, 1_000_000),
-    row(Setting::ShareBacklog, "share.backlog", 256, 0, u32::MAX as u64),
+    row(Setting::ShareBacklog, "share.backlog", 256, 0, u32::MAX),
     row(Setting::ShareProcesses, "share.processes", 16, 1, 1_000_000),
     row(Setting::ShareLooks, "share.looks", 4, 0, 32),
     row(Setting::ShareWorthMicroseconds, "share.worth_us", 50, 0, 1_000_000),
     row(Setting::CollectMicroseconds, "collect.pause_us", 1_000_000, 0, 600_000_000),
+    // Looks come often enough for a hardware watchdog of 15 seconds.
+    row(Setting::WatchdogMicroseconds, "watchdog.limit_us", 0, 0, 30_000_000),
+    row(Setting::WatchdogAction, "watchdog.action", 0, 0, 2),
 ];
 
 static VALUES: [AtomicU64; COUNT] = {
@@ -132,7 +140,7 @@ static VALUES: [AtomicU64; COUNT] = {
     let mut i = 0;
     while i < COUNT {
         assert!(ROWS[i].setting as usize == i, "rows stand in the order of the enum");
-        values[i] = AtomicU64::new(ROWS[i].default);
+        values[i] = AtomicU64::new(ROWS[i].default as u64);
         i += 1;
     }
     values
@@ -177,8 +185,9 @@ pub fn get(setting: Setting) -> u64 {
 /// [`SettingError::OutOfRange`]; then nothing has changed.
 pub fn set(setting: Setting, value: u64) -> Result<(), SettingError> {
     let row = &ROWS[setting as usize];
-    if value < row.least || value > row.most {
-        return Err(SettingError::OutOfRange { least: row.least, most: row.most });
+    let (least, most) = (u64::from(row.least), u64::from(row.most));
+    if !(least..=most).contains(&value) {
+        return Err(SettingError::OutOfRange { least, most });
     }
     // Relaxed: as in `get`.
     VALUES[setting as usize].store(value, Ordering::Relaxed);

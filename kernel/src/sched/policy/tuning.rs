@@ -19,6 +19,7 @@ use core::time::Duration;
 use super::dispatch::Dispatch;
 use super::settings::{self, Setting, SettingError};
 use super::victim::VictimRule;
+use super::watchdog::WatchdogAction;
 
 mod sealed {
     pub trait Number: Sized {
@@ -60,6 +61,16 @@ impl Number for VictimRule {
 }
 
 impl Number for Dispatch {
+    fn into_number(self) -> u64 {
+        self as u64
+    }
+
+    fn from_number(number: u64) -> Self {
+        Self::of_number(number)
+    }
+}
+
+impl Number for WatchdogAction {
     fn into_number(self) -> u64 {
         self as u64
     }
@@ -154,10 +165,14 @@ pub const SHARE_LOOKS: Tunable<u64> = Tunable::of(Setting::ShareLooks);
 pub const SHARE_WORTH: Tunable<Duration> = Tunable::of(Setting::ShareWorthMicroseconds);
 /// How long all cores may stand still to find what crashed code owned on the heap; zero leaves it there.
 pub const COLLECT_PAUSE: Tunable<Duration> = Tunable::of(Setting::CollectMicroseconds);
+/// How long a core may make no progress before the watchdog says so; zero: there is none.
+pub const WATCHDOG_LIMIT: Tunable<Duration> = Tunable::of(Setting::WatchdogMicroseconds);
+/// What the watchdog does then.
+pub const WATCHDOG_ACTION: Tunable<WatchdogAction> = Tunable::of(Setting::WatchdogAction);
 
 #[cfg(test)]
 mod tests {
-    use super::{Dispatch, Duration, Number, VictimRule};
+    use super::{Dispatch, Duration, Number, VictimRule, WatchdogAction};
 
     #[test]
     fn every_value_is_what_its_number_says() {
@@ -166,6 +181,9 @@ mod tests {
         }
         for scheme in [Dispatch::Global, Dispatch::PerCore, Dispatch::Stealing] {
             assert_eq!(Dispatch::from_number(scheme.into_number()), scheme);
+        }
+        for action in [WatchdogAction::Dump, WatchdogAction::Stop, WatchdogAction::Restart] {
+            assert_eq!(WatchdogAction::from_number(action.into_number()), action);
         }
         assert_eq!(Duration::from_number(Duration::from_millis(3).into_number()), Duration::from_millis(3));
         assert_eq!(Duration::MAX.into_number(), u64::MAX);

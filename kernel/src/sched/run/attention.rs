@@ -28,9 +28,9 @@ use crate::mem::heap::HEAP;
 use crate::sched::cores::{self, Core, ThisCore, calls};
 use crate::sched::place::global;
 use crate::sched::policy::settings::{self, Setting};
-#[cfg(target_os = "none")]
-use crate::sched::run::collect;
 use crate::sched::run::{balance, offline, slice};
+#[cfg(target_os = "none")]
+use crate::sched::run::{collect, watchdog};
 use crate::time;
 
 /// Asks a host's timer, which does not interrupt.
@@ -43,6 +43,10 @@ pub(crate) fn notice_timer(core: &Core) {
 
 /// The timer has fired.
 pub(crate) fn note_timer(core: &Core) {
+    #[cfg(target_os = "none")]
+    if watchdog::is_on() {
+        watchdog::look(core);
+    }
     core.ask_for_timers();
 }
 
@@ -130,7 +134,7 @@ fn housekeeping(core: &ThisCore<'_>, more_timers: bool) {
     #[cfg(target_os = "none")]
     collect::begin_if_wanted();
     if more_timers || keeps_more || core.raised.has_any() {
-        core.timer_due.store(1, Ordering::Relaxed);
+        core.timer_due.store(2, Ordering::Relaxed);
     }
     slice::arm_timer(core);
     balance::run_if_due(core);

@@ -17,6 +17,8 @@ use crate::sched::cores::idle_flag::Depth;
 use crate::sched::cores::{self, Core, ThisCore, calls};
 use crate::sched::place::{pick, wake};
 use crate::sched::policy::settings::{self, Setting};
+#[cfg(target_os = "none")]
+use crate::sched::run::watchdog;
 use crate::sched::run::{attention, out_of_work, steal};
 use crate::sched::spawn::residents;
 use crate::stats::Activity;
@@ -139,7 +141,10 @@ fn sleep(core: &Core) {
     // First these, because an interrupt in between would arm the timer for them.
     core.slice_end.set(0);
     core.next_look.set(0);
-    comparator::arm(next_look(core).into_iter().chain(time::next_deadline(core.id())));
+    let own = next_look(core).into_iter();
+    #[cfg(target_os = "none")]
+    let own = own.chain(watchdog::next_look(core));
+    comparator::arm(own.chain(time::next_deadline(core.id())));
     core.statistics.sleeps.bump();
     let wait = || {
         while core.idle.depth().is_some() && !finds_work(core) {

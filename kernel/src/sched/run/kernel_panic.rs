@@ -8,21 +8,18 @@
 //! written down, the numbers by which queues are counted, and the names in tables that never change. A failure in here is said,
 //! and the end.
 
-use core::fmt::{self, Display};
-use core::ops::Range;
+use core::fmt::Display;
 use core::ptr;
 
 use crate::arch::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::arch::backtrace::Place;
-use crate::arch::stack_layout::{FAULT_STACK_BYTES, is_on};
 use crate::arch::switch::Frame;
-use crate::arch::{MAX_CORES, clock, cpu, exceptions, ipi, percpu};
-use crate::crash::{Called, Message, Trace, stack_at};
+use crate::arch::{MAX_CORES, clock, cpu, ipi, percpu};
+use crate::crash::{Message, Trace};
 use crate::mem::stack::StackBlock;
-use crate::sched::cores::{self, Core, here};
-use crate::sched::process::{Header, Priority};
-use crate::sched::run::crash;
-use crate::text;
+use crate::sched::cores::{self, Core};
+use crate::sched::run::whereabouts::{Whereabouts, interrupts, readable, tell};
+use crate::sched::run::{crash, look_round};
 
 /// How long the leader waits for the others: an emulator's cores may have to wait for the host's.
 const PATIENCE_MILLISECONDS: u64 = 1_000;
@@ -30,24 +27,9 @@ const PATIENCE_MILLISECONDS: u64 = 1_000;
 /// The core that leads, and one; 0 while nobody does.
 static LEADER: AtomicUsize = AtomicUsize::new(0);
 /// What each core has written down, on its own stack, when it stopped.
-static STOPPED: [AtomicPtr<LastWords>; MAX_CORES] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CORES];
+static STOPPED: [AtomicPtr<Whereabouts>; MAX_CORES] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CORES];
 /// Where each core's code was when it faulted, if it was the kernel's own.
 static FAULTED: [AtomicPtr<Frame>; MAX_CORES] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CORES];
-
-/// Where a core is for good.
-struct LastWords {
-    pc: usize,
-    sp: usize,
-    /// The return address in its register, where that means something.
-    x30: Option<u64>,
-    trace: Trace,
-    process: Option<&'static str>,
-    actor: Option<&'static str>,
-    /// What its handler had interrupted, if it was in one.
-    interrupted: Option<(usize, Trace)>,
-    /// It has panicked by itself.
-    said: Option<Message>,
-}
 
 /// A fault that ends the system is about to be reported as a panic: `frame` says where. For the fault handler.
 pub fn note_fault(frame: *mut Frame) {
@@ -83,11 +65,24 @@ pub unsafe fn stop_the_system(above: usize, message: &dyn Display, say: impl FnO
     stop_others(others);
     say();
     for core in cores::all().filter(|core| cores::started() & core.id().mask() != 0) {
-        tell(core, if core.id().index() == this { Some(&words) } else { None });
+        let own = if core.id().index() == this { Some(&words) } else { None };
+        let words = own.or_else(|| words_of(core));
+        let state = match (own, words) {
+            (Some(_), _) => "panicked",
+            (None, Some(Whereabouts { said: Some(_), .. })) => "panicked, too,",
+            (None, _) => "was stopped",
+        };
+        tell(core, state, words);
     }
 }
 
-fn this_core() -> usize {
+/// Whether a core stops the system.
+pub(super) fn is_under_way() -> bool {
+    // Relaxed: nothing is read that its leader has written.
+    LEADER.load(Ordering::Relaxed) != 0
+}
+
+pub(super) fn this_core() -> usize {
     percpu::core_number().min(MAX_CORES - 1)
 }
 
@@ -101,14 +96,14 @@ fn stop_others(others: u64) {
 }
 
 /// What a core has written down.
-fn words_of(core: &Core) -> Option<&'static LastWords> {
+fn words_of(core: &Core) -> Option<&'static Whereabouts> {
     // SAFETY: stored by `stop`, on a stack that is never used for anything else from then on.
     // Acquire: pairs with the release in `stop`.
     unsafe { STOPPED[core.id().index()].load(Ordering::Acquire).as_ref() }
 }
 
 /// Stops this core for good.
-fn stop(core: usize, words: &mut LastWords) -> ! {
+fn stop(core: usize, words: &mut Whereabouts) -> ! {
     // Release: pairs with the acquire in `words_of`.
     STOPPED[core].store(words, Ordering::Release);
     loop {
@@ -116,34 +111,27 @@ fn stop(core: usize, words: &mut LastWords) -> ! {
     }
 }
 
-/// The interrupt by which the leader stops this core.
+/// The interrupt by which the leader stops this core, or by which another asks where it is.
 ///
 /// # Safety
 /// In the interrupt's handler, with the complete frame of what it has interrupted.
 pub(crate) unsafe fn on_stop(frame: *mut Frame) {
-    // SAFETY: by contract.
-    let frame = unsafe { &*frame };
-    let block = StackBlock::current();
-    // Whatever was requested does not happen any more.
-    let is_preemptible = block.preempt().is_enabled();
-    block.preempt().reset(1);
-    // SAFETY: the code was stopped there, and stays.
-    let mut words = unsafe { LastWords::at(Place::stopped_in(frame), block) };
-    words.x30 = Some(frame.x[30]);
-    if is_preemptible {
-        // Only there the worker's own state can be relied on.
-        words.actor = here::names_here().and_then(|(_, actor)| actor);
+    if is_under_way() {
+        // SAFETY: by contract.
+        let mut words = unsafe { Whereabouts::of_interrupted(&*frame) };
+        stop(this_core(), &mut words)
     }
-    stop(this_core(), &mut words)
+    // SAFETY: by contract.
+    unsafe { look_round::answer(frame) };
 }
 
-/// For a core that waits with interrupts masked: stops it if the system is being stopped.
+/// For a core that waits with interrupts masked: stops it if the system is being stopped, and says where it is if that is asked.
 ///
 /// # Safety
 /// As [`on_stop`].
 pub(crate) unsafe fn answer(frame: *mut Frame) {
-    // Relaxed: the interrupt that ends the wait was sent afterwards.
-    if LEADER.load(Ordering::Relaxed) != 0 {
+    // The interrupt that ends the wait was sent afterwards.
+    if is_under_way() || look_round::is_under_way() {
         // SAFETY: by contract.
         unsafe { on_stop(frame) };
     }
@@ -153,22 +141,22 @@ pub(crate) unsafe fn answer(frame: *mut Frame) {
 ///
 /// # Safety
 /// The caller is part of the panic handler.
-unsafe fn own(above: usize) -> LastWords {
+unsafe fn own(above: usize) -> Whereabouts {
     let block = StackBlock::current();
     // Relaxed: stored by this core.
     let frame = FAULTED[this_core()].load(Ordering::Relaxed);
     // SAFETY: stored in the fault handler, in which this is.
     if let Some(frame) = unsafe { frame.as_ref() } {
         // SAFETY: the code was stopped there, and stays.
-        let words = unsafe { LastWords::at(Place::stopped_in(frame), block) };
-        return LastWords { x30: Some(frame.x[30]), ..words };
+        let words = unsafe { Whereabouts::at(Place::stopped_in(frame), block) };
+        return Whereabouts { x30: Some(frame.x[30]), ..words };
     }
     let place = Place::here();
     let stack = readable(block, place.sp);
     // SAFETY: that stack runs here.
     let place = unsafe { crash::raised_from(place, above, &stack) };
     // SAFETY: as above.
-    let mut words = unsafe { LastWords::at(place, block) };
+    let mut words = unsafe { Whereabouts::at(place, block) };
     // The call, as opposed to what follows it.
     words.pc = place.pc.wrapping_sub(4);
     if interrupts().contains(&place.sp) {
@@ -179,81 +167,4 @@ unsafe fn own(above: usize) -> LastWords {
         words.interrupted = Some((place.pc, unsafe { Trace::from(place, &readable(block, place.sp)) }));
     }
     words
-}
-
-/// What may be read of the stack with its pointer at `sp`: that of the block, or those of this core's handlers.
-fn readable(block: &StackBlock, sp: usize) -> Range<usize> {
-    let handlers = exceptions::stacks();
-    match () {
-        () if is_on(ptr::from_ref(block).addr(), sp) => stack_at(block, sp),
-        () if handlers.contains(&sp) => sp..handlers.end,
-        () => 0..0,
-    }
-}
-
-/// The stack on which this core handles interrupts.
-fn interrupts() -> Range<usize> {
-    let handlers = exceptions::stacks();
-    handlers.start..handlers.end - FAULT_STACK_BYTES
-}
-
-impl LastWords {
-    /// # Safety
-    /// The code at that place runs here, on the stack of `block` or on one of this core's for handlers, or was stopped
-    /// there, and stays.
-    unsafe fn at(place: Place, block: &StackBlock) -> Self {
-        let process = ptr::NonNull::new(block.process().cast::<Header>());
-        Self {
-            pc: place.pc,
-            sp: place.sp,
-            x30: None,
-            // SAFETY: by contract.
-            trace: unsafe { Trace::from(place, &readable(block, place.sp)) },
-            // SAFETY: a process is kept alive during its turn, which does not end.
-            process: process.map(|process| (unsafe { process.as_ref() }.vtable().name)()),
-            actor: None,
-            interrupted: None,
-            said: None,
-        }
-    }
-}
-
-/// Says where a core is. `own`: of the core that says it.
-fn tell(core: &Core, own: Option<&LastWords>) {
-    let (number, waiting) = (core.id().index(), Waiting(core.queue.waiting_by_priority()));
-    let Some(words) = own.or_else(|| words_of(core)) else {
-        return text!("core {number} does not answer; {waiting}");
-    };
-    let state = match (own, &words.said) {
-        (Some(_), _) => "panicked",
-        (None, Some(_)) => "panicked, too,",
-        (None, None) => "was stopped",
-    };
-    match (words.process, words.actor) {
-        (Some(process), Some(actor)) => text!("core {number} {state} in {process}, {actor}; {waiting}"),
-        (Some(process), None) => text!("core {number} {state} in {process}; {waiting}"),
-        (None, _) => text!("core {number} {state} between two turns; {waiting}"),
-    }
-    if let Some(said) = &words.said {
-        text!("  it said: {}", said.text());
-    }
-    match words.x30 {
-        Some(x30) => text!("  pc  {:016x}  x30 {x30:016x}  sp  {:016x}", words.pc, words.sp),
-        None => text!("  pc  {:016x}  sp  {:016x}", words.pc, words.sp),
-    }
-    text!("{}", Called(words.pc, &words.trace));
-    if let Some((pc, trace)) = &words.interrupted {
-        text!("  in the handler of an interrupt, which met\n{}", Called(*pc, trace));
-    }
-}
-
-/// How many processes wait, by priority.
-struct Waiting([usize; Priority::COUNT]);
-
-impl Display for Waiting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = |priority: Priority| self.0[priority.index()];
-        let [max, high, normal, low] = Priority::ALL.map(of);
-        write!(f, "{max} max, {high} high, {normal} normal, {low} low wait")
-    }
 }

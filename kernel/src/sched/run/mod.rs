@@ -19,6 +19,8 @@ mod idle;
 pub(crate) mod kernel_panic;
 mod kill;
 mod link;
+#[cfg(target_os = "none")]
+mod look_round;
 mod migrate;
 mod offline;
 mod out_of_work;
@@ -31,6 +33,10 @@ pub(crate) mod start;
 mod steal;
 pub(crate) mod stop;
 mod victim;
+#[cfg(target_os = "none")]
+pub(crate) mod watchdog;
+#[cfg(target_os = "none")]
+mod whereabouts;
 
 #[cfg(not(target_os = "none"))]
 pub use host::{HostError, run_on_threads};
