@@ -9,7 +9,7 @@ use magpie::channel::ProcessMailbox;
 use magpie::sched::{self, JoinError, JoinHandle, Spawn};
 use magpie::watch::{Ended, Exit, link};
 use magpie::{machine, time};
-use magpie_tests::{Failure, HANGS_AFTER, Outcome, amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Failure, HANGS_AFTER, amount, ensure, ensure_eq, kernel_test};
 
 use crate::not_started;
 use crate::ways::Way;
