@@ -3,8 +3,8 @@
 use core::fmt;
 
 use super::counter::{Histogram, Summary};
+use super::longest::nanoseconds;
 use super::{CoreStatistics, WorkerStatistics, cores};
-use crate::arch::clock;
 
 /// Formats as a few lines of text.
 pub struct Details;
@@ -61,7 +61,7 @@ fn times<'a>(
         sum += summary.sum();
         largest = summary.largest().max(largest);
     }
-    let microseconds = |ticks: u64| ticks as u128 * 1_000_000 / u128::from(clock::frequency().max(1));
+    let microseconds = |ticks| nanoseconds(ticks) / 1000;
     writeln!(
         f,
         "{what}: {count} times, {} us on average, {} us at most",

@@ -32,8 +32,15 @@ pub struct Stretch {
 impl Stretch {
     /// How long it was, in nanoseconds.
     pub fn nanoseconds(&self) -> u64 {
-        (u128::from(self.ticks) * 1_000_000_000 / u128::from(clock::frequency().max(1))) as u64
+        nanoseconds(self.ticks)
     }
+}
+
+/// How long so many clock ticks are, in nanoseconds. In words, because a division of more is a call, and long.
+pub(super) fn nanoseconds(ticks: u64) -> u64 {
+    let frequency = clock::frequency().max(1);
+    let rest = (ticks % frequency).saturating_mul(1_000_000_000) / frequency;
+    (ticks / frequency).saturating_mul(1_000_000_000).saturating_add(rest)
 }
 
 impl Longest {

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::arch::clock;
 
-const NANOSECONDS_PER_SECOND: u128 = 1_000_000_000;
+const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
 /// A moment, in ticks of the clock that all cores share.
 ///
@@ -47,8 +47,10 @@ impl Instant {
 
 /// A duration as clock ticks, rounded up; as many as fit if it is longer than the clock can count.
 pub(crate) fn ticks(duration: Duration) -> u64 {
-    let ticks = (duration.as_nanos() * u128::from(clock::frequency())).div_ceil(NANOSECONDS_PER_SECOND);
-    u64::try_from(ticks).unwrap_or(u64::MAX)
+    // In words, as below.
+    let frequency = clock::frequency();
+    let rest = u64::from(duration.subsec_nanos()).saturating_mul(frequency).div_ceil(NANOSECONDS_PER_SECOND);
+    duration.as_secs().saturating_mul(frequency).saturating_add(rest)
 }
 
 /// How long so many clock ticks are, as statistics count them; rounded down to a nanosecond.
@@ -64,7 +66,7 @@ pub fn of_ticks(ticks: u64) -> Duration {
     // In words: a division of more is a call, and dear. No clock ticks more often than 2^34 times a second, so nothing overflows.
     let frequency = clock::frequency().max(1);
     let (seconds, rest) = (ticks / frequency, ticks % frequency);
-    Duration::new(seconds, (rest.saturating_mul(1_000_000_000) / frequency) as u32)
+    Duration::new(seconds, (rest.saturating_mul(NANOSECONDS_PER_SECOND) / frequency) as u32)
 }
 
 impl Add<Duration> for Instant {

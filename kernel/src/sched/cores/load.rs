@@ -142,7 +142,7 @@ fn describe(core: &Core, before: &Seen, after: &Seen, during: Duration) -> CoreL
     let all = spent.iter().sum::<u64>().max(1);
     let waits = since(after.waits, before.waits);
     let waited = since(after.waited_ticks, before.waited_ticks);
-    let migrations = u128::from(since(after.migrations, before.migrations));
+    let migrations = since(after.migrations, before.migrations);
     CoreLoad {
         core: core.id(),
         is_online: cores::online() & core.id().mask() != 0,
@@ -152,13 +152,18 @@ fn describe(core: &Core, before: &Seen, after: &Seen, during: Duration) -> CoreL
         turns: since(after.turns, before.turns),
         mean_latency: of_ticks(waited.checked_div(waits).unwrap_or(0)),
         longest_latency: of_ticks(core.statistics.scheduling_latency.largest()),
-        migrations_per_second: (migrations * 1_000_000 / during.as_micros().max(1)) as u64,
+        migrations_per_second: migrations.saturating_mul(1_000_000) / microseconds(during).max(1),
     }
+}
+
+/// In a word: to divide and to print more takes much code.
+fn microseconds(duration: Duration) -> u64 {
+    duration.as_micros() as u64
 }
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "load during {} ms", self.during.as_millis())?;
+        writeln!(f, "load during {} ms", microseconds(self.during) / 1000)?;
         write!(
             f,
             "core    max   high normal    low  busy%  steal%  idle%  irq%     turns  wait-us  longest-us  moved/s"
@@ -177,8 +182,8 @@ impl fmt::Display for Load {
                 percent(Activity::Idle),
                 percent(Activity::Interrupt),
                 core.turns,
-                core.mean_latency.as_micros(),
-                core.longest_latency.as_micros(),
+                microseconds(core.mean_latency),
+                microseconds(core.longest_latency),
                 core.migrations_per_second,
                 if core.is_online { "" } else { "  offline" },
             )?;

@@ -64,7 +64,7 @@ pub fn lend_reserve(fault: &Fault) -> bool {
 pub(crate) unsafe fn end_overflowed(frame: &Frame) -> ! {
     // SAFETY: by contract. Where it ran out of stack is not known any more.
     unsafe {
-        end_stopped(CrashKind::StackOverflow, None, frame, || {
+        end_stopped(CrashKind::StackOverflow, None, frame, &|| {
             let name = here::name_here().unwrap_or("the kernel");
             crate::text!("stack overflow on core {}, in {name}", crate::arch::percpu::core_number());
             say_stack();
@@ -79,7 +79,7 @@ pub(crate) unsafe fn end_overflowed(frame: &Frame) -> ! {
 pub(crate) unsafe fn end_killed(frame: &Frame) -> ! {
     // SAFETY: by contract.
     unsafe {
-        end_stopped(CrashKind::Killed, None, frame, || {
+        end_stopped(CrashKind::Killed, None, frame, &|| {
             let name = here::name_here().unwrap_or("the kernel");
             crate::text!("killed on core {}: {name}", crate::arch::percpu::core_number());
         })
@@ -133,10 +133,10 @@ pub unsafe fn end_panicked(kind: CrashKind, above: usize, report: impl FnOnce(&m
         // The report is complete. The stack is the same, whatever core it is on by now.
         block.set_crashes(0);
         // SAFETY: the caller promised that the code of this process will not go on.
-        unsafe { end_current(None, crash, || {}) }
+        unsafe { end_current(None, crash, &|| {}) }
     }
     // SAFETY: as above.
-    unsafe { end_current(None, &crash, || {}) }
+    unsafe { end_current(None, &crash, &|| {}) }
 }
 
 /// The first of the callers of the code at `place` whose stack frame is beyond `above`; if there is none, that place.
@@ -158,15 +158,15 @@ pub(super) unsafe fn raised_from(place: Place, above: usize, stack: &Range<usize
 /// # Safety
 /// The code of the running process will not go on: the caller is the fault handler, with the frame of that code, and
 /// [`can_end_faulted`]. `report` is the kernel's own, and short.
-pub unsafe fn end_faulted(fault: &Fault, frame: &Frame, report: impl FnOnce()) -> ! {
+pub unsafe fn end_faulted(fault: &Fault, frame: &Frame, report: impl Fn()) -> ! {
     let kind = CrashKind::of(fault);
     // SAFETY: by contract.
-    unsafe { end_stopped(kind, fault.accessed(), frame, report) }
+    unsafe { end_stopped(kind, fault.accessed(), frame, &report) }
 }
 
 /// # Safety
 /// As [`end_faulted`].
-unsafe fn end_stopped(kind: CrashKind, address: Option<usize>, frame: &Frame, report: impl FnOnce()) -> ! {
+unsafe fn end_stopped(kind: CrashKind, address: Option<usize>, frame: &Frame, report: &dyn Fn()) -> ! {
     let place = Place::stopped_in(frame);
     // SAFETY: by contract; the code was stopped there, and stays.
     let trace = unsafe { Trace::from(place, &stack_at(StackBlock::current(), place.sp)) };
@@ -176,7 +176,7 @@ unsafe fn end_stopped(kind: CrashKind, address: Option<usize>, frame: &Frame, re
         crate::text!("{}", Called(place.pc, &trace));
     };
     // SAFETY: by contract.
-    unsafe { end_current(Some(frame), &Remembered { scene, message: Message::new() }, report) }
+    unsafe { end_current(Some(frame), &Remembered { scene, message: Message::new() }, &report) }
 }
 
 /// Ends the process that runs here, after `report` has said why, unless a report was in progress already: then `crash` is not
@@ -184,7 +184,7 @@ unsafe fn end_stopped(kind: CrashKind, address: Option<usize>, frame: &Frame, re
 ///
 /// # Safety
 /// As [`end_faulted`] or [`end_panicked`].
-unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: impl FnOnce()) -> ! {
+unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn()) -> ! {
     let mut kept = KeptRegisters::default();
     let here = switch::save_registers(&mut kept);
     let block = StackBlock::current();
