@@ -3,7 +3,7 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel, `pty` is a serial line; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `rpi4`, `card`, `commands`, `push`, `monitor`, `progress`, `watchdog` and `loaded`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `rpi4`, `card`, `commands`, `push`, `monitor`, `progress`, `watchdog` and `loaded`.
 
 mod bad_input;
 mod bench;
@@ -15,6 +15,7 @@ mod fixture;
 mod guest;
 mod idle;
 mod kernel_panic;
+mod ledger;
 mod loaded;
 mod monitor;
 mod pipeline;
@@ -77,6 +78,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         watchdog::CASES,
         wordcount::CASES,
         pipeline::CASES,
+        ledger::CASES,
         rpi4::CASES,
         card::CASES,
         commands::CASES,
