@@ -155,7 +155,7 @@ impl Supervisor {
     /// has its reference or not.
     ///
     /// # Errors
-    /// See [`StartError`]; no child was started.
+    /// See [`StartError`]; no child goes on that was started.
     pub fn start(self) -> Result<SupervisorRef, StartError> {
         let name = self.name;
         let started = run::root(self)?;

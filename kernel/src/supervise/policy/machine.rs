@@ -178,14 +178,13 @@ impl<C> Machine<C> {
 
     /// A child has ended, or could not be started. `failed` counts only if it was not asked to.
     pub fn ended(&mut self, position: usize, failed: bool, now: Duration) {
-        let (ends, backoff) = (self.ends.is_some(), self.rules.backoff);
+        let backoff = self.rules.backoff;
         let Some(entry) = self.entries.get_mut(position).filter(|entry| entry.stage.lives()) else { return };
         self.is_unsettled = true;
         let stage = core::mem::replace(&mut entry.stage, Stage::Rests(None));
         match entry.leaves {
             Leaves::ForEver => return,
             Leaves::InOrder(again) => {
-                let again = again.filter(|_| !ends);
                 entry.stage = Stage::Rests(again);
                 entry.leaves =
                     if again.is_none() && entry.is_forgettable() { Leaves::ForEver } else { Leaves::No };
