@@ -74,12 +74,25 @@ fn look(cell: CellRef) -> Option<ActorInfo> {
 
 /// The actors of all executors. Looks at each cell that there ever was at once: with a million actors that takes its time, so do it where
 /// nobody waits.
+///
+/// ```
+/// use magpie::actor::{ActorState, actors};
+/// let suspended = actors().filter(|actor| actor.state == ActorState::Suspended).count();
+/// # let _ = suspended;
+/// ```
 pub fn actors() -> impl Iterator<Item = ActorInfo> {
     all_chunks().flat_map(Chunk::cells).chain(static_cell::all()).filter_map(look)
 }
 
 impl<A: Actor> Addr<A> {
     /// What can be seen of the actor; `None` if it has ended.
+    ///
+    /// ```
+    /// use magpie::actor::{Actor, Addr};
+    /// fn is_behind<A: Actor>(actor: Addr<A>) -> bool {
+    ///     actor.inspect().is_some_and(|seen| seen.waiting > 1000)
+    /// }
+    /// ```
     pub fn inspect(&self) -> Option<ActorInfo> {
         let seen = look(self.cell())?;
         // What was seen may be a successor.

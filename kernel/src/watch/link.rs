@@ -5,15 +5,15 @@ use super::table::Watch;
 use crate::mem::OutOfMemory;
 
 /// Who may be linked: a process, by its [`ProcessRef`](crate::sched::ProcessRef).
-pub trait Linkable: sealed::Linkable {}
+pub trait Linkable: sealed::Linked {}
 
-impl<L: sealed::Linkable> Linkable for L {}
+impl<L: sealed::Linked> Linkable for L {}
 
 pub(crate) mod sealed {
     use super::{Means, OutOfMemory, Watch, Watcher};
 
     /// Only the kernel knows how somebody is killed.
-    pub trait Linkable {
+    pub trait Linked {
         /// Has it watched.
         ///
         /// # Errors

@@ -48,7 +48,7 @@ pub(crate) use ended::{Means, sealed::Sealed};
 #[cfg(not(loom))]
 pub(crate) use link::ends_with;
 #[cfg(not(loom))]
-pub(crate) use link::sealed::Linkable as SealedLinkable;
+pub(crate) use link::sealed::Linked;
 #[cfg(not(loom))]
 pub use link::{Link, Linkable, link};
 #[cfg(not(loom))]

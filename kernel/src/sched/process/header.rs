@@ -65,6 +65,7 @@ pub(crate) struct VTable {
 /// handle.await?;
 /// assert!(process.is_done() && !process.has_crashed() && !process.has_failed());
 /// assert_eq!(process.state(), ProcessState::Ended);
+/// println!("{} has ended", process.type_name());
 /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
 /// # }).unwrap().unwrap();
 /// ```

@@ -6,9 +6,9 @@ use core::ptr::NonNull;
 
 use crate::mem::{self, OutOfMemory};
 use crate::sched::process::ProcessRef;
-use crate::watch::{self, Asked, Exit, Means, Node, SealedLinkable, Watch, Watcher};
+use crate::watch::{self, Asked, Exit, Linked, Means, Node, Watch, Watcher};
 
-impl SealedLinkable for ProcessRef {
+impl Linked for ProcessRef {
     fn watch_for(&self, watcher: &impl Watcher) -> Result<Watch, OutOfMemory> {
         self.watch(watcher)
     }
@@ -24,7 +24,7 @@ impl SealedLinkable for ProcessRef {
 }
 
 /// # Safety
-/// As [`Act`](watch::Act); the node has the means of [`SealedLinkable::fate`].
+/// As [`Act`](watch::Act); the node has the means of [`Linked::fate`].
 unsafe fn act(node: NonNull<Node>, asked: Asked) -> bool {
     // SAFETY: by contract; written in `fate`.
     let process = unsafe { node.as_ref().data().cast::<ProcessRef>() };
