@@ -82,6 +82,7 @@ pub use handle::{ExecutorHandle, HighWater};
 pub use mail::{Bound, WhenFull};
 pub use recipient::Recipient;
 pub use run::MailboxVictim;
+pub use run::shutdown::Stopped;
 pub use send_wait::SendWait;
 pub use signal::Signal;
 pub use spawn::NotSpawned;
