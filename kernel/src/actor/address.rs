@@ -9,9 +9,11 @@ use core::marker::PhantomData;
 
 use super::behaviour::{Actor, Receive};
 use super::recipient::Recipient;
+use super::run;
 use super::send;
 use super::storage::{CellRef, MailboxIndex, Word};
 use super::target::target;
+use crate::mem::OutOfMemory;
 use crate::message::{Message, SendError, SendToAllError};
 
 /// The address of an actor of type `A`.
@@ -161,6 +163,44 @@ impl<A: Actor> Addr<A> {
         A: Receive<M>,
     {
         Recipient::new(target::<A, M>(self.cell, self.word))
+    }
+
+    /// Ends the actor from outside, whatever it does. Returns at once; whoever watches it is told [`Exit::Killed`](crate::watch::Exit::Killed).
+    ///
+    /// - One that waits for messages, or for its turn, ends before those that wait in its mailbox: its hook
+    ///   [`stopped`](Actor::stopped) is run, its state dropped. Only what its worker has taken out of the mailbox already comes before.
+    /// - One whose behaviour runs ends behind that. If it has not within two slices, or is suspended, it ends as in a crash, and is on record as
+    ///   one: neither the hook nor a destructor runs. So do a hook, and the destructor of the state, that take longer than a slice. On host
+    ///   threads, which interrupt nobody, the behaviour ends by itself first.
+    /// - One that has ended has ended.
+    ///
+    /// A behaviour that is suspended ends when it would go on: less urgent ones do not while others go on for ever.
+    ///
+    /// ```
+    /// # use magpie::sched;
+    /// use magpie::actor::{Actor, Config, Executor};
+    /// use magpie::channel::ProcessMailbox;
+    /// use magpie::watch::{Ended, Exit};
+    ///
+    /// struct Idler;
+    /// impl Actor for Idler {}
+    /// # sched::run_on_threads(2, 1, async {
+    /// let executor = Executor::start(&Config::default())?;
+    /// let idler = executor.handle().spawn(Idler)?;
+    /// let mut ends = ProcessMailbox::<Ended>::new(1)?;
+    /// idler.watch(&ends.address())?;
+    /// idler.kill()?;
+    /// assert_eq!(ends.receive().await.map(|ended| ended.exit()), Some(Exit::Killed));
+    /// assert!(!idler.is_alive());
+    /// # executor.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # }).unwrap().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no memory for it, two blocks of 64 bytes: then nothing has happened.
+    pub fn kill(&self) -> Result<(), OutOfMemory> {
+        run::kill(self.cell, self.word)
     }
 
     pub(super) fn cell(&self) -> CellRef {

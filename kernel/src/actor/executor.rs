@@ -2,9 +2,12 @@
 //!
 //! Several may exist at once. An executor that is dropped without being stopped runs on for ever.
 
+use core::time::Duration;
+
 use super::config::{Config, StartError};
 use super::handle::ExecutorHandle;
-use super::run::{self, shutdown};
+use super::run;
+use super::run::shutdown::{self, Stopped};
 
 /// An executor that runs. Its actors live until they end or it is stopped.
 ///
@@ -63,8 +66,36 @@ impl Executor {
 
     /// Stops it: no message is accepted or delivered any more, behaviours that run end, what was not
     /// delivered is dropped, and so is every actor. Returns how many messages were dropped.
+    ///
+    /// What does not end within [`STOP_LIMIT`](Self::STOP_LIMIT) is killed: see [`stop_within`](Self::stop_within).
     pub async fn stop(self) -> u64 {
+        self.stop_within(Self::STOP_LIMIT).await.undelivered()
+    }
+
+    /// How long [`stop`](Self::stop) waits for a behaviour or a destructor before it kills that: a minute.
+    pub const STOP_LIMIT: Duration = Duration::from_secs(60);
+
+    /// Stops it, and waits so long at most for the behaviours that run or are suspended: those that have not ended by then are
+    /// killed. Their actors end as in a crash; all others, and what was not delivered, are dropped as ever. If one of the destructors, or of the
+    /// hooks [`stopped`](super::Actor::stopped), takes longer than `limit`, that is killed, too, and the next goes on.
+    ///
+    /// A behaviour is killed by an interrupt, or when it would go on. So it takes slices longer, and the time until those have had their
+    /// turns that are as urgent. What runs on host threads is not interrupted, and waited for.
+    ///
+    /// ```
+    /// # use magpie::sched;
+    /// use core::time::Duration;
+    /// use magpie::actor::{Config, Executor};
+    ///
+    /// # sched::run_on_threads(2, 1, async {
+    /// let executor = Executor::start(&Config::default())?;
+    /// let stopped = executor.stop_within(Duration::from_secs(10)).await;
+    /// assert_eq!((stopped.undelivered(), stopped.killed()), (0, 0));
+    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # }).unwrap().unwrap();
+    /// ```
+    pub async fn stop_within(self, limit: Duration) -> Stopped {
         // SAFETY: there is one `Executor` for an executor, and it ends here.
-        unsafe { shutdown::stop(self.handle.state_arc()) }.await
+        unsafe { shutdown::stop(self.handle.state_arc(), limit) }.await
     }
 }

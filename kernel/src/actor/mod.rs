@@ -85,6 +85,7 @@ pub use inspect::{ActorInfo, ActorState, actors};
 pub use mail::{Bound, WhenFull};
 pub use recipient::Recipient;
 pub use run::MailboxVictim;
+pub use run::shutdown::Stopped;
 pub use send_wait::SendWait;
 pub use signal::Signal;
 pub use spawn::NotSpawned;

@@ -4,8 +4,10 @@
 
 use super::mail::directory;
 use super::mail::envelope::Target;
+use super::run;
 use super::send;
 use super::storage::MailboxIndex;
+use crate::mem::OutOfMemory;
 use crate::message::{Message, SendError, SendToAllError};
 
 /// Some actor that has a behaviour for messages of type `M`. Three words; may be copied to any core.
@@ -78,6 +80,14 @@ impl<M: Message> Recipient<M> {
     pub fn send(&self, message: M) -> Result<&Self, SendError<M>> {
         send::send(self.target, message)?;
         Ok(self)
+    }
+
+    /// Ends the actor from outside, as [`Addr::kill`](super::Addr::kill).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn kill(&self) -> Result<(), OutOfMemory> {
+        run::kill(self.target.cell, self.target.word)
     }
 
     /// Whether the actor has not ended, as far as can be seen.

@@ -15,7 +15,7 @@ use crate::watch::Ended;
 /// An actor has failed, or could not be started.
 pub(super) struct Failed;
 
-/// Ends the actor when it is dropped, as far as that can be done.
+/// Kills the actor when it is dropped and has not ended: its supervisor has waited for as long as it was to.
 struct Tended<A: Actor>(Addr<A>);
 
 impl<A: Actor> Tended<A> {
@@ -27,7 +27,10 @@ impl<A: Actor> Tended<A> {
 
 impl<A: Actor> Drop for Tended<A> {
     fn drop(&mut self) {
-        self.ask();
+        // Without memory for that it is asked.
+        if self.0.kill().is_err() {
+            self.ask();
+        }
     }
 }
 

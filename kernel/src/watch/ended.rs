@@ -31,7 +31,7 @@ pub enum Exit {
     Stopped,
     /// It panicked, or faulted; [`crash::record`](crate::crash::record) has what is known, if it is one of the last 32.
     Crashed(CrashNumber),
-    /// It was killed: [`ProcessRef::kill`](crate::sched::ProcessRef::kill).
+    /// It was killed: [`ProcessRef::kill`](crate::sched::ProcessRef::kill), [`Addr::kill`](crate::actor::Addr::kill).
     Killed,
     /// It had ended before it was watched.
     Gone,

@@ -125,6 +125,25 @@ impl<const N: usize> Lists<N> {
         self.take_if(who, |node| node.is_of(who))
     }
 
+    /// What `tells` says of the first watch of `who` of which it says anything. It is told under the list's lock.
+    pub fn find<T>(&self, who: Identity, tells: impl Fn(&Node) -> Option<T>) -> Option<T> {
+        let list = self.list(who).lock();
+        for half in [list.next, list.looked_at] {
+            let mut link = half;
+            while let Some(node) = NonNull::new(link) {
+                // SAFETY: under the lock; what is linked is alive.
+                let node = unsafe { node.as_ref() };
+                if node.is_of(who)
+                    && let Some(found) = tells(node)
+                {
+                    return Some(found);
+                }
+                link = node.next;
+            }
+        }
+        None
+    }
+
     /// Takes out the watch of `who` with that number, if it is there.
     pub fn take(&self, who: Identity, number: u64) -> Option<NonNull<Node>> {
         self.take_if(who, |node| node.number() == number).next()

@@ -56,6 +56,6 @@ pub(crate) use node::{Asked, Data, Node};
 #[cfg(not(loom))]
 pub use table::Watch;
 #[cfg(not(loom))]
-pub(crate) use table::{tell_all, watch};
+pub(crate) use table::{ask_to_end, asked_to_end, tell_all, watch};
 #[cfg(not(loom))]
 pub(crate) use watched::Watched;

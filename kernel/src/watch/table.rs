@@ -1,8 +1,8 @@
 //! All watches of the system: watching, telling, and giving up.
 
-use super::ended::{Exit, WatchId, Watcher};
+use super::ended::{Exit, Means, WatchId, Watcher};
 use super::lists::Lists;
-use super::node::{Asked, Node};
+use super::node::{Asked, Data, Node};
 use super::watched::Watched;
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::mem::OutOfMemory;
@@ -60,6 +60,34 @@ pub(crate) fn watch(
         }
     }
     Ok(Watch { who, id })
+}
+
+/// In the number of what waits for an end and tells nobody: the one that it is of was asked to end.
+const ASKS: u64 = 1 << 63;
+
+/// Keeps in mind that `who` was asked to end, until it has ended; then `node` is told, which tells nobody. Told at once if `who` does not
+/// live any more.
+pub(crate) fn ask_to_end(
+    who: Identity,
+    Means { memory, act, data }: Means,
+    watched: &Watched,
+    lives: impl FnOnce() -> bool,
+) {
+    // Relaxed: as above.
+    let number = ASKS | LAST_NUMBER.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the means are memory for a node, the caller's; what comes back was taken out of its list.
+    unsafe {
+        memory.write(Node::new(who, number, act, data));
+        if let Some(late) = TABLE.watch(who, memory, watched, lives) {
+            Node::act(late, Asked::Free);
+        }
+    }
+}
+
+/// The data of what [`ask_to_end`] has kept in mind of `who`, if it has.
+pub(crate) fn asked_to_end(who: Identity) -> Option<Data> {
+    // SAFETY: the node is alive.
+    TABLE.find(who, |node| (node.number() & ASKS != 0).then(|| unsafe { node.data().read() }))
 }
 
 /// `who` has ended, which can be seen by now, and was watched: tells all watchers. Runs nothing of the application's. Takes as

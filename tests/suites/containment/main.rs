@@ -12,6 +12,7 @@ mod ends;
 mod futures;
 mod intervals;
 mod killing;
+mod killing_actors;
 mod linking;
 mod memory;
 mod misdeeds;

@@ -38,6 +38,10 @@ pub(crate) const OUTCOME_MASK: usize = 7;
 pub(crate) const HAS_HOOK: usize = 4;
 /// What is measured is no message of anybody's, or one that a watch tells: no bound forgets it.
 pub(crate) const NO_MESSAGE: usize = 4;
+/// The outcome of what ends an actor that was killed: it is told so, and its hook is run if it has one.
+pub(crate) const KILLED: usize = HAS_HOOK;
+/// What is measured is no message, and ends its actor, which was killed.
+const KILL: usize = NO_MESSAGE | 1;
 /// Buffers and envelopes are aligned to this.
 pub(super) const ALIGN: usize = 8;
 /// Messages up to this size lie in the envelope; larger ones, and those with a greater alignment, are boxed. Copying so many
@@ -217,6 +221,15 @@ impl Envelope {
         unsafe { Self::carry_out(this, Operation::Measure) & NO_MESSAGE == 0 }
     }
 
+    /// Whether it ends its actor, which was killed.
+    ///
+    /// # Safety
+    /// As [`Self::measure`].
+    pub(crate) unsafe fn is_kill(this: NonNull<Self>) -> bool {
+        // SAFETY: by contract.
+        unsafe { Self::carry_out(this, Operation::Measure) & OUTCOME_MASK == KILL }
+    }
+
     /// Drops the message. Returns the envelope's size.
     ///
     /// # Safety
@@ -235,6 +248,26 @@ impl Envelope {
     pub(crate) unsafe fn deliver(this: NonNull<Self>) -> SizeAndOutcome {
         // SAFETY: by contract.
         unsafe { Self::carry_out(this, Operation::Deliver) }
+    }
+}
+
+/// What lies in the envelope that ends an actor which was killed: nothing, and of the actor it need not know the type.
+pub(crate) struct Kill;
+
+/// The end of the actor in `cell`.
+pub(crate) fn kill(cell: CellRef, word: Word) -> Target<Kill> {
+    // SAFETY: the function looks at neither a message nor a state.
+    unsafe { Target::from_parts(cell, word, end_killed) }
+}
+
+/// # Safety
+/// None is needed: see [`kill`].
+unsafe fn end_killed(_: NonNull<Envelope>, operation: Operation) -> SizeAndOutcome {
+    let size = const { size_of_envelope::<Kill>() };
+    match operation {
+        Operation::Deliver => size | KILLED,
+        Operation::Drop => size,
+        Operation::Measure => size | KILL,
     }
 }
 

@@ -15,12 +15,22 @@ pub(super) struct Clearing {
     /// Whose state, or message, is being dropped.
     cell: AtomicPtr<CellHeader>,
     word: AtomicU64,
+    /// How often something else was dropped.
+    steps: AtomicU64,
+    /// Drops that were killed because they did not end.
+    killed: AtomicU64,
 }
 
 impl Clearing {
     /// Nothing is done yet.
     pub(super) fn new() -> Self {
-        Self { dropped: AtomicU64::new(0), cell: AtomicPtr::new(ptr::null_mut()), word: AtomicU64::new(0) }
+        Self {
+            dropped: AtomicU64::new(0),
+            cell: AtomicPtr::new(ptr::null_mut()),
+            word: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
+            killed: AtomicU64::new(0),
+        }
     }
 
     /// One more message is dropped that was not delivered.
@@ -35,8 +45,24 @@ impl Clearing {
 
     /// What is dropped now belongs to this actor.
     pub(super) fn begin(&self, cell: CellRef, word: Word) {
+        self.steps.store(self.steps() + 1, Ordering::Relaxed);
         self.word.store(word.bits(), Ordering::Relaxed);
         self.cell.store(cell.pointer().as_ptr(), Ordering::Relaxed);
+    }
+
+    /// Grows with each thing that is dropped. Also for who waits for that.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    /// The process that was dropping did not come on, and was killed.
+    pub(super) fn note_killed(&self) {
+        self.killed.store(self.killed() + 1, Ordering::Relaxed);
+    }
+
+    /// How often that was so.
+    pub(super) fn killed(&self) -> u64 {
+        self.killed.load(Ordering::Relaxed)
     }
 
     /// The process that was dropping has crashed: whoever waits for a reply that it may have held is told.

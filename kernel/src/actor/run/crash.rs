@@ -49,6 +49,7 @@ pub(super) fn crashed(worker: &Worker, exit: Exit) {
     batch.advance(envelope, bytes);
     // With it what was counted before the crash, by the activation that is gone.
     account::note(&worker.executor, &batch.tally, &here);
+    worker.executor.note_end_of_piece(exit);
 }
 
 /// Ends an actor that has crashed, if it has not ended yet. `held` is its word while the activation that is gone had it:

@@ -7,7 +7,7 @@ use super::batch::Batch;
 use super::side_queue;
 use super::tally::Tally;
 use crate::actor::mail::Envelope;
-use crate::actor::mail::envelope::{self, HAS_HOOK, OUTCOME_MASK, SizeAndOutcome};
+use crate::actor::mail::envelope::{self, HAS_HOOK, KILLED, OUTCOME_MASK, SizeAndOutcome};
 use crate::actor::storage::{CellRef, Life, Outcome, Word, cell, pool};
 use crate::sync::PreemptGuard;
 use crate::watch::Exit;
@@ -222,6 +222,7 @@ fn after(
 /// alone.
 pub(super) fn end_actor(cell: CellRef, word: Word, result: SizeAndOutcome, tally: &Tally) {
     let (outcome, has_hook) = (envelope::outcome(result), result & HAS_HOOK != 0);
+    let exit = if result & OUTCOME_MASK == KILLED { Exit::Killed } else { Exit::Normal };
     // The actor must not be detached between the look at its word and the change.
     let here = PreemptGuard::new();
     tally.add_end(matches!(outcome, Outcome::Vacate | Outcome::Retire));
@@ -230,14 +231,15 @@ pub(super) fn end_actor(cell: CellRef, word: Word, result: SizeAndOutcome, tally
         Outcome::Retire => None,
         Outcome::End | Outcome::Vacate | Outcome::Continue => cell::kind(cell, word).drop_state,
     };
+    // Another activation may meet a message for this actor while the state is dropped, and crash: it is not its to give
+    // back. And until all have been told nobody kills this activation (`run/kill.rs`), or they never would be.
+    tally.set_dropping(Some(cell));
     if !was_detached && drop_state.is_none() && !has_hook {
         free(cell, word, outcome, &here);
         drop(here);
-        return tell_of_end(cell, word, Exit::Normal);
+        tell_of_end(cell, word, exit);
+        return tally.set_dropping(None);
     }
-    // Another activation may meet a message for this actor while the state is dropped, and crash: it is not its to give
-    // back.
-    tally.set_dropping(Some(cell));
     cell.set_word(word.ending());
     drop(here);
     if was_detached {
@@ -252,8 +254,8 @@ pub(super) fn end_actor(cell: CellRef, word: Word, result: SizeAndOutcome, tally
         unsafe { drop_state(cell) };
     }
     free(cell, word, outcome, &PreemptGuard::new());
+    tell_of_end(cell, word, exit);
     tally.set_dropping(None);
-    tell_of_end(cell, word, Exit::Normal);
 }
 
 /// Says what is in the cell of an actor that has ended, and gives it back if that is nothing.

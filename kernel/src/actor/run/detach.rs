@@ -27,6 +27,7 @@ use core::ptr::NonNull;
 use super::at_work::at_work;
 use super::batch::Batch;
 use super::executor_state::{self, ExecutorState};
+use super::kill::Piece;
 use super::side_queue::{self, Next};
 use super::tally::Tally;
 use super::worker::{Worker, account};
@@ -36,7 +37,7 @@ use crate::actor::mail::{Envelope, Gulp, Segment};
 use crate::actor::storage::{CellRef, Word};
 use crate::arch::atomic::Ordering;
 use crate::mem::{self, orphans};
-use crate::sched::{AtWork, Detached, Step};
+use crate::sched::{AtWork, Detached, EndOfPiece, Step};
 use crate::sync::PreemptGuard;
 use crate::watch::Exit;
 
@@ -45,8 +46,9 @@ struct SuspendedBehaviour {
     executor: Arc<ExecutorState>,
     cell: CellRef,
     word: Word,
-    /// What the activation has in hand; it frees it at its end.
+    /// What the activation has in hand; its own from the split on.
     batch: NonNull<Batch>,
+    owns_batch: bool,
     affinity: u64,
 }
 
@@ -69,8 +71,23 @@ impl Detached for SuspendedBehaviour {
             give_back(self.batch);
             // With it what was counted before the crash.
             account::note(&self.executor, tally, &here);
-            Batch::free(self.batch);
         }
+        self.executor.note_end_of_piece(exit);
+    }
+
+    fn is_to_end(&self, asked: EndOfPiece) -> bool {
+        // SAFETY: the batch lives as long as this.
+        let batch = unsafe { self.batch.as_ref() };
+        // What it is split at is readable until the activation lets go of the segment.
+        let envelope = if batch.drains() { batch.current() } else { batch.held() };
+        let piece = Piece {
+            cell: self.cell,
+            word: self.word,
+            held: self.word.detached(),
+            tally: &batch.tally,
+            envelope: envelope.filter(|_| batch.segment().is_some()),
+        };
+        piece.is_to_end(&self.executor, asked, true)
     }
 
     fn at_work(&self) -> Option<AtWork> {
@@ -80,6 +97,10 @@ impl Detached for SuspendedBehaviour {
 
 impl Drop for SuspendedBehaviour {
     fn drop(&mut self) {
+        if self.owns_batch {
+            // SAFETY: its activation has ended, and nobody else knows it.
+            unsafe { Batch::free(self.batch) };
+        }
         self.executor.one_ended();
     }
 }
@@ -110,12 +131,13 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
         cell,
         word: expected,
         batch: NonNull::from(batch),
+        owns_batch: false,
         affinity,
     };
     // Counted first: when this is dropped, that says that the behaviour has ended.
     worker.executor.behaviour_suspended();
     let suspended = mem::try_box(suspended).ok();
-    let Some(suspended) = suspended.filter(|_| !holds_actor || side_queue::open(cell, expected)) else {
+    let Some(mut suspended) = suspended.filter(|_| !holds_actor || side_queue::open(cell, expected)) else {
         // SAFETY: just made.
         unsafe { Batch::free(rest) };
         return None;
@@ -133,6 +155,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     // preemption was enabled.
     unsafe { rest.as_ref() }.take_gate();
     batch.split(envelope, holds_actor);
+    suspended.owns_batch = true;
     // What there is for the actor must be put aside. The rest has been unchecked since it was made.
     if batch.mailbox().hand.follows() {
         batch.mailbox().hand.note_unchecked(&PreemptGuard::new());
@@ -161,16 +184,24 @@ pub(super) fn finish_detached(batch: NonNull<Batch>) -> Step {
             unsafe { delivery::drop_letter(envelope, tally) };
         }
     }
+    // Here and below, where something changes hands: this must not be killed in between.
+    let here = PreemptGuard::new();
     if let Some(segment) = split.segment() {
         split.finish();
         release(segment);
     }
+    drop(here);
     while !ended {
+        let here = PreemptGuard::new();
         match side_queue::take_or_reattach(cell, word) {
             Next::Reattached => break,
-            Next::OutOfMemory => crate::arch::cpu::relax(),
+            Next::OutOfMemory => {
+                drop(here);
+                crate::arch::cpu::relax();
+            }
             Next::Deliver(gulp) => {
                 split.begin_drain(gulp);
+                drop(here);
                 ended = drain(split);
             }
         }
@@ -178,8 +209,6 @@ pub(super) fn finish_detached(batch: NonNull<Batch>) -> Step {
     let here = PreemptGuard::new();
     // SAFETY: the executor lives until the suspended behaviour has ended.
     account::note(unsafe { ExecutorState::of(split.mailbox()) }, tally, &here);
-    // SAFETY: nobody else knows it any more.
-    unsafe { Batch::free(batch) };
     Step::Done
 }
 
@@ -218,6 +247,7 @@ fn drain(batch: &Batch) -> bool {
                 return true;
             }
         }
+        let _here = PreemptGuard::new();
         batch.finish();
         // SAFETY: the segment is this activation's alone, and everything in it was delivered.
         let next = unsafe {
@@ -235,6 +265,7 @@ fn drain(batch: &Batch) -> bool {
 
 /// Gives back what is left of a side queue's chain, because its actor has ended: the mailbox drops it.
 fn give_rest_back(batch: &Batch, first: NonNull<Segment>) {
+    let _here = PreemptGuard::new();
     batch.finish();
     // SAFETY: the chain is the activation's, what begins at its position was not delivered, and the behaviour has
     // not ended.

@@ -14,15 +14,18 @@ use crate::actor::mail::Segment;
 use crate::actor::mail::mailbox::{Inside, Runner};
 use crate::actor::mail::{Gulp, Mailbox, Place, Table, table};
 use crate::actor::storage::{CellRef, Word};
-use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sched;
 use crate::sync::{PreemptGuard, Waiters};
+use crate::watch::Exit;
 use core::ptr::NonNull;
 
 /// The workers may be given turns already, because anybody may wake a resident, but must not look at each other yet.
 const STARTING: u8 = 0;
 const OPEN: u8 = 1;
 const STOPPING: u8 = 2;
+/// It was asked to stop, and has had its time for that: behaviours that still run are killed.
+const KILLING: u8 = 3;
 
 /// How the workers of an executor work.
 #[derive(Clone, Copy, Debug)]
@@ -54,11 +57,13 @@ pub(crate) struct ExecutorState {
     pub reductions: u64,
     next: AtomicUsize,
     searching: AtomicU32,
-    /// One of the three below.
+    /// One of the four above.
     phase: AtomicU8,
     /// Workers that have not ended, and suspended behaviours.
     running: AtomicU32,
     waiting_for_end: Waiters,
+    /// Behaviours that were killed because they did not end.
+    killed: AtomicU64,
     /// How far its end has come, after all have ended.
     pub(super) clearing: Clearing,
 }
@@ -88,6 +93,7 @@ impl ExecutorState {
             phase: AtomicU8::new(STARTING),
             running: AtomicU32::new(worker_count as u32),
             waiting_for_end: Waiters::new(),
+            killed: AtomicU64::new(0),
             clearing: Clearing::new(),
         }
     }
@@ -311,7 +317,34 @@ impl ExecutorState {
     #[inline(always)]
     pub(super) fn is_stopping(&self) -> bool {
         // Acquire: pairs with the release in `request_stop`.
-        self.phase.load(Ordering::Acquire) == STOPPING
+        self.phase.load(Ordering::Acquire) >= STOPPING
+    }
+
+    /// From now on interrupts kill behaviours that still run, and those that are suspended when they would go on. The caller has them
+    /// look: `sched::begin_pending_kill`.
+    pub(super) fn kill_all(&self) {
+        // Release: as in `request_stop`.
+        self.phase.store(KILLING, Ordering::Release);
+    }
+
+    /// Whether behaviours that run are to be killed.
+    pub(super) fn is_killing(&self) -> bool {
+        // Relaxed: looked at by interrupts again and again.
+        self.phase.load(Ordering::Relaxed) == KILLING
+    }
+
+    /// A behaviour has ended as in a crash.
+    pub(super) fn note_end_of_piece(&self, exit: Exit) {
+        if exit == Exit::Killed && self.is_killing() {
+            // Relaxed: read when all have ended, which orders it.
+            self.killed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many were killed because they did not end.
+    pub(super) fn killed(&self) -> u64 {
+        // Relaxed: as above.
+        self.killed.load(Ordering::Relaxed)
     }
 
     /// Whether the workers may work: all are there, and none has been asked to end.

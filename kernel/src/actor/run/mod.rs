@@ -15,6 +15,7 @@ mod delivery;
 mod detach;
 pub(crate) mod detachment;
 mod executor_state;
+mod kill;
 mod live;
 pub(crate) mod live_count;
 mod mailbox_victim;
@@ -29,5 +30,6 @@ mod worker;
 
 pub(crate) use at_work::identity;
 pub(crate) use executor_state::{ExecutorState, Rules, put_in_front};
+pub(crate) use kill::kill;
 pub use mailbox_victim::MailboxVictim;
 pub(crate) use start::{Refused, start};

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use super::start::Urgency;
 use super::worker::Worker;
 use super::{crash, detach};
-use crate::sched::{self, AtWork, Detached, ProcessRef, Resident, SpawnError, Step};
+use crate::sched::{self, AtWork, Detached, EndOfPiece, ProcessRef, Resident, SpawnError, Step};
 use crate::watch::Exit;
 
 impl Resident for Worker {
@@ -32,6 +32,10 @@ impl Resident for Worker {
 
     fn crashed(&self, exit: Exit) {
         crash::crashed(self, exit);
+    }
+
+    fn is_to_end(&self, asked: EndOfPiece) -> bool {
+        Worker::is_to_end(self, asked)
     }
 
     fn at_work(&self) -> Option<AtWork> {

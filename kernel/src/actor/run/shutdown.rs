@@ -6,23 +6,63 @@
 //! to be in the hands of the process.
 
 use alloc::sync::Arc;
+use core::mem::replace;
+use core::time::Duration;
 
 use super::at_work::tell_of_end;
+use super::clearing::Clearing;
 use super::executor_state::ExecutorState;
 use crate::actor::mail::{directory, oldest};
 use crate::actor::storage::cell::{self, Chunk, all_chunks};
 use crate::actor::storage::{Life, pool, static_cell};
 use crate::arch::barrier;
-use crate::sched::{self, Priority, Spawn};
+use crate::sched::{self, JoinError, JoinHandle, Priority, Spawn};
 use crate::sync::PreemptGuard;
+use crate::time;
 use crate::watch::Exit;
 
-/// Stops an executor: nothing is accepted or delivered any more, behaviours that run end, and what is left is dropped.
-/// Returns how many messages were not delivered.
+/// What became of an executor that was stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stopped {
+    undelivered: u64,
+    killed: u64,
+}
+
+impl Stopped {
+    /// How many messages were not delivered, and dropped.
+    pub const fn undelivered(&self) -> u64 {
+        self.undelivered
+    }
+
+    /// How many behaviours and destructors did not end in time, and were killed.
+    pub const fn killed(&self) -> u64 {
+        self.killed
+    }
+}
+
+/// As long as this is there, interrupts ask what runs for an executor whether it is to end.
+struct Killing;
+
+impl Killing {
+    fn begin(executor: &ExecutorState) -> Self {
+        executor.kill_all();
+        sched::begin_pending_kill();
+        Self
+    }
+}
+
+impl Drop for Killing {
+    fn drop(&mut self) {
+        sched::end_pending_kill();
+    }
+}
+
+/// Stops an executor: nothing is accepted or delivered any more, behaviours that run end, or are killed after so long, and what is
+/// left is dropped; what takes longer than that to be dropped is killed, too.
 ///
 /// # Safety
 /// Called once for an executor.
-pub(crate) async unsafe fn stop(executor: Arc<ExecutorState>) -> u64 {
+pub(crate) async unsafe fn stop(executor: Arc<ExecutorState>, limit: Duration) -> Stopped {
     executor.request_stop();
     for mailbox in &executor.mailboxes {
         mailbox.close();
@@ -32,16 +72,20 @@ pub(crate) async unsafe fn stop(executor: Arc<ExecutorState>) -> u64 {
     for worker in executor.workers() {
         worker.end_soon();
     }
-    executor.all_ended().await;
+    if time::background_timeout(limit, executor.all_ended()).await.is_err() {
+        let killing = Killing::begin(&executor);
+        executor.all_ended().await;
+        drop(killing);
+    }
     // SAFETY: all workers and behaviours have ended and all mailboxes are closed; once, by contract.
-    unsafe { clear(executor) }.await
+    unsafe { clear(executor, limit) }.await
 }
 
-/// Drops everything. Returns how many messages were not delivered.
+/// Drops everything. What takes longer than `limit` to be dropped is killed.
 ///
 /// # Safety
 /// All workers and suspended behaviours have ended, and all mailboxes are closed. Called once.
-async unsafe fn clear(executor: Arc<ExecutorState>) -> u64 {
+async unsafe fn clear(executor: Arc<ExecutorState>, limit: Duration) -> Stopped {
     for worker in executor.workers() {
         // SAFETY: by contract.
         unsafe { worker.give_batch_back() };
@@ -57,7 +101,7 @@ async unsafe fn clear(executor: Arc<ExecutorState>) -> u64 {
             unsafe { drop_all(&executor) };
             break;
         };
-        if dropping.await.is_ok() {
+        if ended(dropping, &executor.clearing, limit).await {
             break;
         }
         executor.clearing.crashed();
@@ -68,7 +112,30 @@ async unsafe fn clear(executor: Arc<ExecutorState>) -> u64 {
         unsafe { worker.drop_process() };
     }
     executor.mailboxes.iter().copied().for_each(directory::give);
-    executor.clearing.dropped()
+    Stopped {
+        undelivered: executor.clearing.dropped(),
+        killed: executor.killed() + executor.clearing.killed(),
+    }
+}
+
+/// Waits for the end of a process that drops what is left. Whether it has come to its own end. Killed if it has come no further for
+/// so long.
+async fn ended(mut dropping: JoinHandle<()>, clearing: &Clearing, limit: Duration) -> bool {
+    let mut steps = clearing.steps();
+    loop {
+        if let Ok(joined) = time::background_timeout(limit, &mut dropping).await {
+            return joined.is_ok();
+        }
+        let before = replace(&mut steps, clearing.steps());
+        if before == steps && !dropping.process().is_done() {
+            dropping.process().kill();
+            let joined = dropping.await;
+            if joined == Err(JoinError::Killed) {
+                clearing.note_killed();
+            }
+            return joined.is_ok();
+        }
+    }
 }
 
 /// Drops messages and actors, as far as that was not done.
@@ -114,18 +181,21 @@ fn drop_actors(executor: &ExecutorState) {
             continue;
         }
         let claimed = word.ending();
+        // A process that is killed is not killed between the two.
+        let here = PreemptGuard::new();
         if !cell.claim(word, claimed) {
             continue;
         }
         if word.is_alive() {
             // Before its state is dropped, because the process may end there.
-            executor.live.ended(1, &PreemptGuard::new());
+            executor.live.ended(1, &here);
             left -= 1;
             // So is this.
             tell_of_end(cell, word, Exit::Stopped);
         }
         let kind = cell::kind(cell, word);
         executor.clearing.begin(cell, word);
+        drop(here);
         if word.is_alive() {
             // SAFETY: as below; the hook is told the word under which the actor was known.
             unsafe { (kind.stopped)(cell, word.attached()) };

@@ -144,8 +144,16 @@ mod tests {
 
     unsafe fn free(_: NonNull<Header>) {}
 
-    static VTABLE: VTable =
-        VTable { name: || "none", step, cancel: step, crash, free, detach: None, at_work: None };
+    static VTABLE: VTable = VTable {
+        name: || "none",
+        step,
+        cancel: step,
+        crash,
+        free,
+        detach: None,
+        is_to_end: None,
+        at_work: None,
+    };
 
     /// Processes in a queue, and what is in it: whether each is pinned, when it is due, its number and its place.
     struct Checked {

@@ -23,6 +23,8 @@ pub(crate) enum Handover {
 pub(crate) struct Reason {
     /// Its process was killed.
     pub kills: bool,
+    /// It works for an executor, and is asked whether it was killed.
+    pub asks: bool,
     /// It is suspended.
     pub suspends: bool,
     /// For something more urgent.
@@ -36,7 +38,7 @@ pub(crate) struct Reason {
 impl Reason {
     /// It goes on.
     pub(crate) const NONE: Self =
-        Self { kills: false, suspends: false, is_urgent: false, lets_go: false, ends: false };
+        Self { kills: false, asks: false, suspends: false, is_urgent: false, lets_go: false, ends: false };
 }
 
 /// A turn that was interrupted, with the core's loop gone from its stack.

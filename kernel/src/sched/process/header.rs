@@ -19,7 +19,7 @@ use crate::mem::OutOfMemory;
 use crate::mem::stack::StackBlock;
 use crate::queue::Linked;
 use crate::sched::process::priority::Priority;
-use crate::sched::process::resident::{AtWork, Detached};
+use crate::sched::process::resident::{AtWork, Detached, EndOfPiece};
 use crate::sched::process::step::Step;
 use crate::sync::{Identity, ReferenceCount};
 use crate::time::OwnedTimers;
@@ -44,6 +44,9 @@ pub(crate) struct VTable {
     pub free: unsafe fn(NonNull<Header>),
     /// For residents: hands over the running piece, as [`super::Resident::detach`].
     pub detach: Option<Detach>,
+    /// For residents and pieces detached from them: whether the piece of work that runs is to end now, because it was killed, and can.
+    /// Called on its core, where its turn was interrupted and holds no lock, with interrupts masked and preemption disabled.
+    pub is_to_end: Option<unsafe fn(NonNull<Header>, EndOfPiece) -> bool>,
     /// For residents and pieces detached from them: what is at work in the turn that the caller is part of. Called with
     /// preemption disabled, while the process runs here.
     pub at_work: Option<unsafe fn(NonNull<Header>) -> Option<AtWork>>,

@@ -15,6 +15,6 @@ pub(crate) use deadline::{Deadline, NEVER};
 pub(crate) use header::VTable;
 pub use header::{Header, ProcessRef, ProcessState};
 pub use priority::Priority;
-pub(crate) use resident::{AtWork, Detached, Resident};
+pub(crate) use resident::{AtWork, Detached, EndOfPiece, Resident};
 pub(crate) use runnable::Runnable;
 pub use step::Step;

@@ -43,6 +43,10 @@ pub trait Resident: Send + Sync {
     /// What is at work in the turn that the caller is part of. Called on its stack, with preemption disabled.
     fn at_work(&self) -> Option<AtWork>;
 
+    /// Whether the piece of work that runs is to end now, because whoever it is for was killed. Called on its core, on the stack of
+    /// `step`, which holds no lock, with interrupts masked and preemption disabled.
+    fn is_to_end(&self, asked: EndOfPiece) -> bool;
+
     /// How much waits for this resident; read from any core, to find out whether anything is left.
     fn backlog(&self) -> u32;
 
@@ -70,8 +74,20 @@ pub trait Detached: Send {
     /// disabled.
     fn crashed(&self, exit: Exit);
 
+    /// As [`Resident::is_to_end`], of this piece.
+    fn is_to_end(&self, asked: EndOfPiece) -> bool;
+
     /// What is at work in this piece.
     fn at_work(&self) -> Option<AtWork>;
+}
+
+/// What is known of a piece of work when it is asked whether it is to end.
+#[derive(Clone, Copy, Debug)]
+pub struct EndOfPiece {
+    /// The process that it has become was killed.
+    pub is_killed: bool,
+    /// It has had a slice.
+    pub is_long: bool,
 }
 
 /// What a resident, or a piece detached from it, works for: an actor whose behaviour runs. The scheduler passes it on

@@ -1,7 +1,27 @@
 //! Killing: the end of a process from outside. What becomes of a future that is dropped in time, and of code that is not to go on, is in
 //! `run/core_loop.rs` and `run/crash.rs`; that the word of a process keeps it is in `process/run_state.rs`.
 
+use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::sched::process::ProcessRef;
+
+/// How many kills there are that only a resident, or a piece of one's work, knows of.
+static PENDING: AtomicU32 = AtomicU32::new(0);
+
+/// One more: interrupts ask what they find running for an executor whether it is to end. Until [`end_pending`].
+pub(crate) fn begin_pending() {
+    // Relaxed, here and below: interrupts look again and again, and what was killed is known elsewhere.
+    PENDING.fetch_add(1, Ordering::Relaxed);
+}
+
+/// One fewer.
+pub(crate) fn end_pending() {
+    PENDING.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// Whether there is one.
+pub(crate) fn is_any_pending() -> bool {
+    PENDING.load(Ordering::Relaxed) != 0
+}
 
 impl ProcessRef {
     /// Ends the process from outside. Returns at once; whoever joins or watches it is told of the end.

@@ -17,7 +17,7 @@ mod host;
 mod idle;
 #[cfg(target_os = "none")]
 pub(crate) mod kernel_panic;
-mod kill;
+pub(crate) mod kill;
 mod link;
 #[cfg(target_os = "none")]
 mod look_round;

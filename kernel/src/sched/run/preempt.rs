@@ -46,10 +46,10 @@ use crate::sched::cores::handover::{Handover, Interrupted, Reason};
 use crate::sched::cores::preemption::{self, Found};
 use crate::sched::cores::{Core, ThisCore};
 use crate::sched::place::{enqueue, global, urgent};
-use crate::sched::process::{Header, Priority, Runnable};
+use crate::sched::process::{EndOfPiece, Header, Priority, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
-use crate::sched::run::{balance, crash, due, fresh, reserve, resume, steal, stop};
+use crate::sched::run::{balance, crash, due, fresh, kill, reserve, resume, steal, stop};
 use crate::sched::spawn::{detached, residents};
 use crate::time::{self, comparator};
 
@@ -95,7 +95,15 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         None => is_urgent(core, Priority::Low),
     };
     let leaves = preemption::decide(block.preempt(), Found { is_turn: process.is_some(), is_wanted });
-    if let (true, Some(process), Some(reason)) = (leaves, process, reason) {
+    if let (true, Some(process), Some(mut reason)) = (leaves, process, reason) {
+        if reason.asks {
+            // SAFETY: by contract; preemption was enabled, so the turn holds no lock, and its process is alive.
+            reason.kills = unsafe { is_to_end(core, block, process) };
+            reason.asks = false;
+            if reason == Reason::NONE {
+                return;
+            }
+        }
         if reason.kills {
             // SAFETY: by contract; preemption was enabled, so the turn holds no lock, and its code will not go on.
             unsafe { crash::end_killed(&*frame) };
@@ -145,13 +153,35 @@ fn reason(core: &Core, process: &Header) -> Reason {
     let kills = process.run_state().is_killed()
         || (process.run_state().is_ending() && core.in_turn.slices() >= SLICE_ENDS);
     let suspends = is_urgent || is_over;
+    let is_asked = process.vtable().is_to_end.is_some();
     Reason {
-        kills,
+        kills: kills && !is_asked,
+        asks: is_asked && (kills || kill::is_any_pending()),
         suspends,
         is_urgent,
         lets_go: core.in_turn.lets_go(),
         ends: !suspends && core.in_turn.is_to_end(),
     }
+}
+
+/// Whether the piece of an executor's work that runs was killed, and can end where it is.
+///
+/// # Safety
+/// As [`consider`], and the turn of `process` runs on the stack of `block` with preemption enabled.
+#[cold]
+#[inline(never)]
+unsafe fn is_to_end(core: &Core, block: &StackBlock, process: NonNull<Header>) -> bool {
+    // SAFETY: its turn was interrupted, so it is alive.
+    let header = unsafe { process.as_ref() };
+    let slices = core.in_turn.slices();
+    let is_long = if is_resident(header) { core.in_turn.is_long() } else { slices >= SLICE_ENDS };
+    let asked = EndOfPiece { is_killed: header.run_state().is_killed(), is_long };
+    // It may take a lock, whose end must not come here again. A request is answered by this.
+    block.preempt().reset(1);
+    // SAFETY: the process is alive; its turn holds no lock, by contract.
+    let is_to_end = header.vtable().is_to_end.is_some_and(|is_to_end| unsafe { is_to_end(process, asked) });
+    block.preempt().reset(0);
+    is_to_end
 }
 
 fn is_resident(process: &Header) -> bool {

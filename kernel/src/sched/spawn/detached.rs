@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use crate::arch::CoreId;
 use crate::sched::cores::population;
-use crate::sched::process::{AtWork, Detached, Header, Runnable, Step, VTable};
+use crate::sched::process::{AtWork, Detached, EndOfPiece, Header, Runnable, Step, VTable};
 use crate::watch::Exit;
 
 #[repr(C)]
@@ -25,6 +25,7 @@ static VTABLE: VTable = VTable {
     crash,
     free,
     detach: None,
+    is_to_end: Some(is_to_end),
     at_work: Some(at_work),
 };
 
@@ -41,6 +42,16 @@ unsafe fn crash(header: NonNull<Header>, exit: Exit) {
     if let Some(token) = unsafe { &header.cast::<DetachedProcess>().as_ref().token } {
         token.crashed(exit);
     }
+}
+
+/// # Safety
+/// The contract of [`VTable::is_to_end`].
+unsafe fn is_to_end(header: NonNull<Header>, asked: EndOfPiece) -> bool {
+    // SAFETY: as in `crash`.
+    unsafe { header.cast::<DetachedProcess>().as_ref() }
+        .token
+        .as_ref()
+        .is_some_and(|token| token.is_to_end(asked))
 }
 
 /// # Safety

@@ -29,6 +29,7 @@ static VTABLE: VTable = VTable {
     crash,
     free,
     detach: None,
+    is_to_end: None,
     at_work: None,
 };
 

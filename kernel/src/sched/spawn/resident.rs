@@ -52,7 +52,7 @@ mod tests {
     use crate::arch::CoreId;
     use crate::sched::cores;
     use crate::sched::cores::population::{live_processes, pinned_to};
-    use crate::sched::process::{AtWork, Detached, Priority, Step};
+    use crate::sched::process::{AtWork, Detached, EndOfPiece, Priority, Step};
     use crate::sched::spawn::{SpawnError, residents};
     use crate::watch::Exit;
     use alloc::boxed::Box;
@@ -85,6 +85,10 @@ mod tests {
 
         fn at_work(&self) -> Option<AtWork> {
             None
+        }
+
+        fn is_to_end(&self, _: EndOfPiece) -> bool {
+            false
         }
 
         fn backlog(&self) -> u32 {

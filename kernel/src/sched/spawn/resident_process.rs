@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ptr::NonNull;
 
-use crate::sched::process::{AtWork, Detached, Header, Resident, Step, VTable};
+use crate::sched::process::{AtWork, Detached, EndOfPiece, Header, Resident, Step, VTable};
 use crate::watch::Exit;
 
 #[repr(C)]
@@ -21,6 +21,7 @@ pub(crate) static VTABLE: VTable = VTable {
     crash,
     free,
     detach: Some(detach),
+    is_to_end: Some(is_to_end),
     at_work: Some(at_work),
 };
 
@@ -50,6 +51,13 @@ unsafe fn crash(header: NonNull<Header>, exit: Exit) {
 unsafe fn detach(header: NonNull<Header>) -> Option<Box<dyn Detached>> {
     // SAFETY: as in `step`.
     unsafe { resident(header) }.detach()
+}
+
+/// # Safety
+/// The contract of [`VTable::is_to_end`].
+unsafe fn is_to_end(header: NonNull<Header>, asked: EndOfPiece) -> bool {
+    // SAFETY: as in `step`.
+    unsafe { resident(header) }.is_to_end(asked)
 }
 
 /// # Safety

@@ -106,6 +106,7 @@ where
         crash: Self::crash,
         free: Self::free,
         detach: None,
+        is_to_end: None,
         at_work: None,
     };
 

@@ -6,7 +6,9 @@ use super::Worker;
 use super::run_list::MOST_IN_HAND;
 use crate::actor::mail::list::Resting;
 use crate::actor::run::batch::Batch;
+use crate::actor::run::kill::Piece;
 use crate::arch::atomic::Ordering;
+use crate::sched::EndOfPiece;
 
 impl Worker {
     fn batch(&self) -> &Batch {
@@ -36,6 +38,16 @@ impl Worker {
     /// in the middle of changing the list, so no more are looked at than there can be.
     pub(in crate::actor::run) fn has_waiting_for_end(&self) -> bool {
         self.resting.iter().take(MOST_IN_HAND).any(|Resting(mailbox)| mailbox.waiting() > 0)
+    }
+
+    /// Whether the behaviour that runs is to end now, because its actor was killed, or all are.
+    pub(in crate::actor::run) fn is_to_end(&self, asked: EndOfPiece) -> bool {
+        let batch = self.batch();
+        let Some(envelope) = batch.current().filter(|_| batch.is_armed()) else { return false };
+        // SAFETY: being delivered, or next; its head is never changed.
+        let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
+        let piece = Piece { cell, word, held: word, tally: &batch.tally, envelope: Some(envelope) };
+        piece.is_to_end(&self.executor, asked, false)
     }
 
     /// The turn is to end behind the behaviour that runs. Whether it will: where none runs it may begin another batch first, though it
