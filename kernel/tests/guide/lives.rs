@@ -70,6 +70,11 @@ pub async fn chapter() -> Result {
     let stump = ALTAR.take().ok_or("it was taken already")?;
     assert!(stump.hours == 8 && !stump.is_lit);
 
+    let candle = handle.spawn(Candle::new(1000))?;
+    candle.kill()?;
+    executor.all_ended().await;
+    assert!(!candle.is_alive());
+
     executor.stop().await;
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::sched::cores::{Core, ThisCore, population};
 use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, ProcessRef, Runnable, Step};
-use crate::sched::run::{attention, due, idle, kill, reserve, resume, slice, steal};
+use crate::sched::run::{attention, due, idle, reserve, resume, slice, steal};
 use crate::stats::Activity;
 use crate::watch::Exit;
 
@@ -122,8 +122,8 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>>
     core.looks.set(0);
     slice::ensure_slice_timer(core);
     if let Some(stack) = NonNull::new(header.take_stack()) {
-        if header.run_state().is_killed() || (header.vtable().is_to_end.is_some() && kill::is_any_pending()) {
-            // It ends at the first interrupt, which comes at once, if it is to.
+        if header.run_state().is_killed() {
+            // It ends at the first interrupt, which comes at once.
             StackBlock::current().preempt().request();
         }
         // SAFETY: this is the core's own loop; the process was taken from a queue, suspended on that stack. Does not return.

@@ -5,7 +5,8 @@ use core::ptr::NonNull;
 use crate::arch::{append, clock, irq, switch};
 use crate::mem::stack::{StackBlock, StackRef};
 use crate::sched::cores::Core;
-use crate::sched::run::reserve;
+use crate::sched::process::Header;
+use crate::sched::run::{kill, reserve};
 use crate::stats::Activity;
 use crate::time::comparator;
 
@@ -21,8 +22,19 @@ pub(crate) unsafe fn resume(core: &'static Core, block: NonNull<StackBlock>) -> 
     // SAFETY: the frame is that of the suspended code, which the caller alone resumes.
     append::restart(unsafe { &mut *frame });
     irq::disable();
-    if StackBlock::current().preempt().is_requested() {
-        // Something urgent came after the choice of this process: it is interrupted as soon as it goes on.
+    // A behaviour that was suspended is asked there whether it was killed. A worker's turn is not: one that cannot be suspended comes
+    // here, too, and is to come on.
+    let is_asked = |process: NonNull<Header>| {
+        // SAFETY: the process is suspended on that stack, or its turn was interrupted there, so it is alive.
+        let table = unsafe { process.as_ref() }.vtable();
+        table.is_to_end.is_some() && table.detach.is_none()
+    };
+    // SAFETY: by contract the stack is alive.
+    let process = NonNull::new(unsafe { block.as_ref() }.process().cast::<Header>());
+    if StackBlock::current().preempt().is_requested()
+        || (kill::is_any_pending() && process.is_some_and(is_asked))
+    {
+        // Or something urgent came after the choice of this process: it is interrupted as soon as it goes on.
         comparator::arm_if_earlier(clock::now());
     }
     let (_, now) = core.enter(Activity::Running);
