@@ -400,7 +400,7 @@ pub fn run_main(main: impl Future<Output: Termination> + Send + 'static) {
                 ExitCode::Failure
             }),
             Err(error) => {
-                text!("the main process was not started: {error:?}");
+                text!("the main process was not started: {error}");
                 ExitCode::Failure
             }
         };
@@ -409,6 +409,6 @@ pub fn run_main(main: impl Future<Output: Termination> + Send + 'static) {
         sched::stop();
     });
     if let Err(error) = watched {
-        panic!("the main process was not started: {error:?}");
+        panic!("the main process was not started: {error}");
     }
 }
