@@ -84,6 +84,14 @@ impl<M: Message> Recipient<M> {
 
     /// Ends the actor from outside, as [`Addr::kill`](super::Addr::kill).
     ///
+    /// ```
+    /// use magpie::actor::Recipient;
+    /// use magpie::mem::OutOfMemory;
+    /// fn kill_all(listeners: &[Recipient<u64>]) -> Result<(), OutOfMemory> {
+    ///     listeners.iter().try_for_each(Recipient::kill)
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn kill(&self) -> Result<(), OutOfMemory> {

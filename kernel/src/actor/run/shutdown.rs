@@ -22,6 +22,13 @@ use crate::time;
 use crate::watch::Exit;
 
 /// What became of an executor that was stopped.
+///
+/// ```
+/// use magpie::actor::Stopped;
+/// fn say(stopped: Stopped) -> String {
+///     format!("{} messages dropped, {} behaviours killed", stopped.undelivered(), stopped.killed())
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped {
     undelivered: u64,
