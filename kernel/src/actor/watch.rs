@@ -14,7 +14,7 @@ use super::recipient::Recipient;
 use super::run;
 use super::storage::cell;
 use crate::mem::OutOfMemory;
-use crate::watch::{self, Asked, Ended, Means, Node, Sealed, Watch, Watcher};
+use crate::watch::{self, Asked, Ended, Linked, Means, Node, Sealed, Watch, Watcher};
 
 /// Bytes of a segment for the message.
 const CAPACITY_BYTES: u32 = envelope::size_of_envelope::<Ended>() as u32;
@@ -77,6 +77,16 @@ impl<A: Actor> Addr<A> {
     pub fn watch(&self, watcher: &impl Watcher) -> Result<Watch, OutOfMemory> {
         let (cell, word) = (self.cell(), self.word());
         watch::watch(run::identity(cell, word), watcher, cell::watched(cell, word), || self.is_alive())
+    }
+}
+
+impl<A: Actor> Linked for Addr<A> {
+    fn watch_for(&self, watcher: &impl Watcher) -> Result<Watch, OutOfMemory> {
+        self.watch(watcher)
+    }
+
+    fn fate(&self) -> Option<Means> {
+        run::fate(self.cell(), self.word())
     }
 }
 

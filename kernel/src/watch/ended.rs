@@ -68,6 +68,11 @@ impl Exit {
         }
     }
 
+    /// Whether one that is linked to it is killed for it.
+    pub(crate) const fn ends_linked(self) -> bool {
+        self.is_failure() || matches!(self, Self::Gone)
+    }
+
     /// Whether it crashed or was killed.
     #[must_use]
     pub const fn is_failure(self) -> bool {

@@ -4,7 +4,7 @@ use super::ended::{Means, Watcher};
 use super::table::Watch;
 use crate::mem::OutOfMemory;
 
-/// Who may be linked: a process, by its [`ProcessRef`](crate::sched::ProcessRef).
+/// Who may be linked: a process, by its [`ProcessRef`](crate::sched::ProcessRef), and an actor, by its [`Addr`](crate::actor::Addr).
 pub trait Linkable: sealed::Linked {}
 
 impl<L: sealed::Linked> Linkable for L {}
@@ -46,7 +46,8 @@ impl Link {
     }
 }
 
-/// Links two: if either ends as a failure, the other is killed ([`ProcessRef::kill`](crate::sched::ProcessRef::kill)). So is one
+/// Links two: if either ends as a failure, the other is killed ([`ProcessRef::kill`](crate::sched::ProcessRef::kill),
+/// [`Addr::kill`](crate::actor::Addr::kill)). So is one
 /// that is linked to somebody who has ended already, because nobody knows any more how. An end that is none leaves the other alone. Whoever wants to go on and
 /// be told instead, watches. Several links between the same two are as one.
 ///
@@ -67,7 +68,7 @@ impl Link {
 /// ```
 ///
 /// # Errors
-/// When there is no memory for it, 64 bytes in each direction: then they are not linked.
+/// When there is no memory for it, 64 bytes in each direction, 128 in that to an actor: then they are not linked.
 pub fn link(one: &impl Linkable, other: &impl Linkable) -> Result<Link, OutOfMemory> {
     let ends_other = one.watch_for(&KilledWith(other))?;
     match other.watch_for(&KilledWith(one)) {

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::future::pending;
 use core::hint::spin_loop;
 
+use magpie::actor::{Actor, Config, Context, Executor, Receive, stop};
 use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::sched::{self, JoinError, JoinHandle, Spawn};
@@ -18,6 +19,32 @@ async fn end_of<T>(handle: JoinHandle<T>) -> Result<Option<JoinError>, Failure> 
     match time::background_timeout(HANGS_AFTER, handle).await {
         Ok(result) => Ok(result.err()),
         Err(_) => Err(Failure("one that was linked goes on".into())),
+    }
+}
+
+/// Crashes as it is told.
+struct Fragile;
+
+impl Actor for Fragile {}
+
+impl Receive<Way> for Fragile {
+    type Reply = ();
+
+    fn receive(&mut self, way: Way, _: &mut Context<Self>) {
+        way.crash();
+    }
+}
+
+/// Spins.
+struct Hold;
+
+impl Receive<Hold> for Fragile {
+    type Reply = ();
+
+    fn receive(&mut self, _: Hold, _: &mut Context<Self>) {
+        loop {
+            spin_loop();
+        }
     }
 }
 
@@ -147,6 +174,78 @@ kernel_test! {
             };
             ensure_eq!(ended.map(|ended| ended.exit()), Some(Exit::Killed), "how one of a pair ended");
         }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Actors and processes in one chain: each sort of crash of the actor in its middle ends all of them, and nobody else.
+    async fn actors_and_processes_end_together() -> Outcome {
+        let executor = Executor::start(&Config::default())?;
+        let handle = executor.handle();
+        for way in Way::ALL {
+            let mut ends = ProcessMailbox::<Ended>::new(10)?;
+            let (first, last) = (waiting()?, waiting()?);
+            let actors = (0..21).map(|_| handle.spawn(Fragile)).collect::<Result<Vec<_>, _>>()?;
+            let bystander = handle.spawn(Fragile)?;
+            link(first.process(), &actors[0])?;
+            for pair in actors.windows(2) {
+                link(&pair[0], &pair[1])?;
+            }
+            link(&actors[20], last.process())?;
+            for actor in &actors {
+                actor.watch(&ends.address())?;
+            }
+            actors[10].send(way)?;
+            ensure_eq!(end_of(first).await?, Some(JoinError::Killed), "how the first process ended");
+            ensure_eq!(end_of(last).await?, Some(JoinError::Killed), "how the last process ended");
+            let mut killed = 0;
+            for told in 0..21 {
+                let Ok(Some(ended)) = time::background_timeout(HANGS_AFTER, ends.receive()).await else {
+                    return Err(Failure(alloc::format!("only {told} actors of 21 have ended")));
+                };
+                killed += u32::from(ended.exit() == Exit::Killed);
+            }
+            ensure_eq!(killed, 20, "how many actors were killed");
+            ensure!(bystander.is_alive(), "an actor has ended that was not linked");
+        }
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// An actor that ends as it wants leaves the other alone; one that spins ends with who is linked to it.
+    #[machine("preemption")]
+    async fn links_of_actors_are_as_those_of_processes() -> Outcome {
+        let executor = Executor::start(&Config::default())?;
+        let handle = executor.handle();
+        let (ends, stays) = (handle.spawn(Fragile)?, handle.spawn(Fragile)?);
+        let mut told = ProcessMailbox::<Ended>::new(10)?;
+        ends.watch(&told.address())?;
+        let linked = link(&ends, &stays)?;
+        ends.send(stop::End)?;
+        ensure_eq!(told.receive().await.map(|ended| ended.exit()), Some(Exit::Normal), "how it ended");
+        ensure!(stays.is_alive() && !linked.cancel(), "an end that is no failure was passed on, or the link is still there");
+
+        let spins = handle.spawn(Fragile)?;
+        let other = waiting()?;
+        spins.watch(&told.address())?;
+        link(other.process(), &spins)?;
+        spins.send(Hold)?;
+        other.process().kill();
+        end_of(other).await?;
+        let Ok(Some(ended)) = time::background_timeout(HANGS_AFTER, told.receive()).await else {
+            return Err("one that spins goes on".into());
+        };
+        ensure_eq!(ended.exit(), Exit::Killed, "how one that spins ended");
+
+        let late = handle.spawn(Fragile)?;
+        late.watch(&told.address())?;
+        link(&ends, &late)?;
+        ensure_eq!(told.receive().await.map(|ended| ended.exit()), Some(Exit::Killed), "how one that was linked too late ended");
+        ensure!(stays.is_alive(), "somebody has ended who was not linked");
+        executor.stop().await;
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ use crate::actor::storage::{CellRef, Word, cell};
 use crate::arch::clock;
 use crate::mem::{self, OutOfMemory};
 use crate::sched::{self, EndOfPiece, Setting};
-use crate::watch::{self, Asked, Data, Means, Node};
+use crate::watch::{self, Asked, Data, Exit, Means, Node};
 
 /// A behaviour that runs when its actor is killed has so many slices to end by itself.
 const SLICES: u64 = 2;
@@ -46,32 +46,102 @@ fn has_not_ended(cell: CellRef, word: Word) -> bool {
 
 /// Ends the actor that has that word while it is attached. If there is no memory for that, nothing has happened.
 pub(crate) fn kill(cell: CellRef, word: Word) -> Result<(), OutOfMemory> {
-    let who = identity(cell, word);
-    if !has_not_ended(cell, word) || watch::asked_to_end(who).is_some() {
+    if !needs_killing(cell, word) {
         return Ok(());
     }
-    let bytes = const { envelope::size_of_envelope::<Kill>() };
-    let mut segment = Segment::new(bytes).ok_or(OutOfMemory)?;
-    let Ok(memory) = mem::try_box(MaybeUninit::<Node>::uninit()) else {
-        // SAFETY: just made, and empty.
-        unsafe { Segment::free(segment) };
-        return Err(OutOfMemory);
-    };
-    let due = clock::now() + SLICES * sched::setting_ticks(Setting::SliceMicroseconds);
+    Room::new().ok_or(OutOfMemory)?.kill(cell, word);
+    Ok(())
+}
+
+/// Whether it has not ended, and nobody has killed it.
+fn needs_killing(cell: CellRef, word: Word) -> bool {
+    has_not_ended(cell, word) && watch::asked_to_end(identity(cell, word)).is_none()
+}
+
+/// Memory for a kill.
+struct Room {
+    segment: NonNull<Segment>,
+    node: NonNull<Node>,
+}
+
+const BYTES: usize = envelope::size_of_envelope::<Kill>();
+
+impl Room {
+    fn new() -> Option<Self> {
+        let segment = Segment::new(BYTES)?;
+        let Ok(memory) = mem::try_box(MaybeUninit::<Node>::uninit()) else {
+            // SAFETY: just made, and empty.
+            unsafe { Segment::free(segment) };
+            return None;
+        };
+        Some(Self { segment, node: NonNull::from(Box::leak(memory)).cast() })
+    }
+
+    fn free(self) {
+        // SAFETY: both are the room's, made in `new`; the segment is empty.
+        unsafe {
+            Segment::free(self.segment);
+            drop(Box::from_raw(self.node.cast::<MaybeUninit<Node>>().as_ptr()));
+        }
+    }
+
+    /// Ends the actor that has that word while it is attached.
+    fn kill(self, cell: CellRef, word: Word) {
+        let Self { mut segment, node } = self;
+        let due = clock::now() + SLICES * sched::setting_ticks(Setting::SliceMicroseconds);
+        let mut data = Data::uninit();
+        // SAFETY: it has room, as was asserted.
+        unsafe { data.as_mut_ptr().cast::<Pending>().write(Pending { cell, word, due }) };
+        sched::begin_pending_kill();
+        let means = Means { memory: node, act, data };
+        let who = identity(cell, word);
+        watch::ask_to_end(who, means, cell::watched(cell, word), || has_not_ended(cell, word));
+        // SAFETY: the segment has room, and is ours until it is given up. What is in it is not boxed, and needs not be dropped.
+        unsafe {
+            let place = Segment::begin(segment);
+            envelope::write(place, envelope::kill(cell, word), &Inline(Kill));
+            segment.as_mut().set_end(place.add(BYTES));
+            put_in_front(directory::get(word.mailbox()), segment);
+        }
+    }
+}
+
+/// Whom a link ends, and a part of the room for that; the rest is the node of the watch.
+#[derive(Clone, Copy)]
+struct Linked {
+    cell: CellRef,
+    word: Word,
+    segment: NonNull<Segment>,
+}
+
+const _: () = assert!(size_of::<Linked>() <= size_of::<Data>(), "a link fits into its watch");
+
+/// A watch that kills the actor when it tells of a failure. It has the room for that from its beginning.
+pub(crate) fn fate(cell: CellRef, word: Word) -> Option<Means> {
+    let Room { segment, node } = Room::new()?;
     let mut data = Data::uninit();
     // SAFETY: it has room, as was asserted.
-    unsafe { data.as_mut_ptr().cast::<Pending>().write(Pending { cell, word, due }) };
-    sched::begin_pending_kill();
-    let means = Means { memory: NonNull::from(Box::leak(memory)).cast(), act, data };
-    watch::ask_to_end(who, means, cell::watched(cell, word), || has_not_ended(cell, word));
-    // SAFETY: the segment has room, and is ours until it is given up. What is in it is not boxed, and needs not be dropped.
-    unsafe {
-        let place = Segment::begin(segment);
-        envelope::write(place, envelope::kill(cell, word), &Inline(Kill));
-        segment.as_mut().set_end(place.add(bytes));
-        put_in_front(directory::get(word.mailbox()), segment);
+    unsafe { data.as_mut_ptr().cast::<Linked>().write(Linked { cell, word, segment }) };
+    Some(Means { memory: node, act: act_on_link, data })
+}
+
+/// # Safety
+/// As [`Act`](watch::Node): made in [`fate`].
+unsafe fn act_on_link(node: NonNull<Node>, asked: Asked) -> bool {
+    // SAFETY: by contract; written in `fate`.
+    let Linked { cell, word, segment } = unsafe { node.as_ref().data().cast::<Linked>().read() };
+    if asked == Asked::IsPointless {
+        return !has_not_ended(cell, word);
     }
-    Ok(())
+    // By contract the node is the caller's alone, who gives it up, and what is in it was read.
+    let room = Room { segment, node };
+    if matches!(asked, Asked::Tell(bits) if Exit::from_bits(bits).ends_linked()) && needs_killing(cell, word)
+    {
+        room.kill(cell, word);
+    } else {
+        room.free();
+    }
+    true
 }
 
 /// # Safety

@@ -30,6 +30,6 @@ mod worker;
 
 pub(crate) use at_work::identity;
 pub(crate) use executor_state::{ExecutorState, Rules, put_in_front};
-pub(crate) use kill::kill;
+pub(crate) use kill::{fate, kill};
 pub use mailbox_victim::MailboxVictim;
 pub(crate) use start::{Refused, start};

@@ -35,11 +35,8 @@ unsafe fn act(node: NonNull<Node>, asked: Asked) -> bool {
     // SAFETY: by contract it is the caller's alone, who gives it up: moved out once, and then freed, as it was made.
     let (process, node) = unsafe { (process.read(), Box::from_raw(node.as_ptr())) };
     drop(node);
-    if let Asked::Tell(bits) = asked {
-        let exit = Exit::from_bits(bits);
-        if exit.is_failure() || exit == Exit::Gone {
-            process.kill();
-        }
+    if matches!(asked, Asked::Tell(bits) if Exit::from_bits(bits).ends_linked()) {
+        process.kill();
     }
     true
 }
