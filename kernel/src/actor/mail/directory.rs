@@ -5,6 +5,7 @@
 //! a sender checks the actor's word first, and again on delivery.
 
 use alloc::boxed::Box;
+use core::mem::MaybeUninit;
 use core::ptr;
 
 use super::mailbox::{FIRST_SEGMENT_BYTES, Mailbox};
@@ -48,24 +49,41 @@ pub(crate) enum TakeError {
     OutOfMemory,
 }
 
+impl Free {
+    /// A mailbox that was given back.
+    fn pop(&mut self) -> Option<&'static Mailbox> {
+        self.count = self.count.checked_sub(1)?;
+        Some(get(MailboxIndex::from_bits(self.indices[self.count])))
+    }
+}
+
 /// A closed mailbox to open.
 pub(crate) fn take() -> Result<&'static Mailbox, TakeError> {
     let mut free = FREE.lock();
-    if free.count > 0 {
-        free.count -= 1;
-        return Ok(get(MailboxIndex::from_bits(free.indices[free.count])));
+    if let Some(mailbox) = free.pop() {
+        return Ok(mailbox);
     }
     if free.unused == CAPACITY {
         return Err(TakeError::AllInUse);
     }
-    let index = MailboxIndex::from_bits(free.unused as u16);
+    drop(free);
+    // Not under the lock, which disables preemption: memory may have to be fetched from far.
     let segment = Segment::new(FIRST_SEGMENT_BYTES).ok_or(TakeError::OutOfMemory)?;
-    let Ok(mailbox) = mem::try_box(Mailbox::new(index, segment)) else {
+    let Ok(room) = mem::try_box(MaybeUninit::<Mailbox>::uninit()) else {
         // SAFETY: just made, and empty.
         unsafe { Segment::free(segment) };
         return Err(TakeError::OutOfMemory);
     };
-    let mailbox: &'static Mailbox = Box::leak(mailbox);
+    let mut free = FREE.lock();
+    let given_back = free.pop();
+    if given_back.is_some() || free.unused == CAPACITY {
+        drop(free);
+        // SAFETY: as above.
+        unsafe { Segment::free(segment) };
+        return given_back.ok_or(TakeError::AllInUse);
+    }
+    let index = MailboxIndex::from_bits(free.unused as u16);
+    let mailbox: &'static Mailbox = Box::leak(Box::write(room, Mailbox::new(index, segment)));
     MAILBOXES[free.unused].store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
     free.unused += 1;
     Ok(mailbox)
