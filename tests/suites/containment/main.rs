@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+mod collections;
 mod crashes;
 mod ends;
 mod futures;
@@ -17,7 +18,6 @@ mod linking;
 mod memory;
 mod misdeeds;
 mod mutex;
-mod orphans;
 mod points;
 mod records;
 mod remains;
