@@ -1,12 +1,13 @@
 //! Containment: whatever a process or an actor does to itself, the kernel and everybody else go on.
 //!
-//! What is done wrong here is done in safe code alone: it is what an application can do by mistake. `memory` uses the
+//! What is done wrong here is done in safe code alone: it is what an application can do by mistake. `blocks` uses the
 //! allocator as a collection does, and one test of `stacks` sets its stack pointer by hand, to have every value of it.
 #![no_std]
 #![no_main]
 
 extern crate alloc;
 
+mod blocks;
 mod collections;
 mod crashes;
 mod ends;
@@ -15,7 +16,6 @@ mod intervals;
 mod killing;
 mod killing_actors;
 mod linking;
-mod memory;
 mod misdeeds;
 mod mutex;
 mod points;
