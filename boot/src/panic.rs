@@ -11,6 +11,7 @@ use magpie::internals::arch::{irq, percpu, switch::Frame};
 use magpie::internals::console;
 use magpie::internals::crash::Message;
 use magpie::internals::mem::heap::HEAP;
+use magpie::internals::mem::limit;
 use magpie::internals::sched;
 use magpie::log::text;
 
@@ -75,6 +76,10 @@ fn say_crash(info: &PanicInfo<'_>, taken: &mut Message) -> bool {
         return false;
     };
     say(info, &message, name);
+    if let Some((used, limit)) = limit::limit_here() {
+        text!("{number} ended for want of memory; its limit is {limit} bytes, of which {used} are in use");
+        return true;
+    }
     let (used, free) = HEAP.usage();
     text!(
         "{number} ended for want of memory; the heap has {} KiB in use, {} free, {} in caches",

@@ -6,6 +6,12 @@
 /// Actors.
 #[cfg(not(loom))]
 pub mod actor {
+    /// How to print the actors, for the serial line, if there ever was an executor.
+    #[inline(always)]
+    pub fn printer() -> Option<fn()> {
+        crate::actor::printer()
+    }
+
     /// Bytes of the chunks that cells of actors lie in.
     pub fn chunk_bytes() -> usize {
         crate::actor::chunk_bytes()
@@ -177,9 +183,20 @@ pub mod mem {
         pub use crate::mem::heap::{HEAP, Heap};
     }
 
+    /// Limits.
+    pub mod limit {
+        pub use crate::mem::limit::limit_here;
+    }
+
     /// What crashed code leaves behind.
     pub mod orphans {
         pub use crate::mem::orphans::{Collection, begin, is_due, is_wanted, note};
+    }
+
+    /// Allocations that are refused on demand.
+    #[cfg(feature = "checks")]
+    pub mod refusal {
+        pub use crate::mem::refusal::refuse_one_in;
     }
 
     /// The pool of stacks.
@@ -233,6 +250,7 @@ pub mod sync {
     pub use crate::sched::cores::standstill::Standstill;
     pub use crate::sched::process::run_state::RunState;
     pub use crate::sched::run::quiescence::{Looked, Quiescence};
+    pub use crate::sched::run::written::Written;
     pub use crate::sync::{Identity, PreemptGuard, PreemptWord, ReferenceCount};
     pub use crate::sync::{SpinGuard, SpinLock, preemption_is_disabled};
     pub use crate::time::timers::call_state::CallState;

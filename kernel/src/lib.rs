@@ -65,6 +65,7 @@ mod sched {
     }
     pub mod run {
         pub mod quiescence;
+        pub mod written;
     }
 }
 #[cfg(loom)]

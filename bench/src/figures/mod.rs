@@ -1,5 +1,6 @@
 //! The benchmarks, a file each; the programs of the Savina suite in a folder of their own.
 
+mod allocate;
 mod balance;
 mod big;
 mod boot;
@@ -73,6 +74,9 @@ pub const ALL: &[Figure] = &[
     figure("yield-200", &[200, 500, 0], process::prepare_one),
     figure("yield-1000", &[1000, 100, 0], process::prepare_one),
     figure("yield-2", &[2, 50_000, 0], process::prepare_one),
+    figure("allocate", &[100_000], allocate::prepare),
+    figure("allocate-beside", &[100_000], allocate::prepare_beside),
+    figure("allocate-limited", &[100_000], allocate::prepare_limited),
     figure("mutex-free", &[100_000], zephyr::prepare_free_mutex),
     figure("semaphore-switch", &[100_000], zephyr::prepare_switch),
     figure("process-end", &[50_000], zephyr::prepare_end),

@@ -2,7 +2,9 @@
 
 use magpie::arch::CoreId;
 use magpie::crash;
+use magpie::internals::actor;
 use magpie::log::text;
+use magpie::registry;
 use magpie::sched::{self, LoadMonitor, SettingError};
 use magpie::stats::{Table, Worst};
 
@@ -33,6 +35,14 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
             text!("{Worst}");
         }
         Command::Crashes => crashes(),
+        Command::Actors => match actor::printer() {
+            Some(print) => print(),
+            None => text!("none"),
+        },
+        Command::Kill(name) => {
+            let is_killed = registry::kill(name).is_ok();
+            text!("{name} is {}killed", if is_killed { "" } else { "not " });
+        }
         Command::Settings => sched::settings().for_each(|(name, value)| text!("{name} {value}")),
         Command::Set { name, value } => match sched::set_by_name(name, value) {
             Ok(()) => text!("{name} is {value} now"),

@@ -13,6 +13,10 @@ pub(super) enum Command<'a> {
     Stats,
     /// The last crashes.
     Crashes,
+    /// The actors.
+    Actors,
+    /// Kills whoever has that name.
+    Kill(&'a str),
     /// Every setting and its value.
     Settings,
     /// Changes a setting.
@@ -29,6 +33,8 @@ help             this list
 load             each core's load since it was last asked for
 stats            what each core has done since the start
 crashes          the last 32 crashes
+actors           the actors
+kill NAME        kills who has that name
 settings         every setting and its value
 set NAME VALUE   changes a setting
 offline CORE     takes a core out of service
@@ -69,6 +75,11 @@ pub(super) fn parse(line: &str) -> Result<Command<'_>, CommandError<'_>> {
         "load" => alone(Command::Load, "load"),
         "stats" => alone(Command::Stats, "stats"),
         "crashes" => alone(Command::Crashes, "crashes"),
+        "actors" => alone(Command::Actors, "actors"),
+        "kill" => match rest {
+            [Some(name), None, _] => Ok(Command::Kill(name)),
+            _ => Err(CommandError::Usage("kill NAME")),
+        },
         "settings" => alone(Command::Settings, "settings"),
         "set" => match rest {
             [Some(name), Some(value), None] => Ok(Command::Set { name, value: number(value)? }),
@@ -101,6 +112,8 @@ mod tests {
             ("load", Command::Load),
             ("stats", Command::Stats),
             ("crashes", Command::Crashes),
+            ("actors", Command::Actors),
+            ("kill printer", Command::Kill("printer")),
             ("settings", Command::Settings),
             ("set  sched.slice_us\t500", Command::Set { name: "sched.slice_us", value: 500 }),
             ("offline 3", Command::Offline(3)),
@@ -117,6 +130,8 @@ mod tests {
         assert_eq!(parse("hlep"), Err(CommandError::Unknown("hlep")));
         assert_eq!(parse("load 3"), Err(CommandError::Usage("load")));
         assert_eq!(parse("crashes 3"), Err(CommandError::Usage("crashes")));
+        assert_eq!(parse("kill"), Err(CommandError::Usage("kill NAME")));
+        assert_eq!(parse("kill a b"), Err(CommandError::Usage("kill NAME")));
         assert_eq!(parse("crash"), Err(CommandError::Unknown("crash")));
         assert_eq!(parse("set sched.slice_us"), Err(CommandError::Usage("set NAME VALUE")));
         assert_eq!(parse("set a 1 2"), Err(CommandError::Usage("set NAME VALUE")));

@@ -9,8 +9,10 @@ use super::line::{Completed, Line, MOST_BYTES};
 use crate::random::{Random, setting};
 use std::vec::Vec;
 
-const PIECES: [&[u8]; 20] = [
+const PIECES: [&[u8]; 22] = [
     b"help",
+    b"actors",
+    b"kill",
     b"load",
     b"stats",
     b"settings",

@@ -8,6 +8,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use super::behaviour::{Actor, Receive};
+use super::inspect::ActorId;
 use super::recipient::Recipient;
 use super::run;
 use super::send;
@@ -201,6 +202,10 @@ impl<A: Actor> Addr<A> {
     /// When there is no memory for it, two blocks of 64 bytes: then nothing has happened.
     pub fn kill(&self) -> Result<(), OutOfMemory> {
         run::kill(self.cell, self.word)
+    }
+
+    pub(crate) fn actor_id(&self) -> ActorId {
+        ActorId::new(self.cell, self.word)
     }
 
     pub(super) fn cell(&self) -> CellRef {

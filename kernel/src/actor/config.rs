@@ -6,8 +6,9 @@ use core::time::Duration;
 use super::mail::Bound;
 use super::mail::directory::{self, TakeError};
 use super::mail::mailbox::FIRST_SEGMENT_BYTES;
-use super::run::{MailboxVictim, Refused, Rules};
+use super::run::{MailboxVictim, Refused, Rules, Size};
 use crate::machine;
+use crate::mem::{MemoryLimit, Payer};
 use crate::sched::{Priority, SpawnError};
 
 /// Mailboxes that may be stolen, for so many workers, unless the configuration says otherwise: 16 for one, which is C∀'s sharding
@@ -54,9 +55,12 @@ pub struct Config {
     /// Mailboxes that may be stolen, at least as many as workers; `None` is [as many as usual](default_mailboxes). Each worker has
     /// one more, for pinned actors.
     pub mailboxes: Option<usize>,
+    /// Mailboxes for actors that have one alone ([`spawn_bounded`](super::ExecutorHandle::spawn_bounded)): so many of those may live
+    /// at once. Each costs some 2 KB from the start, and a look from its worker before that waits.
+    pub own_mailboxes: usize,
     /// Bytes of a worker's buffer before it has grown.
     pub segment_bytes: usize,
-    /// How many messages may wait in one mailbox, and what happens to more.
+    /// How many messages may wait in one mailbox, and what happens to more; not in those for one actor.
     pub bound: Bound,
     /// How thieves choose their victims.
     pub victim: MailboxVictim,
@@ -68,6 +72,8 @@ pub struct Config {
     pub deadline: Option<Duration>,
     /// Messages that a worker handles in one turn, at least 1.
     pub reductions: u64,
+    /// Without, that of whoever starts it.
+    pub(super) payer: Option<Payer>,
 }
 
 impl Default for Config {
@@ -75,6 +81,7 @@ impl Default for Config {
         Self {
             workers: None,
             mailboxes: None,
+            own_mailboxes: 0,
             segment_bytes: FIRST_SEGMENT_BYTES,
             bound: Bound::NONE,
             victim: MailboxVictim::LongestVictim,
@@ -82,6 +89,7 @@ impl Default for Config {
             priority: Priority::Normal,
             deadline: None,
             reductions: 4000,
+            payer: None,
         }
     }
 }
@@ -98,6 +106,18 @@ impl Config {
     #[must_use]
     pub const fn mailboxes(mut self, mailboxes: usize) -> Self {
         self.mailboxes = Some(mailboxes);
+        self
+    }
+
+    /// With so many mailboxes for actors that have one alone.
+    ///
+    /// ```
+    /// use magpie::actor::Config;
+    /// assert_eq!(Config::own_mailboxes(Config::default(), 10).own_mailboxes, 10);
+    /// ```
+    #[must_use]
+    pub const fn own_mailboxes(mut self, mailboxes: usize) -> Self {
+        self.own_mailboxes = mailboxes;
         self
     }
 
@@ -151,14 +171,33 @@ impl Config {
         self
     }
 
+    /// With this limit for the memory of its actors, all together, and of what they start. Otherwise it has the limit of whoever starts it.
+    ///
+    /// What an actor allocates in its behaviours and destructors counts, wherever the message came from; its first state is whoever
+    /// made that has allocated. An actor that is to have a limit of its own needs an executor of its own.
+    ///
+    /// ```
+    /// use magpie::actor::{Config, Executor};
+    /// use magpie::mem::MemoryLimit;
+    ///
+    /// fn modest(limit: &MemoryLimit) -> Result<Executor, magpie::actor::StartError> {
+    ///     Executor::start(&Config::default().workers(1).memory(limit))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn memory(mut self, limit: &MemoryLimit) -> Self {
+        self.payer = Some(limit.payer());
+        self
+    }
+
     /// How its workers work.
     pub(super) fn rules(&self) -> Rules {
         let Self { segment_bytes, victim, thieves, reductions, .. } = *self;
         Rules { segment_bytes, victim_rule: victim, thieves, reductions }
     }
 
-    /// How many workers and stealable mailboxes that makes on this machine.
-    pub(super) fn check(&self) -> Result<(usize, usize), StartError> {
+    /// How many workers and mailboxes that makes on this machine.
+    pub(super) fn check(&self) -> Result<Size, StartError> {
         let cores = machine::cores();
         let workers = self.workers.unwrap_or(cores);
         if workers == 0 || workers > cores {
@@ -170,13 +209,14 @@ impl Config {
         }
         // There are fewer cores than mailboxes.
         let most = directory::CAPACITY - workers;
-        if mailboxes > most {
-            return Err(StartError::TooManyMailboxes { mailboxes, most });
+        let all = mailboxes.saturating_add(self.own_mailboxes);
+        if all > most {
+            return Err(StartError::TooManyMailboxes { mailboxes: all, most });
         }
         if self.reductions == 0 {
             return Err(StartError::NoReductions);
         }
-        Ok((workers, mailboxes))
+        Ok(Size { workers, movable: mailboxes, own: self.own_mailboxes })
     }
 }
 
@@ -211,8 +251,10 @@ pub enum StartError {
     NoReductions,
     /// The workers have a deadline and are not of priority `High`.
     DeadlineNotHigh,
-    /// No memory for it.
+    /// No memory for it, or none within its limit.
     OutOfMemory,
+    /// Its memory limit was dropped, and nothing has that any more.
+    LimitDropped,
     /// A core that would have a worker is not one of the scheduler's: ask for fewer workers.
     NoSuchCore,
     /// A core that would have a worker is offline.
@@ -237,6 +279,9 @@ impl fmt::Display for StartError {
             Self::NoReductions => f.write_str("no reductions: ask for at least 1"),
             Self::DeadlineNotHigh => f.write_str("only workers of priority High can have a deadline"),
             Self::OutOfMemory => f.write_str("out of memory: the executor was not started"),
+            Self::LimitDropped => {
+                f.write_str("its memory limit was dropped: keep that as long as something is to be started")
+            }
             Self::NoSuchCore => f.write_str("a core does not exist: ask for fewer workers"),
             Self::CoreOffline => f.write_str("a core is offline: ask for fewer workers, or bring it back"),
             Self::TooManyProcesses => f.write_str("too many processes: raise sched.processes"),
@@ -252,6 +297,7 @@ impl From<Refused> for StartError {
             Refused::Mailbox(TakeError::AllInUse) => Self::MailboxesInUse,
             Refused::Worker(SpawnError::TooManyProcesses) => Self::TooManyProcesses,
             Refused::Worker(SpawnError::CoreOffline) => Self::CoreOffline,
+            Refused::Worker(SpawnError::LimitDropped) => Self::LimitDropped,
             Refused::Worker(SpawnError::NoSuchCore) => Self::NoSuchCore,
             Refused::Worker(SpawnError::DeadlineNotHigh) => Self::DeadlineNotHigh,
             Refused::Worker(SpawnError::OutOfMemory)

@@ -3,7 +3,7 @@
 use super::address::Addr;
 use super::behaviour::{Actor, Context};
 use super::handle::ExecutorHandle;
-use super::mail::directory;
+use super::mail::{Bound, directory};
 use super::run::ExecutorState;
 use super::spawn::{self, NotSpawned};
 use super::storage::Outcome;
@@ -35,12 +35,31 @@ impl<A: Actor> Context<A> {
         spawn::spawn(executor, executor.next_mailbox(), actor)
     }
 
+    /// Starts another actor on the same executor, with a mailbox that is its alone.
+    ///
+    /// ```
+    /// use magpie::actor::{Actor, Addr, Bound, Context, NotSpawned, WhenFull};
+    /// struct Display;
+    /// impl Actor for Display {}
+    /// struct Panel;
+    /// impl Actor for Panel {}
+    /// fn display(context: &Context<Panel>) -> Result<Addr<Display>, NotSpawned<Display>> {
+    ///     Context::spawn_bounded(context, Display, Bound::new(1, WhenFull::DropOldest))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`ExecutorHandle::spawn_bounded`].
+    pub fn spawn_bounded<B: Actor>(&self, actor: B, bound: Bound) -> Result<Addr<B>, NotSpawned<B>> {
+        spawn::spawn_bounded(self.state(), bound, actor)
+    }
+
     /// Starts another actor in the same mailbox: the two always run on one core, one at a time.
     ///
     /// # Errors
-    /// As [`ExecutorHandle::spawn`].
+    /// As [`ExecutorHandle::spawn_beside`].
     pub fn spawn_beside<B: Actor>(&self, actor: B) -> Result<Addr<B>, NotSpawned<B>> {
-        spawn::spawn(self.state(), directory::get(self.word.mailbox()), actor)
+        spawn::spawn_beside(self.state(), directory::get(self.word.mailbox()), actor)
     }
 
     /// The actor ends with this behaviour: its state is dropped, and its storage given back. (C∀'s *Delete*.)

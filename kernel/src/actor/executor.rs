@@ -6,8 +6,10 @@ use core::time::Duration;
 
 use super::config::{Config, StartError};
 use super::handle::ExecutorHandle;
+use super::print;
 use super::run;
 use super::run::shutdown::{self, Stopped};
+use crate::mem::Payer;
 
 /// An executor that runs. Its actors live until they end or it is stopped.
 ///
@@ -47,9 +49,11 @@ impl Executor {
     /// # Errors
     /// See [`StartError`]; nothing is left behind.
     pub fn start(config: &Config) -> Result<Self, StartError> {
-        let (workers, movable) = config.check()?;
+        let size = config.check()?;
         let urgency = (config.priority, config.deadline);
-        let executor = run::start(config.rules(), workers, movable, config.bound, urgency)?;
+        print::note_used();
+        let payer = config.payer.unwrap_or_else(Payer::here);
+        let executor = run::start(config.rules(), size, config.bound, urgency, payer)?;
         Ok(Self { handle: ExecutorHandle::new(executor) })
     }
 

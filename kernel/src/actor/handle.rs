@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::address::Addr;
 use super::behaviour::Actor;
-use super::mail::directory;
+use super::mail::{Bound, directory};
 use super::run::ExecutorState;
 use super::spawn::{self, NotSpawned};
 use crate::arch::{CoreId, CoreSet};
@@ -112,7 +112,7 @@ impl ExecutorHandle {
         (0..self.workers()).filter_map(CoreId::new).collect()
     }
 
-    /// How many mailboxes it has, without those for pinned actors.
+    /// How many mailboxes it has, without those for pinned actors, and those for one actor each.
     pub fn mailboxes(&self) -> usize {
         self.0.movable()
     }
@@ -154,23 +154,57 @@ impl ExecutorHandle {
         }
     }
 
+    /// Spawns an actor with a mailbox that is its alone, and so with a bound of its own: who floods it takes no room from others, and
+    /// what the bound gives up is its mail. What it spawns lives elsewhere, as ever.
+    ///
+    /// What its worker has in hand does not count, nor what a behaviour that was suspended has before it when it goes on; so at
+    /// times there are more than the bound says, up to four times as many. When the actor has
+    /// ended, and its worker has dropped what still waited for it, the next may have the mailbox. One that has
+    /// [vacated](super::Context::vacate) its storage keeps the mailbox for its successor.
+    ///
+    /// ```
+    /// # use magpie::sched;
+    /// use magpie::actor::{Actor, Bound, Config, Executor, NotSpawned, WhenFull};
+    /// struct Display;
+    /// impl Actor for Display {}
+    /// # sched::run_on_threads(2, 1, async {
+    /// let executor = Executor::start(&Config::default().own_mailboxes(1))?;
+    /// let newest = Bound::new(1, WhenFull::DropOldest);
+    /// let display = executor.handle().spawn_bounded(Display, newest)?;
+    /// let second = executor.handle().spawn_bounded(Display, newest);
+    /// assert!(matches!(second, Err(NotSpawned::NoMailbox(Display))) && display.is_alive());
+    /// # executor.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # }).unwrap().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::spawn`]; [`NotSpawned::NoMailbox`] when as many such actors live as
+    /// [`Config::own_mailboxes`](super::Config::own_mailboxes) says.
+    pub fn spawn_bounded<A: Actor>(&self, actor: A, bound: Bound) -> Result<Addr<A>, NotSpawned<A>> {
+        spawn::spawn_bounded(&self.0, bound, actor)
+    }
+
     /// Spawns an actor in the same mailbox as another: the two always run on one core, one at a time.
     ///
     /// # Errors
-    /// As [`Self::spawn`]; [`NotSpawned::Stopped`] also when the other belongs to another executor.
+    /// As [`Self::spawn`]; [`NotSpawned::Stopped`] also when the other belongs to another executor;
+    /// [`NotSpawned::Alone`] when it was [spawned with a bound of its own](Self::spawn_bounded).
     pub fn spawn_beside<A: Actor, B: Actor>(
         &self,
         other: Addr<B>,
         actor: A,
     ) -> Result<Addr<A>, NotSpawned<A>> {
-        spawn::spawn(&self.0, directory::get(other.mailbox()), actor)
+        spawn::spawn_beside(&self.0, directory::get(other.mailbox()), actor)
     }
 
     /// Spawns an actor into the storage, and the mailbox, of one that has ended with
-    /// [`Context::vacate`](super::Context::vacate). Old addresses stay those of an actor that has ended.
+    /// [`Context::vacate`](super::Context::vacate), or that has ended in any way, also by a crash, in a
+    /// [`StaticActor`](super::StaticActor). Old addresses stay those of an actor that has ended.
     ///
     /// # Errors
-    /// As [`Self::spawn`]; [`NotSpawned::NotFree`] when the actor lives or somebody else was faster.
+    /// As [`Self::spawn`]; [`NotSpawned::NotFree`] while the actor lives or its state is there; [`NotSpawned::GivenBack`] when it has ended
+    /// otherwise, so that its storage was freed, or somebody else was faster; [`NotSpawned::UsedUp`] after 2^32 - 1 actors.
     pub fn respawn<A: Actor>(&self, old: Addr<A>, actor: A) -> Result<Addr<A>, NotSpawned<A>> {
         spawn::respawn(&self.0, directory::get(old.mailbox()), old, actor)
     }

@@ -4,8 +4,11 @@
 use super::address::Addr;
 use super::behaviour::Actor;
 use super::mail::directory;
+use super::run;
 use super::storage::cell::{self, Chunk, all_chunks};
-use super::storage::{CellRef, Life, static_cell};
+use super::storage::{CellRef, Life, Word, static_cell};
+use crate::arch::CoreId;
+use crate::mem::OutOfMemory;
 
 /// What an actor is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,6 +18,32 @@ pub enum ActorState {
     Ready,
     /// A behaviour of its was suspended because it took long, and goes on as a process. What is sent to it meanwhile waits aside.
     Suspended,
+}
+
+/// An actor of whatever type.
+#[derive(Clone, Copy)]
+pub struct ActorId {
+    cell: CellRef,
+    word: Word,
+}
+
+// SAFETY: as for `Addr`: the cell's header may be read from any core for ever.
+unsafe impl Send for ActorId {}
+
+impl ActorId {
+    pub(super) fn new(cell: CellRef, word: Word) -> Self {
+        Self { cell, word }
+    }
+
+    /// A number that no other actor or process has while it lives.
+    pub(crate) fn number(self) -> usize {
+        self.cell.pointer().addr().get()
+    }
+
+    /// As [`Addr::kill`].
+    pub(crate) fn kill(self) -> Result<(), OutOfMemory> {
+        run::kill(self.cell, self.word)
+    }
 }
 
 /// What was seen of an actor.
@@ -39,6 +68,8 @@ pub enum ActorState {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ActorInfo {
+    /// A number that no other actor or process has while it lives; its [name](crate::registry::name_of) is found by it.
+    pub id: usize,
     /// The actor's type.
     pub type_name: &'static str,
     /// What it is doing.
@@ -47,6 +78,13 @@ pub struct ActorInfo {
     pub mailbox: u16,
     /// How many messages wait in that mailbox, for it and for the others.
     pub waiting: u32,
+    /// How many messages workers have taken out of that mailbox's queue since its executor has started. What a sender adds to what its own
+    /// core's worker has in hand, never comes there, and is not counted.
+    pub taken: u64,
+    /// The core whose worker the mailbox belongs to.
+    pub core: CoreId,
+    /// How often the mailbox has gone to another core's worker.
+    pub migrations: u32,
     /// Whether a worker is handling messages from that mailbox.
     pub is_being_processed: bool,
     /// Whether it lives in the application's own storage.
@@ -63,10 +101,14 @@ fn look(cell: CellRef) -> Option<ActorInfo> {
     };
     let mailbox = directory::get(word.mailbox());
     Some(ActorInfo {
+        id: cell.pointer().addr().get(),
         type_name: (cell::kind(cell, word).name)(),
         state,
         mailbox: word.mailbox().get(),
         waiting: mailbox.waiting(),
+        taken: mailbox.taken(),
+        core: mailbox.core(),
+        migrations: mailbox.moves(),
         is_being_processed: mailbox.is_being_processed(),
         is_static: word.is_static(),
     })

@@ -2,6 +2,7 @@
 //!
 //! A list of recipients may hold actors of different types, as long as each has the behaviour.
 
+use super::inspect::ActorId;
 use super::mail::directory;
 use super::mail::envelope::Target;
 use super::run;
@@ -103,6 +104,10 @@ impl<M: Message> Recipient<M> {
         self.target.cell.word().is_same_actor(self.target.word)
     }
 
+    pub(crate) fn actor_id(&self) -> ActorId {
+        ActorId::new(self.target.cell, self.target.word)
+    }
+
     pub(super) fn target(&self) -> Target<M> {
         self.target
     }
@@ -110,6 +115,11 @@ impl<M: Message> Recipient<M> {
     /// Where its messages go.
     pub(super) fn mailbox(&self) -> MailboxIndex {
         self.target.word.mailbox()
+    }
+
+    /// How many messages are put aside for it while its behaviour is suspended.
+    pub(super) fn messages_aside(&self) -> u32 {
+        run::messages_aside(self.target.cell, self.target.word)
     }
 
     /// Whether the worker of its mailbox is of priority `Max` or `High`.

@@ -13,7 +13,7 @@ use super::mail::envelope::{self, Deliver, Inline, Packed, Target};
 use super::mail::mailbox::Inside;
 use super::mail::oldest::Stays;
 use super::mail::{Mailbox, Room, Segment, WhenFull, directory, oldest};
-use super::run::ExecutorState;
+use super::run::{self, ExecutorState};
 use super::storage::{CellRef, Word};
 use crate::arch::append;
 use crate::message::{Message, SendError};
@@ -311,7 +311,17 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
             drop(inside);
             return Err(SendError::Ended(packed.unpack()));
         }
-        match inside.bound.exceeded_by(mailbox.waiting()) {
+        let aside = if inside.bound.is_of_one() {
+            // The mailbox may be another's since we looked; who takes its lock after that sees here that it is.
+            if !cell.word_relaxed().is_same_actor(word) {
+                drop(inside);
+                return Err(SendError::Ended(packed.unpack()));
+            }
+            run::messages_aside(cell, word)
+        } else {
+            0
+        };
+        match inside.bound.exceeded_by(mailbox.waiting().saturating_add(aside)) {
             None => {}
             Some(refused) => {
                 drop(inside);
@@ -321,6 +331,13 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
                     WhenFull::DropNewest => {
                         drop(packed);
                         return Ok(());
+                    }
+                    WhenFull::DropOldest if aside > 0 => {
+                        if !run::forget_oldest(cell) {
+                            // What is the oldest there must stay, or the actor goes on.
+                            drop(packed);
+                            return Ok(());
+                        }
                     }
                     WhenFull::DropOldest => match oldest::forget(mailbox) {
                         Ok(()) => {}

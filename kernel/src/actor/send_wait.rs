@@ -58,9 +58,11 @@ impl<M: Message> Future for SendWait<M> {
             }
             let mailbox = this.mailbox();
             // A seat that was told has had its turn: somebody else was faster.
-            let most = mailbox.most_waiting();
+            let bound = mailbox.bound();
+            let aside = || if bound.is_of_one() { this.to.messages_aside() } else { 0 };
+            let has_room = || bound.exceeded_by(mailbox.waiting().saturating_add(aside())).is_none();
             let seat = this.seat.get_or_insert_with(|| mailbox.room.seat());
-            if seat.poll(context.waker(), |told| told || mailbox.waiting() < most).is_pending() {
+            if seat.poll(context.waker(), |told| told || has_room()).is_pending() {
                 return Poll::Pending;
             }
             this.seat = None;

@@ -7,8 +7,8 @@ use core::fmt;
 
 use super::address::Addr;
 use super::behaviour::Actor;
-use super::mail::Mailbox;
 use super::mail::envelope::{self, Inline};
+use super::mail::{Bound, Mailbox};
 use super::run::ExecutorState;
 use super::send;
 use super::storage::{CellRef, Life, Word, cell, pool};
@@ -41,8 +41,16 @@ pub enum NotSpawned<A> {
     Stopped(A),
     /// The executor has no worker on that core.
     NoSuchWorker(A),
-    /// The storage is not free for a successor: its actor lives, or its storage was freed (as a crash does) or taken.
+    /// Something is in the storage: an actor that lives, or is still being cleared away, or the state of one that has retired.
     NotFree(A),
+    /// The storage is not that actor's any more: it was freed at its end, which a crash does too, or a successor has it, or what was left in it
+    /// was taken. Spawn an actor anew: what was freed is used again.
+    GivenBack(A),
+    /// All mailboxes for one actor each are in use, or what waited for the last actor of each has yet to be dropped: see
+    /// [`Config::own_mailboxes`](super::Config::own_mailboxes).
+    NoMailbox(A),
+    /// The other actor has its mailbox alone.
+    Alone(A),
     /// As many actors have lived in the storage as can be told apart, which is more than 4000 million: use another.
     UsedUp(A),
 }
@@ -55,6 +63,9 @@ impl<A> NotSpawned<A> {
             | Self::Stopped(actor)
             | Self::NoSuchWorker(actor)
             | Self::NotFree(actor)
+            | Self::GivenBack(actor)
+            | Self::NoMailbox(actor)
+            | Self::Alone(actor)
             | Self::UsedUp(actor) => actor,
         }
     }
@@ -66,6 +77,9 @@ impl<A> NotSpawned<A> {
             Self::Stopped(_) => NotSpawned::Stopped(()),
             Self::NoSuchWorker(_) => NotSpawned::NoSuchWorker(()),
             Self::NotFree(_) => NotSpawned::NotFree(()),
+            Self::GivenBack(_) => NotSpawned::GivenBack(()),
+            Self::NoMailbox(_) => NotSpawned::NoMailbox(()),
+            Self::Alone(_) => NotSpawned::Alone(()),
             Self::UsedUp(_) => NotSpawned::UsedUp(()),
         }
     }
@@ -83,7 +97,12 @@ impl<A> fmt::Display for NotSpawned<A> {
             Self::OutOfMemory(_) => "out of memory: the actor was not spawned",
             Self::Stopped(_) => "the executor has stopped: the actor was not spawned",
             Self::NoSuchWorker(_) => "the executor has no worker on that core",
-            Self::NotFree(_) => "the storage is not free: its actor lives, or it was given back",
+            Self::NotFree(_) => "the storage is not free: an actor lives in it, or has left its state there",
+            Self::GivenBack(_) => "the storage is not that actor's any more: spawn one anew",
+            Self::NoMailbox(_) => {
+                "the executor has no mailbox left for one actor: raise Config::own_mailboxes"
+            }
+            Self::Alone(_) => "the other actor has its mailbox alone",
             Self::UsedUp(_) => "too many actors have lived in the storage: use another",
         })
     }
@@ -180,7 +199,33 @@ pub(super) fn spawn<A: Actor>(
     }
 }
 
-/// Spawns an actor into the storage of one that ended with [`Context::vacate`](super::Context::vacate).
+/// Spawns an actor into a mailbox that is its alone.
+pub(super) fn spawn_bounded<A: Actor>(
+    executor: &ExecutorState,
+    bound: Bound,
+    actor: A,
+) -> Result<Addr<A>, NotSpawned<A>> {
+    let here = PreemptGuard::new();
+    let Some(found) = executor.own.find(bound, &here) else { return Err(NotSpawned::NoMailbox(actor)) };
+    let spawned = spawn(executor, found.mailbox, actor);
+    executor.own.let_to(found, spawned.as_ref().ok().map(|address| address.cell()));
+    spawned
+}
+
+/// Spawns an actor into the mailbox of another, which has not got it alone.
+pub(super) fn spawn_beside<A: Actor>(
+    executor: &ExecutorState,
+    mailbox: &Mailbox,
+    actor: A,
+) -> Result<Addr<A>, NotSpawned<A>> {
+    if mailbox.bound().is_of_one() {
+        return Err(NotSpawned::Alone(actor));
+    }
+    spawn(executor, mailbox, actor)
+}
+
+/// Spawns an actor into the storage of one that ended with [`Context::vacate`](super::Context::vacate), or ended anyhow in storage of the
+/// user's own.
 pub(super) fn respawn<A: Actor>(
     executor: &ExecutorState,
     mailbox: &Mailbox,
@@ -189,18 +234,24 @@ pub(super) fn respawn<A: Actor>(
 ) -> Result<Addr<A>, NotSpawned<A>> {
     let here = PreemptGuard::new();
     let (cell, word) = (old.cell(), old.word());
-    let vacant = word.after_end(Life::Vacant);
-    let claimed = vacant.starting();
-    if vacant.is_used_up() && cell.word() == vacant {
-        return Err(NotSpawned::UsedUp(actor));
-    }
-    if !cell.claim(vacant, claimed) {
+    let left = cell.word();
+    if left.is_same_actor(word) || left == word.ending() || left == word.after_end(Life::Retired) {
         return Err(NotSpawned::NotFree(actor));
     }
-    // SAFETY: the cell is of kind `A`, because an address of that type leads here; without a state since it was
-    // vacated, and ours since we claimed it.
+    // A cell of a chunk that is free is in a list of such.
+    let is_its =
+        left == word.after_end(Life::Vacant) || (word.is_static() && left == word.after_end(Life::Free));
+    if is_its && left.is_used_up() {
+        return Err(NotSpawned::UsedUp(actor));
+    }
+    let claimed = left.starting();
+    if !is_its || !cell.claim(left, claimed) {
+        return Err(NotSpawned::GivenBack(actor));
+    }
+    // SAFETY: the cell is of kind `A`, because an address of that type leads here; without a state since its
+    // actor ended, and ours since we claimed it.
     if let Err((OutOfMemory, actor)) = unsafe { cell::fill(cell, actor) } {
-        cell.set_word(vacant);
+        cell.set_word(left);
         return Err(NotSpawned::OutOfMemory(actor));
     }
     match attach::<A>(executor, mailbox, cell, claimed, &here) {
@@ -209,8 +260,8 @@ pub(super) fn respawn<A: Actor>(
             // SAFETY: filled above; the cell is claimed, so it is ours.
             let actor = unsafe { cell::take_state(cell) };
             match why {
-                NotAttached::Stopped => pool::give(cell, claimed, &here),
-                NotAttached::OutOfMemory => cell.set_word(vacant),
+                NotAttached::Stopped if !word.is_static() => pool::give(cell, claimed, &here),
+                NotAttached::Stopped | NotAttached::OutOfMemory => cell.set_word(left),
             }
             Err(why.with(actor))
         }

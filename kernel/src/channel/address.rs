@@ -8,6 +8,7 @@ use super::block::{Block, Urgency};
 use super::node::Node;
 use crate::message::ask::Asked;
 use crate::message::{Message, SendError, Shared};
+use crate::sched::ProcessRef;
 
 /// Where messages to a process go. May be cloned, and used from any core; a mailbox without addresses says so
 /// to its receiver.
@@ -68,6 +69,16 @@ impl<M: Message> ProcessAddr<M> {
     /// Whether nothing is accepted any more.
     pub(crate) fn has_closed(&self) -> bool {
         self.0.lock().has_closed()
+    }
+
+    /// The process that has received from it last, if one has.
+    pub(crate) fn owner_process(&self) -> Option<ProcessRef> {
+        self.0.lock().owner_process()
+    }
+
+    /// The number of that process.
+    pub(crate) fn owner_place(&self) -> Option<usize> {
+        self.0.lock().owner_place()
     }
 
     /// Sends a message in a node that comes with it: it overtakes as an urgent one does, and no bound holds it back.

@@ -18,13 +18,13 @@ use core::mem::size_of;
 use core::ptr::NonNull;
 use core::task::Waker;
 
-use super::by_owner::{self, OwnerLink, Remains, process_in};
+use super::by_owner::{self, Acts, OwnerLink, Remains, process_in};
 use super::node::{List, Node};
 use super::owner::Owner;
 use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::message::ask::Asked;
 use crate::message::{SendError, Shared};
-use crate::sched;
+use crate::sched::{self, ProcessRef};
 use crate::sync::{SpinGuard, SpinLock, is_kept_for, keep_waker};
 
 /// Whether a message overtakes.
@@ -116,7 +116,7 @@ impl<M> Block<M> {
             closed: false,
         };
         Self {
-            link: OwnerLink::new(close_after_crash::<M>),
+            link: OwnerLink::new(const { &Acts { close: close_after_crash::<M>, waiting: waiting_in::<M> } }),
             inside: SpinLock::new(inside),
             // Relaxed: it counts, and orders nothing.
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -262,7 +262,7 @@ impl<M> Block<M> {
             if !self.has_addresses() {
                 return Outlook::Over;
             }
-            if inside.waker.as_ref().is_some_and(|known| is_kept_for(known, waker)) {
+            if inside.has_waker(waker) {
                 return Outlook::Waits;
             }
             let Some(new) = own.take() else {
@@ -296,6 +296,15 @@ unsafe fn close_after_crash<M>(link: NonNull<OwnerLink>) -> Remains {
     Remains { _owner: inside.owner.take(), _waker: waker, asked, bytes: size_of::<Block<M>>() }
 }
 
+/// How many messages wait.
+///
+/// # Safety
+/// As [`close_after_crash`].
+unsafe fn waiting_in<M>(link: NonNull<OwnerLink>) -> usize {
+    // SAFETY: by contract.
+    unsafe { link.cast::<Block<M>>().as_ref() }.lock().waiting
+}
+
 /// What a receiver that found nothing can expect.
 pub(super) enum Outlook {
     /// Something has come since.
@@ -327,6 +336,11 @@ impl<M> Inside<M> {
         self.closed
     }
 
+    /// Whether `waker` is left here already, by the receiver, who found nothing.
+    pub(super) fn has_waker(&self, waker: &Waker) -> bool {
+        self.waker.as_ref().is_some_and(|known| is_kept_for(known, waker))
+    }
+
     /// Says who receives. The one that it replaces is to be dropped outside the lock.
     pub(super) fn set_owner(&mut self, owner: Option<Owner>) -> Option<Owner> {
         core::mem::replace(&mut self.owner, owner)
@@ -335,6 +349,22 @@ impl<M> Inside<M> {
     /// Whether who received last is a process of priority `Max` or `High`. Of an actor it is not known.
     pub(super) fn is_urgent(&self) -> bool {
         matches!(&self.owner, Some(Owner::Process(process)) if process.priority().is_urgent())
+    }
+
+    /// The process that received last, if it was one.
+    pub(super) fn owner_process(&self) -> Option<ProcessRef> {
+        match &self.owner {
+            Some(Owner::Process(process)) => Some(process.clone()),
+            _ => None,
+        }
+    }
+
+    /// Its number.
+    pub(super) fn owner_place(&self) -> Option<usize> {
+        match &self.owner {
+            Some(Owner::Process(process)) => Some(process.id()),
+            _ => None,
+        }
     }
 
     /// Closes for good.

@@ -10,6 +10,8 @@
 use core::cell::UnsafeCell;
 use core::ptr::{self, NonNull};
 
+use spin::Once;
+
 use super::owner::Owner;
 use crate::message::ask::{Asked, pending};
 use crate::sched::{self, ProcessRef};
@@ -33,9 +35,16 @@ static BY_OWNER: SpinLock<ByOwner> =
 
 /// The link of a block, which is its first field.
 pub(super) struct OwnerLink {
-    /// Closes the block, which stays alive at least as long as it is listed. Called under the lock.
-    close: unsafe fn(NonNull<Self>) -> Remains,
+    acts: &'static Acts,
     links: UnsafeCell<Links>,
+}
+
+/// What is done with a block that is listed, and therefore alive. Called under the lock.
+pub(super) struct Acts {
+    /// Closes it.
+    pub close: unsafe fn(NonNull<OwnerLink>) -> Remains,
+    /// How many messages wait in it.
+    pub waiting: unsafe fn(NonNull<OwnerLink>) -> usize,
 }
 
 struct Links {
@@ -57,9 +66,9 @@ pub(super) struct Remains {
 
 impl OwnerLink {
     /// Not listed.
-    pub(super) fn new(close: unsafe fn(NonNull<Self>) -> Remains) -> Self {
+    pub(super) fn new(acts: &'static Acts) -> Self {
         let links = Links { owner: None, previous: ptr::null_mut(), next: ptr::null_mut() };
-        Self { close, links: UnsafeCell::new(links) }
+        Self { acts, links: UnsafeCell::new(links) }
     }
 }
 
@@ -88,6 +97,7 @@ impl ByOwner {
         let Some(owner) = owner else { return };
         if !self.is_watching {
             watch_crashes(crashed);
+            USED.call_once(|| look_for as fn(&ProcessRef) -> usize);
             self.is_watching = true;
         }
         let first = &mut self.first[list_of(owner)];
@@ -148,8 +158,49 @@ fn close_one(owner: Identity) -> Option<Remains> {
         let link = by_owner.first_of(owner)?;
         by_owner.take_out(link);
         // SAFETY: it was listed until now, under this lock.
-        Some(unsafe { (link.as_ref().close)(link) })
+        Some(unsafe { (link.as_ref().acts.close)(link) })
     })
+}
+
+/// How many messages wait for a process in all its mailboxes: those from which it has received last, and which somebody can send to.
+/// Looks at the mailboxes of one in 64 owners, with preemption disabled.
+///
+/// ```
+/// # use magpie::sched;
+/// use magpie::channel::{ProcessMailbox, waiting_for};
+/// # sched::run_on_threads(2, 1, async {
+/// let mut mailbox = ProcessMailbox::<u32>::new(10)?;
+/// let address = mailbox.address();
+/// address.send(1)?.send(2)?;
+/// mailbox.receive().await;
+/// let own = sched::current_process().ok_or("no process runs")?;
+/// assert_eq!(waiting_for(&own), 1);
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
+pub fn waiting_for(process: &ProcessRef) -> usize {
+    USED.get().map_or(0, |waiting_for| waiting_for(process))
+}
+
+/// How that is found, once a process has received: an image in which none does has nothing of it.
+static USED: Once<fn(&ProcessRef) -> usize> = Once::new();
+
+fn look_for(process: &ProcessRef) -> usize {
+    let owner = Identity::Process(process.id());
+    let by_owner = BY_OWNER.lock();
+    let mut waiting = 0;
+    let mut next = by_owner.first[list_of(owner)];
+    while let Some(link) = NonNull::new(next) {
+        // SAFETY: under the lock; what is linked is alive.
+        unsafe {
+            let links = &*link.as_ref().links.get();
+            if links.owner == Some(owner) {
+                waiting += (link.as_ref().acts.waiting)(link);
+            }
+            next = links.next;
+        }
+    }
+    waiting
 }
 
 /// The process that a waker wakes, if it is the scheduler's own: such a one may be dropped anywhere.

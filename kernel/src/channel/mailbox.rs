@@ -1,7 +1,7 @@
 //! The receiver's end.
 
 use super::address::ProcessAddr;
-use super::block::{Block, Lists};
+use super::block::{Block, Inside, Lists};
 use super::by_owner;
 use super::owner::{Owner, identity_here};
 use crate::mem::OutOfMemory;
@@ -90,15 +90,24 @@ impl<M: Message> ProcessMailbox<M> {
 
     /// The message that [`Self::receive`] would find waiting.
     pub fn try_receive(&mut self) -> Option<M> {
+        self.receive_or(|_, _| ()).ok()
+    }
+
+    /// The same, or what `otherwise` says, under the lock, of a block in which nothing waits, and of whether it has addresses.
+    #[inline(always)]
+    pub(super) fn receive_or<T>(&mut self, otherwise: impl Fn(&Inside<M>, bool) -> T) -> Result<M, T> {
         self.note_owner();
         let mut inside = self.block.lock();
         self.kept.append(&mut inside.come);
-        let mut node = self.kept.pop()?;
+        let Some(mut node) = self.kept.pop() else {
+            return Err(otherwise(&inside, self.block.has_addresses()));
+        };
         let message = node.message.take();
         let surplus = inside.give_back(node);
         drop(inside);
         drop(surplus);
-        message
+        // A node in a list has a message.
+        message.ok_or_else(|| otherwise(&self.block.lock(), self.block.has_addresses()))
     }
 
     /// How many messages wait.

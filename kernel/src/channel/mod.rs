@@ -49,6 +49,7 @@ mod watch;
 
 pub use address::ProcessAddr;
 pub use ask::Answer;
+pub use by_owner::waiting_for;
 pub use mailbox::ProcessMailbox;
 pub use receive::{Receive, ReceiveMatching};
 

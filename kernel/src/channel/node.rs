@@ -19,7 +19,7 @@ pub(super) struct Node<M> {
 impl<M> Node<M> {
     /// A node without a message, if there is memory.
     pub(super) fn new() -> Option<Box<Self>> {
-        mem::try_box(Self { next: ptr::null_mut(), message: None }).ok()
+        mem::kernel_box(Self { next: ptr::null_mut(), message: None }).ok()
     }
 }
 

@@ -8,7 +8,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use super::block::Outlook;
+use super::block::{Inside, Outlook};
 use super::mailbox::ProcessMailbox;
 use super::node::Cursor;
 use crate::message::Message;
@@ -60,8 +60,12 @@ impl<M: Message> Future for Receive<'_, M> {
         }
         sched::charge(1);
         let mailbox = &mut *self.mailbox;
-        if let Some(message) = mailbox.try_receive() {
-            return Poll::Ready(Some(message));
+        // One look, under one lock, as a rule.
+        let waits = |inside: &Inside<M>, has_addresses| has_addresses && inside.has_waker(context.waker());
+        match mailbox.receive_or(waits) {
+            Ok(message) => return Poll::Ready(Some(message)),
+            Err(true) => return Poll::Pending,
+            Err(false) => {}
         }
         match mailbox.block.wait(context.waker()) {
             Outlook::Come | Outlook::OutOfMemory => {

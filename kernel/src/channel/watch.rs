@@ -22,7 +22,7 @@ impl Sealed for ProcessAddr<Ended> {
     fn means(&self) -> Option<Means> {
         let node = MessageNode::new()?;
         // Overwritten by whoever gets it.
-        let memory = mem::try_box(core::mem::MaybeUninit::<Node>::uninit()).ok()?;
+        let memory = mem::kernel_box(core::mem::MaybeUninit::<Node>::uninit()).ok()?;
         let mut data = watch::Data::uninit();
         // SAFETY: it has room, as was asserted.
         unsafe { data.as_mut_ptr().cast::<Known>().write(Known { address: self.clone(), node }) };

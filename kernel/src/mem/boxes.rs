@@ -5,6 +5,9 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::ptr::NonNull;
 
+use super::limit::Payer;
+use crate::sync::PaidBy;
+
 /// The heap has no room for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfMemory;
@@ -17,13 +20,13 @@ impl fmt::Display for OutOfMemory {
 
 impl core::error::Error for OutOfMemory {}
 
-/// Boxes what `make` makes, after its memory was allocated.
+/// Boxes what `make` makes, after its memory was allocated. Nobody pays for it.
 ///
 /// # Errors
 /// When memory is used up; `make` was not called.
-pub fn try_box_with<T>(make: impl FnOnce() -> T) -> Result<Box<T>, OutOfMemory> {
+pub(crate) fn kernel_box_with<T>(make: impl FnOnce() -> T) -> Result<Box<T>, OutOfMemory> {
     // SAFETY: it is written whole.
-    unsafe { try_box_in_place(|place: *mut T| place.write(make())) }
+    unsafe { kernel_box_in_place(|place: *mut T| place.write(make())) }
 }
 
 /// Boxes what `init` makes in its final place. For values that are too large to be moved on a stack.
@@ -41,6 +44,20 @@ pub unsafe fn try_box_in_place<T>(init: impl FnOnce(*mut T)) -> Result<Box<T>, O
     Ok(unsafe { Box::from_raw(place.as_ptr()) })
 }
 
+/// The same, and nobody pays for it.
+///
+/// # Errors
+/// As for [`try_box_in_place`].
+///
+/// # Safety
+/// As for [`try_box_in_place`].
+pub(crate) unsafe fn kernel_box_in_place<T>(init: impl FnOnce(*mut T)) -> Result<Box<T>, OutOfMemory> {
+    let place = kernel_place_for::<T>().ok_or(OutOfMemory)?;
+    init(place.as_ptr());
+    // SAFETY: as in `try_box_in_place`.
+    Ok(unsafe { Box::from_raw(place.as_ptr()) })
+}
+
 /// Boxes a value, or gives it back: the library's `Box::new` ends the process when memory is used up.
 ///
 /// # Errors
@@ -52,12 +69,46 @@ pub unsafe fn try_box_in_place<T>(init: impl FnOnce(*mut T)) -> Result<Box<T>, O
 /// # Ok::<(), magpie::mem::OutOfMemory>(())
 /// ```
 pub fn try_box<T>(value: T) -> Result<Box<T>, (OutOfMemory, T)> {
-    let Some(place) = place_for::<T>() else { return Err((OutOfMemory, value)) };
+    fill(place_for(), value)
+}
+
+/// Boxes what serves others than the caller, too, so that nobody pays for it; or gives it back.
+///
+/// # Errors
+/// As for [`try_box`].
+pub(crate) fn kernel_box<T>(value: T) -> Result<Box<T>, (OutOfMemory, T)> {
+    fill(kernel_place_for(), value)
+}
+
+/// Boxes what `payer` pays for, or gives it back: also if that can pay no more.
+///
+/// # Errors
+/// As for [`try_box`].
+pub(crate) fn try_box_paid_by<T>(payer: Payer, value: T) -> Result<Box<T>, (OutOfMemory, T)> {
+    #[cfg(target_os = "none")]
+    let place = match Layout::new::<T>() {
+        layout if layout.size() == 0 => Some(NonNull::dangling()),
+        layout => NonNull::new(super::heap::HEAP.alloc_paid_by(payer, layout)).map(NonNull::cast),
+    };
+    // A host's allocator knows no payers.
+    #[cfg(not(target_os = "none"))]
+    let place = if payer.lives() { place_for() } else { None };
+    fill(place, value)
+}
+
+fn fill<T>(place: Option<NonNull<T>>, value: T) -> Result<Box<T>, (OutOfMemory, T)> {
+    let Some(place) = place else { return Err((OutOfMemory, value)) };
     // SAFETY: fresh memory of the type's layout from the global allocator, which is what `Box` frees.
     unsafe {
         place.write(value);
         Ok(Box::from_raw(place.as_ptr()))
     }
+}
+
+/// Uninitialised memory for a `T` that nobody pays for.
+fn kernel_place_for<T>() -> Option<NonNull<T>> {
+    let _nobody = PaidBy::nobody();
+    place_for()
 }
 
 /// Uninitialised memory for a `T`.

@@ -12,13 +12,14 @@ use super::cache::Caches;
 use super::central::Central;
 use super::depot::Source;
 use super::large_table::{GRANULE_BYTES, LargeTable};
+use super::limit::Owners;
 use super::orphans;
 use super::size_class::SizeClass;
 use super::span::{SPAN_BYTES, SPAN_LAYOUT};
 use super::span_table::{SpanTable, UNIT_BYTES};
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::{MAX_CORES, percpu, zero};
-use crate::sync::{PreemptGuard, SpinLock};
+use crate::sync::{PreemptGuard, SpinLock, account_here};
 
 /// The kernel's allocator.
 pub struct Heap {
@@ -28,6 +29,8 @@ pub struct Heap {
     pub(super) large: LargeTable,
     /// Marks for the collector of what crashes leave behind.
     pub(super) marked: orphans::Memory,
+    /// Who pays for which block.
+    pub(super) owners: Owners,
     /// Bytes of the central heap that are spans, or blocks alone.
     cut_bytes: AtomicU64,
     /// Blocks that came from the central heap, not counting those that were cut.
@@ -43,6 +46,7 @@ impl Heap {
             table: SpanTable::empty(),
             large: LargeTable::empty(),
             marked: orphans::Memory::empty(),
+            owners: Owners::empty(),
             cut_bytes: AtomicU64::new(0),
             large_allocations: AtomicU64::new(0),
         }
@@ -66,6 +70,7 @@ impl Heap {
         let tables_bytes = spans_bytes + large.size().next_multiple_of(UNIT_BYTES);
         let marks_bytes = orphans::Memory::bytes_for(length).next_multiple_of(UNIT_BYTES);
         let Some(rest) = largest.len().checked_sub(tables_bytes + marks_bytes) else { return };
+        self.owners.init(begin, length);
         // SAFETY: by contract the parts are ours; the tables and the rest of the largest do not overlap.
         unsafe {
             self.table.init(memory, begin, length);
@@ -101,6 +106,11 @@ impl Heap {
     pub fn allocations(&self) -> u64 {
         // Relaxed: a statistic.
         self.caches.allocations() + self.large_allocations.load(Ordering::Relaxed)
+    }
+
+    /// Memory of the central heap that is no block.
+    pub(super) fn allocate_central(&self, layout: Layout) -> Option<NonNull<u8>> {
+        self.central.lock().allocate(layout)
     }
 
     /// A block that the table of large blocks has, with this many bytes.
@@ -152,7 +162,7 @@ impl Heap {
     /// Gives free blocks back to their spans until the attempt succeeds: class by class those of this core and the
     /// depots, then core by core those of sleeping cores. Cores that are awake soon give back their own, and if crashes
     /// have left something, it is looked for. The caller can be preempted between one batch and the next.
-    fn give_up_kept_until<T>(&self, attempt: impl Fn() -> Option<T>) -> Option<T> {
+    pub(super) fn give_up_kept_until<T>(&self, attempt: impl Fn() -> Option<T>) -> Option<T> {
         self.caches.note_shortage();
         for class in SizeClass::ALL {
             let here = PreemptGuard::new();
@@ -173,6 +183,36 @@ impl Heap {
             orphans::want_if_any();
         }
         had
+    }
+
+    /// A block that nobody pays for; null without memory.
+    #[inline(always)]
+    pub(super) fn alloc_unpaid(&self, layout: Layout) -> *mut u8 {
+        let Some(class) = SizeClass::of(layout) else { return self.take_large(layout) };
+        let here = PreemptGuard::new();
+        if let Some(block) = self.caches.allocate(class, core_here(&here), &here, self) {
+            return block.as_ptr();
+        }
+        // What follows may take long.
+        drop(here);
+        self.take_small_when_short(class)
+    }
+
+    /// Frees it.
+    ///
+    /// # Safety
+    /// The contract of `dealloc`, for a block of [`Self::alloc_unpaid`].
+    #[inline(always)]
+    pub(super) unsafe fn free_unpaid(&self, block: NonNull<u8>, layout: Layout) {
+        match SizeClass::of(layout) {
+            Some(class) => {
+                let here = PreemptGuard::new();
+                // SAFETY: by contract the block has this layout, so this class.
+                unsafe { self.caches.free(block, class, core_here(&here), &here, self) };
+            }
+            // SAFETY: by contract the block has this layout.
+            None => unsafe { self.give_large(block, layout) },
+        }
     }
 
     /// What a core does between two turns when memory was short. Returns whether there is more to do.
@@ -228,7 +268,7 @@ impl Source for Heap {
 
 /// The layout for the central heap of what the table of large blocks has: longer than a granule, also where only the
 /// alignment is large, or where a small block is not cut from a span.
-fn noted(layout: Layout) -> Layout {
+pub(super) fn noted(layout: Layout) -> Layout {
     // SAFETY: the alignment is valid, and a size of a granule does not overflow when rounded up to it, or the layout is
     // as it was.
     unsafe { Layout::from_size_align_unchecked(layout.size().max(GRANULE_BYTES + 1), layout.align()) }
@@ -245,27 +285,28 @@ pub(super) fn core_here(_here: &PreemptGuard) -> Option<usize> {
 unsafe impl GlobalAlloc for Heap {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let Some(class) = SizeClass::of(layout) else { return self.take_large(layout) };
-        let here = PreemptGuard::new();
-        if let Some(block) = self.caches.allocate(class, core_here(&here), &here, self) {
-            return block.as_ptr();
+        #[cfg(feature = "checks")]
+        if super::refusal::is_due() {
+            return ptr::null_mut();
         }
-        // What follows may take long.
-        drop(here);
-        self.take_small_when_short(class)
+        match account_here() as u8 {
+            0 => self.alloc_unpaid(layout),
+            number => self.alloc_charged(number, layout),
+        }
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let Some(block) = NonNull::new(block) else { return };
-        match SizeClass::of(layout) {
-            Some(class) => {
-                let here = PreemptGuard::new();
-                // SAFETY: by contract the block came from `alloc` with this layout, so with this class.
-                unsafe { self.caches.free(block, class, core_here(&here), &here, self) };
+        // SAFETY: by contract the block came from `alloc` with this layout, and is the caller's.
+        unsafe {
+            if let Some(table) = self.owners.table() {
+                let number = table.get(block.as_ptr().addr());
+                if number != 0 {
+                    return self.free_charged(table, number, block, layout);
+                }
             }
-            // SAFETY: by contract the block came from `alloc` with this layout.
-            None => unsafe { self.give_large(block, layout) },
+            self.free_unpaid(block, layout);
         }
     }
 

@@ -9,7 +9,10 @@ mod depot;
 pub(crate) mod heap;
 mod keeper;
 mod large_table;
+pub(crate) mod limit;
 pub(crate) mod orphans;
+#[cfg(feature = "checks")]
+pub(crate) mod refusal;
 mod reserved;
 mod size_class;
 mod span;
@@ -18,4 +21,6 @@ pub(crate) mod stack;
 pub(crate) mod walk;
 
 pub use boxes::{OutOfMemory, try_box};
-pub(crate) use boxes::{try_box_in_place, try_box_with};
+pub(crate) use boxes::{kernel_box, kernel_box_in_place, kernel_box_with, try_box_in_place, try_box_paid_by};
+pub(crate) use limit::Payer;
+pub use limit::{LimitError, MemoryLimit};

@@ -11,6 +11,7 @@ use core::alloc::Layout;
 use core::ptr::{self, NonNull};
 
 use super::block::List;
+use super::limit::LEAST_CHARGED_BYTES;
 use super::size_class::SizeClass;
 use super::span_table::UNIT_BYTES;
 
@@ -54,7 +55,10 @@ impl Span {
         let span = memory.cast::<Self>();
         let start = memory.as_ptr().addr();
         let first = (start + size_of::<Self>()).next_multiple_of(class.block_layout().align()) - start;
-        let capacity = (SPAN_BYTES - first) / class.block_bytes();
+        // Behind short blocks there is room, so that what lies behind the span does not begin in the 64 bytes in which one of them does
+        // (`limit/owners.rs`).
+        let room = LEAST_CHARGED_BYTES.saturating_sub(class.block_bytes());
+        let capacity = (SPAN_BYTES - first - room) / class.block_bytes();
         // SAFETY: by contract, and a span is longer than its header.
         unsafe {
             span.write(Self {

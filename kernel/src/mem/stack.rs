@@ -17,7 +17,7 @@ use crate::arch::stack_layout::{RESERVE_BYTES, reserve_start};
 #[cfg(target_os = "none")]
 use crate::arch::switch;
 use crate::arch::switch::Frame;
-use crate::sync::{PreemptWord, SpinLock};
+use crate::sync::{AccountWord, PreemptWord, SpinLock};
 
 #[cfg(target_os = "none")]
 const PAGE_BYTES: usize = 4096;
@@ -30,6 +30,8 @@ const PAGE_BYTES: usize = 4096;
 pub struct StackBlock {
     // First: `sync::PreemptGuard` finds it there.
     preempt: PreemptWord,
+    // Second: `sync::account_here` finds it there.
+    account: AccountWord,
     index: u32,
     /// Reductions charged in the turn that runs here.
     charged: AtomicU64,
@@ -70,6 +72,7 @@ const _: () = {
     use crate::arch::stack_layout::FRAME_IN_BLOCK;
 
     assert!(size_of::<StackBlock>() <= BLOCK_BYTES);
+    assert!(offset_of!(StackBlock, account) == size_of::<PreemptWord>());
     assert!(offset_of!(StackBlock, saved) == FRAME_IN_BLOCK, "the vectors write there");
 };
 
@@ -83,6 +86,7 @@ impl StackBlock {
     pub const fn new(index: u32) -> Self {
         Self {
             preempt: PreemptWord::new(1),
+            account: AccountWord::new(),
             index,
             charged: AtomicU64::new(0),
             granted: AtomicU64::new(0),
@@ -115,6 +119,12 @@ impl StackBlock {
     #[inline(always)]
     pub(crate) fn preempt(&self) -> &PreemptWord {
         &self.preempt
+    }
+
+    /// Who pays for what the code on it allocates.
+    #[inline(always)]
+    pub(crate) fn account(&self) -> &AccountWord {
+        &self.account
     }
 
     /// Its number in the pool.

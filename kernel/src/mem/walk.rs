@@ -10,15 +10,14 @@
 //! disabled, and no process is suspended in the middle of allocating or freeing: those hold a lock or a preemption guard
 //! wherever a block is neither free nor the caller's.
 
-use core::alloc::Layout;
+use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{self, NonNull};
 
-use super::heap::{Heap, core_here};
+use super::heap::Heap;
 use super::large_table::GRANULE_BYTES;
 use super::size_class::SizeClass;
 use super::span::Span;
 use super::span_table::UNIT_BYTES;
-use crate::sync::PreemptGuard;
 
 impl Heap {
     /// Start and bytes of the block that the address is in, whether it is in use or free.
@@ -90,11 +89,13 @@ impl Heap {
         if begins != start {
             return false;
         }
+        // SAFETY: the caller promised that the block is in use, and that nobody uses it any more.
+        unsafe { self.end_charge_at(start, bytes) };
         match (class, Layout::from_size_align(bytes, UNIT_BYTES)) {
             (Some(class), _) => {
-                let here = PreemptGuard::new();
-                // SAFETY: the block is in use and of this class.
-                unsafe { self.caches.free(block, class, core_here(&here), &here, self) };
+                let Ok(layout) = Layout::from_size_align(class.block_bytes(), 1) else { return false };
+                // SAFETY: the block is in use and of this class, so of this layout.
+                unsafe { self.dealloc(block.as_ptr(), layout) };
             }
             // SAFETY: the block is in use; the table has the size that it was given out with.
             (None, Ok(layout)) => unsafe { self.give_large(block, layout) },

@@ -38,5 +38,5 @@ mod table;
 
 pub use name::Name;
 pub use named::Named;
-pub(crate) use named::sealed::Sealed;
-pub use table::{NotFound, RegisterError, find, names, register, unregister};
+pub(crate) use named::sealed::{Holder, Sealed};
+pub use table::{NotFound, NotKilled, RegisterError, find, kill, name_of, names, register, unregister};

@@ -9,8 +9,12 @@ use core::any::{TypeId, type_name};
 use core::fmt;
 use core::ptr::{self, NonNull};
 
+use spin::Once;
+
 use super::name::{MOST_BYTES, Name};
 use super::named::Named;
+use super::named::sealed::Holder;
+use crate::actor::note_names;
 use crate::mem;
 use crate::sync::SpinLock;
 
@@ -25,6 +29,8 @@ struct Entry {
     address_type: TypeId,
     lives: unsafe fn(NonNull<Entry>) -> bool,
     free: unsafe fn(NonNull<Entry>),
+    number: unsafe fn(NonNull<Entry>) -> Option<usize>,
+    holder: unsafe fn(NonNull<Entry>) -> Option<Holder>,
 }
 
 #[repr(C)]
@@ -39,6 +45,15 @@ struct First(*mut Entry);
 unsafe impl Send for First {}
 
 static TABLE: [SpinLock<First>; LISTS] = [const { SpinLock::new(First(ptr::null_mut())) }; LISTS];
+
+/// How a name and its holder are found, once there is a name. So an image in which nobody registers has none of that, though the serial
+/// commands ask for it.
+static USED: Once<Used> = Once::new();
+
+struct Used {
+    name_of: fn(usize) -> Option<Name>,
+    kill: fn(&str) -> Result<(), NotKilled>,
+}
 
 /// Why a name was not registered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +84,27 @@ impl fmt::Display for RegisterError {
 }
 
 impl core::error::Error for RegisterError {}
+
+/// Why nobody was killed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum NotKilled {
+    /// Nobody has the name, or whoever has it never received.
+    Nobody,
+    /// There is no memory for it.
+    OutOfMemory,
+}
+
+impl fmt::Display for NotKilled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nobody => "nobody has that name",
+            Self::OutOfMemory => "there is no memory for it",
+        })
+    }
+}
+
+impl core::error::Error for NotKilled {}
 
 /// Why nobody was found under a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,6 +154,20 @@ unsafe fn lives<A: Named>(entry: NonNull<Entry>) -> bool {
 unsafe fn free<A: Named>(entry: NonNull<Entry>) {
     // SAFETY: by contract.
     drop(unsafe { Box::from_raw(entry.cast::<Full<A>>().as_ptr()) });
+}
+
+/// # Safety
+/// As [`lives`].
+unsafe fn number<A: Named>(entry: NonNull<Entry>) -> Option<usize> {
+    // SAFETY: by contract.
+    unsafe { entry.cast::<Full<A>>().as_ref() }.address.number()
+}
+
+/// # Safety
+/// As [`lives`].
+unsafe fn holder<A: Named>(entry: NonNull<Entry>) -> Option<Holder> {
+    // SAFETY: by contract.
+    unsafe { entry.cast::<Full<A>>().as_ref() }.address.holder()
 }
 
 /// Takes out all entries that `goes` names; they are linked, and the caller's.
@@ -173,8 +223,12 @@ pub fn register<A: Named>(name: &str, address: A) -> Result<(), RegisterError> {
         address_type: TypeId::of::<A>(),
         lives: lives::<A>,
         free: free::<A>,
+        number: number::<A>,
+        holder: holder::<A>,
     };
-    let full = mem::try_box(Full { entry, address }).map_err(|_| RegisterError::OutOfMemory)?;
+    let full = mem::kernel_box(Full { entry, address }).map_err(|_| RegisterError::OutOfMemory)?;
+    USED.call_once(|| Used { name_of: find_name_of, kill: kill_holder });
+    note_names(|number, say| say(find_name_of(number).as_deref().unwrap_or("")));
     let mut first = list_of(name).lock();
     // SAFETY: under the lock.
     let dead = take_out(&mut first, |entry| unsafe { is_dead(entry) });
@@ -242,6 +296,89 @@ pub fn unregister(name: &str) -> bool {
     });
     free_all(taken);
     was_alive
+}
+
+/// Kills who has that name: the actor, the supervisor, or the process that has received last from the mailbox. It goes as by
+/// [`Addr::kill`](crate::actor::Addr::kill) and [`ProcessRef::kill`](crate::sched::ProcessRef::kill).
+///
+/// ```
+/// # use magpie::sched;
+/// use magpie::actor::{Actor, Config, Executor};
+/// use magpie::registry::{self, NotKilled};
+/// struct Clerk;
+/// impl Actor for Clerk {}
+/// # sched::run_on_threads(2, 1, async {
+/// let executor = Executor::start(&Config::default())?;
+/// let clerk = executor.handle().spawn(Clerk)?;
+/// registry::register("doc/clerk", clerk)?;
+/// registry::kill("doc/clerk")?;
+/// while clerk.is_alive() {
+///     sched::yield_now().await;
+/// }
+/// assert_eq!(registry::kill("doc/clerk"), Err(NotKilled::Nobody));
+/// # executor.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
+///
+/// # Errors
+/// [`NotKilled`]; then nothing has happened.
+pub fn kill(name: &str) -> Result<(), NotKilled> {
+    USED.get().map_or(Err(NotKilled::Nobody), |used| (used.kill)(name))
+}
+
+fn kill_holder(name: &str) -> Result<(), NotKilled> {
+    let holder = {
+        let first = list_of(name).lock();
+        let entry = entry_of(&first, name).ok_or(NotKilled::Nobody)?;
+        // SAFETY: under the lock it is alive.
+        unsafe { if is_dead(entry) { None } else { (entry.as_ref().holder)(entry) } }
+    };
+    match holder.ok_or(NotKilled::Nobody)? {
+        Holder::Process(process) => process.kill(),
+        Holder::Actor(actor, kill) => kill(actor).map_err(|_| NotKilled::OutOfMemory)?,
+    }
+    Ok(())
+}
+
+/// The name of a process or an actor, by its number ([`ProcessRef::id`](crate::sched::ProcessRef::id),
+/// [`ActorInfo::id`](crate::actor::ActorInfo)); one of them, if it has several. A mailbox's name is that of the process which has
+/// received from it last. Looks through all names.
+///
+/// ```
+/// # use magpie::sched;
+/// use magpie::channel::ProcessMailbox;
+/// use magpie::registry;
+/// # sched::run_on_threads(2, 1, async {
+/// let mut orders = ProcessMailbox::<u32>::new(10)?;
+/// let address = orders.address();
+/// registry::register("doc/named", address.clone())?;
+/// address.send(1)?;
+/// orders.receive().await;
+/// let own = sched::current_process().ok_or("no process runs")?;
+/// assert_eq!(registry::name_of(own.id()).as_deref(), Some("doc/named"));
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # }).unwrap().unwrap();
+/// ```
+pub fn name_of(number: usize) -> Option<Name> {
+    USED.get().and_then(|used| (used.name_of)(number))
+}
+
+fn find_name_of(number: usize) -> Option<Name> {
+    TABLE.iter().find_map(|list| {
+        let first = list.lock();
+        let mut next = first.0;
+        while let Some(entry) = NonNull::new(next) {
+            // SAFETY: under the lock; what is linked is alive.
+            unsafe {
+                if (entry.as_ref().number)(entry) == Some(number) && !is_dead(entry) {
+                    return Some(entry.as_ref().name);
+                }
+                next = entry.as_ref().next;
+            }
+        }
+        None
+    })
 }
 
 /// The names of those who live, in no order. One that comes or goes meanwhile may be left out, or its neighbour.

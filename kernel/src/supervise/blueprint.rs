@@ -11,7 +11,6 @@ use super::shutdown::Shutdown;
 use crate::mem::{self, OutOfMemory};
 use crate::message::Shared;
 use crate::sched::{self, ProcessRef, Spawn, SpawnError};
-use crate::watch;
 
 /// What a child's future returns: whether that is a failure.
 ///
@@ -55,9 +54,8 @@ impl<T: Send + 'static, E: Send + 'static> Ending for Result<T, E> {
 
 /// How a child is started, whatever it is.
 pub(super) trait Blueprint: Send + Sync {
-    /// Starts a life of it, as a child of that process.
-    fn start(&self, shutdown: Shutdown, how: Spawn, supervisor: ProcessRef)
-    -> Result<ProcessRef, SpawnError>;
+    /// Starts a life of it.
+    fn start(&self, shutdown: Shutdown, how: Spawn) -> Result<ProcessRef, SpawnError>;
 
     /// Whether code of the application's runs when it is dropped.
     fn needs_drop(&self) -> bool;
@@ -82,31 +80,16 @@ where
     F: Fn(Shutdown) -> T + Send + Sync + 'static,
     T: Future<Output: Ending> + Send + 'static,
 {
-    fn start(
-        &self,
-        shutdown: Shutdown,
-        how: Spawn,
-        supervisor: ProcessRef,
-    ) -> Result<ProcessRef, SpawnError> {
+    fn start(&self, shutdown: Shutdown, how: Spawn) -> Result<ProcessRef, SpawnError> {
         let make = self.0.clone();
         let body = async move {
-            // Here, and not by the supervisor: so there is no moment in which the one has ended and the other is not linked.
-            let own = sched::current_process();
-            let linked = own.as_ref().map(|own| watch::ends_with(own, &supervisor)).transpose();
-            let has_failed = match linked {
-                Ok(link) => {
-                    shutdown.control().note_link(link);
-                    // A crash drops nothing: so nothing is kept of the kernel's beside what the child is handed.
-                    drop((own, supervisor));
-                    make(shutdown).await.is_failure()
-                }
-                Err(OutOfMemory) => true,
-            };
+            // Here, and not by the supervisor: so there is no moment in which the one has ended and the other does not know.
+            let has_failed = !shutdown.control().begin() || make(shutdown).await.is_failure();
             if has_failed && let Some(own) = sched::current_process() {
                 own.note_failed();
             }
         };
-        how.start(body).map(|handle| handle.process().clone())
+        how.start_alone(body)
     }
 
     fn needs_drop(&self) -> bool {

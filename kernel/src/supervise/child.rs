@@ -11,7 +11,7 @@ use super::run;
 use super::shutdown::Shutdown;
 use super::supervisor::Supervisor;
 use super::tend::tend;
-use crate::actor::{Actor, ExecutorHandle};
+use crate::actor::{Actor, Bound, ExecutorHandle};
 use crate::mem::OutOfMemory;
 use crate::message::Shared;
 use crate::sched::Spawn;
@@ -104,7 +104,30 @@ impl Child {
         make: impl Fn() -> A + Send + Sync + 'static,
     ) -> Self {
         let executor = executor.clone();
-        Self::new(name, move |shutdown| tend(executor.clone(), make(), shutdown))
+        Self::new(name, move |shutdown| tend(executor.clone(), make(), None, shutdown))
+    }
+
+    /// The same with a mailbox that is the actor's alone, as [`ExecutorHandle::spawn_bounded`] says. It is started when there is one: that
+    /// of its last life serves again once its worker has dropped what still waited there. If there is none for a tenth of a second, it has
+    /// failed.
+    ///
+    /// ```
+    /// use magpie::actor::{Actor, Bound, ExecutorHandle, WhenFull};
+    /// use magpie::supervise::Child;
+    /// struct Display;
+    /// impl Actor for Display {}
+    /// fn display(executor: &ExecutorHandle) -> Child {
+    ///     Child::bounded_actor("display", executor, Bound::new(10, WhenFull::DropOldest), || Display)
+    /// }
+    /// ```
+    pub fn bounded_actor<A: Actor>(
+        name: &'static str,
+        executor: &ExecutorHandle,
+        bound: Bound,
+        make: impl Fn() -> A + Send + Sync + 'static,
+    ) -> Self {
+        let executor = executor.clone();
+        Self::new(name, move |shutdown| tend(executor.clone(), make(), Some(bound), shutdown))
     }
 
     /// A supervisor, which fails when it gives up. It may take a minute to end, for each of its children has a limit of its own.

@@ -160,7 +160,17 @@ impl SupervisorRef {
 
 impl registry::Sealed for SupervisorRef {
     fn lives(&self) -> bool {
-        !self.commands.has_closed()
+        // What waits in its mailbox may run code of the application's when it is dropped, so a process of its own does that, and
+        // the mailbox is closed later than its end is told: its successor gets the name at once.
+        !self.process.is_done() && !self.commands.has_closed()
+    }
+
+    fn number(&self) -> Option<usize> {
+        Some(self.process.id())
+    }
+
+    fn holder(&self) -> Option<registry::Holder> {
+        Some(registry::Holder::Process(self.process.clone()))
     }
 }
 

@@ -52,10 +52,12 @@
 //! is not started again.
 //!
 //! What is decided stands in `policy/`, which knows no process; what is done, in `run.rs`. How a child is started is in
-//! `blueprint.rs`, an actor's in `tend.rs`; how it is asked to end in `shutdown.rs`.
+//! `blueprint.rs`, an actor's in `tend.rs`; what it shares with its supervisor in `control.rs`, and how its end is told in `ends.rs`.
 
 mod blueprint;
 mod child;
+mod control;
+mod ends;
 mod handle;
 mod policy;
 mod run;

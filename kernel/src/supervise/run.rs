@@ -10,18 +10,20 @@ use core::time::Duration;
 
 use super::blueprint::{Blueprint, discard};
 use super::child::Child;
+use super::control::Control;
+use super::ends::EndsHere;
 use super::handle::{Answer, ChildId, ChildState, Command, Commands, MOST_COMMANDS, NotTaken, SupervisorRef};
 use super::policy::{Machine, Outcome, Step};
-use super::shutdown::{Control, Shutdown};
+use super::shutdown::Shutdown;
 use super::supervisor::{StartError, Supervisor};
-use crate::channel::{ProcessAddr, ProcessMailbox, Reply, Request};
+use crate::channel::{ProcessMailbox, Reply, Request};
 use crate::log::text;
 use crate::mem::OutOfMemory;
 use crate::message::Shared;
 use crate::registry;
 use crate::sched::{self, ProcessRef, Spawn};
 use crate::time::{self, Instant};
-use crate::watch::{Ended, Exit, WatchId};
+use crate::watch::{Exit, Watch};
 
 /// The number of the last child of all supervisors.
 static LAST_CHILD: AtomicU64 = AtomicU64::new(0);
@@ -50,21 +52,28 @@ struct Kept {
     name: &'static str,
     how: Spawn,
     control: Shared<Control>,
+    /// What ends it with the supervisor.
+    link: Watch,
     /// How often it was started.
     life: u64,
     /// While it lives.
-    lives: Option<(ProcessRef, WatchId)>,
+    lives: Option<ProcessRef>,
     /// Who waits for its end.
     awaited: Option<Reply<Answer>>,
 }
 
 impl Kept {
-    fn new(source: Source, name: &'static str, how: Spawn) -> Result<Self, OutOfMemory> {
-        let control = Shared::new(Control::new()).map_err(|error| error.without_message())?;
-        Ok(Self { source, name, how, control, life: 0, lives: None, awaited: None })
+    fn new(
+        source: Source,
+        name: &'static str,
+        how: Spawn,
+        (control, link): (Shared<Control>, Watch),
+    ) -> Self {
+        Self { source, name, how, control, link, life: 0, lives: None, awaited: None }
     }
 
     fn forget(self) {
+        self.link.cancel();
         if let Some(reply) = self.awaited {
             // Whoever has given up waiting gets nothing.
             let _ = reply.send(Answer::Terminated(true));
@@ -79,7 +88,7 @@ impl Kept {
 
 /// What a supervisor waits for.
 enum Event {
-    Ended(Ended),
+    Ended(Shared<Control>, Exit),
     Command(Request<Command, Answer>),
     Shutdown,
     /// A moment has come.
@@ -90,8 +99,7 @@ struct Running<'a> {
     declared: &'a Supervisor,
     machine: Machine<Kept>,
     own: ProcessRef,
-    ends: ProcessMailbox<Ended>,
-    ends_here: ProcessAddr<Ended>,
+    ends: EndsHere,
     commands: &'a mut Mailbox,
     shutdown: Option<Shutdown>,
     began: Instant,
@@ -150,6 +158,19 @@ async fn run(
     result
 }
 
+/// A child has ended.
+fn note_end(machine: &mut Machine<Kept>, now: Duration, control: &Shared<Control>, exit: Exit) {
+    let is_it = |kept: &Kept| kept.control.pointer() == control.pointer();
+    let Some(position) = machine.position(is_it) else { return };
+    let process = machine.child(position).and_then(|kept| kept.lives.take());
+    let has_failed = match exit {
+        // It has ended before it was watched.
+        Exit::Gone => process.is_none_or(|process| process.has_crashed() || process.has_failed()),
+        exit => exit.is_failure(),
+    };
+    machine.ended(position, has_failed, now);
+}
+
 impl<'a> Running<'a> {
     fn new(
         declared: &'a Supervisor,
@@ -157,13 +178,11 @@ impl<'a> Running<'a> {
         commands: &'a mut Mailbox,
     ) -> Result<Self, Failed> {
         let began = Instant::now();
-        let ends = ProcessMailbox::new(1)?;
         let mut running = Self {
             declared,
             machine: Machine::new(declared.rules, began.ticks())?,
             own: sched::current_process().ok_or(Failed)?,
-            ends_here: ends.address(),
-            ends,
+            ends: EndsHere::new()?,
             commands,
             shutdown,
             began,
@@ -174,8 +193,9 @@ impl<'a> Running<'a> {
             return Err(Failed);
         }
         for (index, child) in declared.children.iter().enumerate() {
-            let kept = Kept::new(Source::Declared(index), child.name, child.how)?;
-            running.add(kept, child.restart_and_limit(), false).map_err(|_| Failed)?;
+            let control = Control::new(&running.ends, &running.own)?;
+            let kept = Kept::new(Source::Declared(index), child.name, child.how, control);
+            running.add(kept, child.restart_and_limit(), false).ok_or(Failed)?;
         }
         Ok(running)
     }
@@ -198,9 +218,7 @@ impl<'a> Running<'a> {
                     }
                 }
                 Step::Kill(position) => {
-                    if let Some((process, _)) =
-                        self.machine.child(position).and_then(|kept| kept.lives.as_ref())
-                    {
+                    if let Some(process) = self.machine.child(position).and_then(|kept| kept.lives.as_ref()) {
                         process.kill();
                     }
                 }
@@ -237,16 +255,17 @@ impl<'a> Running<'a> {
         Err(Failed)
     }
 
-    fn add(
-        &mut self,
-        kept: Kept,
-        rules: (super::Restart, Duration),
-        is_added: bool,
-    ) -> Result<ChildId, Kept> {
+    /// One more child; forgotten at once if there is no memory for it, or the supervisor ends.
+    fn add(&mut self, kept: Kept, rules: (super::Restart, Duration), is_added: bool) -> Option<ChildId> {
         // Relaxed: it counts, and orders nothing.
         let number = LAST_CHILD.fetch_add(1, Ordering::Relaxed) + 1;
-        self.machine.add(number, kept, rules, is_added, self.now)?;
-        Ok(ChildId(number))
+        match self.machine.add(number, kept, rules, is_added, self.now) {
+            Ok(()) => Some(ChildId(number)),
+            Err(kept) => {
+                kept.forget();
+                None
+            }
+        }
     }
 
     fn start(&mut self, position: usize) {
@@ -259,14 +278,14 @@ impl<'a> Running<'a> {
                 self.declared.children.get(*index).and_then(|child| child.blueprint.as_ref())
             }
         };
-        let started =
-            blueprint.and_then(|blueprint| blueprint.start(shutdown, kept.how, self.own.clone()).ok());
-        let watched = started.and_then(|process| match process.watch(&self.ends_here) {
-            Ok(watch) => Some((process, watch.id())),
-            Err(OutOfMemory) => {
+        let started = blueprint.and_then(|blueprint| blueprint.start(shutdown, kept.how).ok());
+        let watched = started.filter(|process| {
+            // The watch has its memory already; if it had none, nobody would see the end.
+            let is_watched = Control::watch(&kept.control, process).is_ok();
+            if !is_watched {
                 process.kill();
-                None
             }
+            is_watched
         });
         let has_failed = watched.is_none();
         kept.lives = watched;
@@ -276,14 +295,13 @@ impl<'a> Running<'a> {
     }
 
     async fn wait(&mut self, until: Option<Duration>) -> Event {
-        let Self { ends, commands, shutdown, began, .. } = self;
-        let mut end = ends.receive();
+        let Self { ends, own, commands, shutdown, began, .. } = self;
         let mut command = commands.receive();
         let mut shutdown = shutdown.as_mut().map(Shutdown::requested);
         let mut due = until.map(|until| time::sleep_until(*began + until));
         poll_fn(|context| {
-            if let Poll::Ready(Some(ended)) = Pin::new(&mut end).poll(context) {
-                return Poll::Ready(Event::Ended(ended));
+            if let Some((control, exit)) = ends.take(own) {
+                return Poll::Ready(Event::Ended(control, exit));
             }
             if let Some(due) = &mut due
                 && Pin::new(due).poll(context).is_ready()
@@ -305,28 +323,14 @@ impl<'a> Running<'a> {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Ended(ended) => self.note_end(ended),
+            Event::Ended(control, exit) => note_end(&mut self.machine, self.now, &control, exit),
+            Event::Due => {}
             Event::Command(Request { message, reply }) => self.carry_out(message, reply),
             Event::Shutdown => {
                 self.shutdown = None;
                 self.machine.end(Outcome::Stopped);
             }
-            Event::Due => {}
         }
-    }
-
-    fn note_end(&mut self, ended: Ended) {
-        let is_it = |kept: &Kept| kept.lives.as_ref().is_some_and(|(_, watch)| *watch == ended.watch());
-        let Some(position) = self.machine.position(is_it) else { return };
-        let Some(kept) = self.machine.child(position) else { return };
-        kept.control.unlink();
-        let process = kept.lives.take().map(|(process, _)| process);
-        let has_failed = match ended.exit() {
-            // It has ended before it was watched.
-            Exit::Gone => process.is_none_or(|process| process.has_crashed() || process.has_failed()),
-            exit => exit.is_failure(),
-        };
-        self.machine.ended(position, has_failed, self.now);
     }
 
     fn carry_out(&mut self, command: Command, reply: Reply<Answer>) {
@@ -376,24 +380,13 @@ impl<'a> Running<'a> {
         let (rules, Child { name, how, blueprint, .. }) = (child.restart_and_limit(), child);
         let blueprint = blueprint.ok_or(NotTaken::OutOfMemory)?;
         // If it cannot be kept, it is dropped outside this process all the same.
-        let control = Shared::new(Control::new()).ok();
-        let Some(control) = control else {
+        let Ok(control) = Control::new(&self.ends, &self.own) else {
             discard(blueprint);
             return Err(NotTaken::OutOfMemory);
         };
-        let kept = Kept {
-            source: Source::Added(blueprint),
-            name,
-            how,
-            control,
-            life: 0,
-            lives: None,
-            awaited: None,
-        };
+        let kept = Kept::new(Source::Added(blueprint), name, how, control);
         let ends = self.machine.ends();
-        self.add(kept, rules, true).map_err(|kept| {
-            kept.forget();
-            if ends { NotTaken::Ends } else { NotTaken::OutOfMemory }
-        })
+        let refused = if ends { NotTaken::Ends } else { NotTaken::OutOfMemory };
+        self.add(kept, rules, true).ok_or(refused)
     }
 }

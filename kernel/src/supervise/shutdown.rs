@@ -1,73 +1,11 @@
-//! What a supervisor shares with a child: how that is asked to end. It is kept through all lives of the child, so that no crash leaves
-//! another behind.
+//! What a child is handed: how it learns that it is to end.
 
 use core::future::{Future, poll_fn};
-use core::task::{Poll, Waker};
+use core::task::Poll;
 
+use super::control::Control;
 use crate::message::Shared;
-use crate::sync::{SpinLock, keep_waker};
-use crate::watch::Watch;
-
-/// What a supervisor and its child share.
-pub(super) struct Control {
-    inside: SpinLock<Inside>,
-}
-
-struct Inside {
-    /// The last life that was asked to end, or has.
-    asked: u64,
-    /// Of whoever waits for that. One that has crashed leaves it here for the next.
-    waker: Option<Waker>,
-    /// What ends the child with its supervisor.
-    link: Option<Watch>,
-}
-
-impl Control {
-    pub(super) fn new() -> Self {
-        Self { inside: SpinLock::new(Inside { asked: 0, waker: None, link: None }) }
-    }
-
-    /// Asks this life, and those before it, to end.
-    pub(super) fn ask(&self, life: u64) {
-        let mut inside = self.inside.lock();
-        inside.asked = inside.asked.max(life);
-        let waker = inside.waker.take();
-        drop(inside);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    fn is_asked(&self, life: u64) -> bool {
-        self.inside.lock().asked >= life
-    }
-
-    /// Says by what the child, which has begun to run, is linked to its supervisor.
-    pub(super) fn note_link(&self, link: Option<Watch>) {
-        self.inside.lock().link = link;
-    }
-
-    /// The child has ended: its link is given up.
-    pub(super) fn unlink(&self) {
-        let link = self.inside.lock().link.take();
-        if let Some(link) = link {
-            link.cancel();
-        }
-    }
-
-    /// Leaves a waker, unless that life is asked to end already.
-    fn leave(&self, life: u64, waker: Waker) -> bool {
-        let mut inside = self.inside.lock();
-        if inside.asked >= life {
-            return false;
-        }
-        let previous = inside.waker.replace(waker);
-        drop(inside);
-        // After the lock: it may free a process.
-        drop(previous);
-        true
-    }
-}
+use crate::sync::keep_waker;
 
 /// What a child is handed at its start: whether its supervisor wants it to end. It is asked once in a life, and has as long as
 /// [`Child::within`](super::Child::within) says; then it is killed.

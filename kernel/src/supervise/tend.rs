@@ -7,7 +7,7 @@ use core::task::Poll;
 use core::time::Duration;
 
 use super::shutdown::Shutdown;
-use crate::actor::{Actor, Addr, ExecutorHandle, stop};
+use crate::actor::{Actor, Addr, Bound, ExecutorHandle, NotSpawned, stop};
 use crate::channel::ProcessMailbox;
 use crate::time;
 use crate::watch::Ended;
@@ -37,14 +37,36 @@ impl<A: Actor> Drop for Tended<A> {
 /// How long a mailbox that is full, or memory that is used up, is given before it is asked again.
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// So often it is looked for a mailbox that is free.
+const LOOKS: usize = 100;
+
+/// Spawns it, with a mailbox of its own if it has a bound.
+async fn spawn<A: Actor>(
+    executor: &ExecutorHandle,
+    actor: A,
+    bound: Option<Bound>,
+) -> Result<Addr<A>, Failed> {
+    let Some(bound) = bound else { return executor.spawn(actor).map_err(|_| Failed) };
+    let mut waiting = actor;
+    for _ in 0..LOOKS {
+        match executor.spawn_bounded(waiting, bound) {
+            Err(NotSpawned::NoMailbox(actor)) => waiting = actor,
+            other => return other.map_err(|_| Failed),
+        }
+        time::sleep(PAUSE).await;
+    }
+    Err(Failed)
+}
+
 /// Starts an actor, and ends as it does.
 pub(super) async fn tend<A: Actor>(
     executor: ExecutorHandle,
     actor: A,
+    bound: Option<Bound>,
     mut shutdown: Shutdown,
 ) -> Result<(), Failed> {
     let mut ends = ProcessMailbox::<Ended>::new(1).map_err(|_| Failed)?;
-    let actor = Tended(executor.spawn(actor).map_err(|_| Failed)?);
+    let actor = Tended(spawn(&executor, actor, bound).await?);
     actor.0.watch(&ends.address()).map_err(|_| Failed)?;
     let ended = {
         let (mut end, mut requested) = (ends.receive(), shutdown.requested());

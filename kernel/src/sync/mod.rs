@@ -4,8 +4,10 @@
 //! - [`Waiters`]: those who wait for one event, all of whom are told;
 //! - [`keep_waker`]: wakers that may be called anywhere;
 //! - [`ReferenceCount`]: how many keep a thing, and who is the last;
-//! - [`watch_crashes`]: who is told of a crash.
+//! - [`watch_crashes`]: who is told of a crash;
+//! - [`PaidBy`]: who pays for memory.
 
+mod account;
 mod crashes;
 mod kept_waker;
 mod preempt;
@@ -13,6 +15,8 @@ mod reference_count;
 mod spin_lock;
 mod waiters;
 
+pub use account::AccountWord;
+pub(crate) use account::{PaidBy, account_here};
 pub use crashes::{CrashNumber, Identity, tell_of_crash, watch_crashes};
 pub use kept_waker::{Keeper, is_kept_for, keep_waker, register_keeper};
 pub use preempt::{PreemptGuard, PreemptWord, preemption_is_disabled};

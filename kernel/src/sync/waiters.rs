@@ -16,8 +16,8 @@ use alloc::vec::Vec;
 use core::mem;
 use core::task::{Poll, Waker};
 
-use super::SpinLock;
 use super::kept_waker::{is_kept_for, keep_waker};
+use super::{PaidBy, SpinLock};
 
 /// This many can wait although memory is used up.
 const FEW: usize = 4;
@@ -104,6 +104,8 @@ impl Waiters {
     /// Makes room for more, outside the lock. Returns whether there is memory for it.
     fn grow(&self) -> bool {
         let needed = 2 * self.inside.lock().more.len().max(FEW);
+        // It stays when the caller has gone.
+        let _nobody = PaidBy::nobody();
         let mut room = Vec::new();
         if room.try_reserve(needed).is_err() {
             return false;

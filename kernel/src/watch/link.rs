@@ -79,11 +79,3 @@ pub fn link(one: &impl Linkable, other: &impl Linkable) -> Result<Link, OutOfMem
         }
     }
 }
-
-/// Half a link: `one` is killed when `other` ends as a failure, or has ended.
-///
-/// # Errors
-/// When there is no memory for it.
-pub(crate) fn ends_with(one: &impl Linkable, other: &impl Linkable) -> Result<Watch, OutOfMemory> {
-    other.watch_for(&KilledWith(one))
-}

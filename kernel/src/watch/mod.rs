@@ -46,8 +46,6 @@ pub use ended::{Ended, Exit, WatchId, Watcher};
 #[cfg(not(loom))]
 pub(crate) use ended::{Means, sealed::Sealed};
 #[cfg(not(loom))]
-pub(crate) use link::ends_with;
-#[cfg(not(loom))]
 pub(crate) use link::sealed::Linked;
 #[cfg(not(loom))]
 pub use link::{Link, Linkable, link};

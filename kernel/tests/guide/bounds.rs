@@ -32,5 +32,26 @@ pub async fn chapter() -> Result {
     }
     sched::out_of_work().await;
     executor.stop().await;
+    alone().await
+}
+
+struct Display;
+
+impl Actor for Display {}
+
+impl Receive<u32> for Display {
+    type Reply = ();
+
+    fn receive(&mut self, _: u32, _: &mut Context<Self>) {}
+}
+
+async fn alone() -> Result {
+    let executor = Executor::start(&Config::default().own_mailboxes(10))?;
+    let display = executor.handle().spawn_bounded(Display, Bound::new(1, WhenFull::DropOldest))?;
+    for reading in 0..1000 {
+        display.send(reading)?;
+    }
+    sched::out_of_work().await;
+    executor.stop().await;
     Ok(())
 }

@@ -31,6 +31,10 @@ mod harness;
 #[cfg(any(loom, shuttle))]
 mod in_hand;
 #[cfg(any(loom, shuttle))]
+mod kill;
+#[cfg(any(loom, shuttle))]
+mod links;
+#[cfg(any(loom, shuttle))]
 mod lists;
 #[cfg(any(loom, shuttle))]
 mod live_count;
@@ -40,6 +44,8 @@ mod lives;
 mod mailboxes;
 #[cfg(any(loom, shuttle))]
 mod mutex;
+#[cfg(any(loom, shuttle))]
+mod nodes;
 #[cfg(any(loom, shuttle))]
 mod rounds;
 #[cfg(any(loom, shuttle))]
@@ -58,6 +64,8 @@ mod turns;
 mod urgent;
 #[cfg(any(loom, shuttle))]
 mod watch;
+#[cfg(any(loom, shuttle))]
+mod written;
 
 #[cfg(any(loom, shuttle))]
 fn main() -> std::process::ExitCode {
@@ -81,7 +89,10 @@ fn main() -> std::process::ExitCode {
             delayed_call::MODELS,
             urgent::MODELS,
             watch::MODELS,
+            links::MODELS,
+            kill::MODELS,
             signals::MODELS,
+            written::MODELS,
             timers::MODELS,
         ]
         .concat(),

@@ -3,9 +3,9 @@
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-use magpie::internals::arch::atomic::{AtomicU64, Ordering};
+use magpie::internals::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
 use magpie::internals::sync::watch::{Asked, Data, Lists, Node, Watched};
-use magpie::internals::sync::{Identity, WordCell};
+use magpie::internals::sync::{Identity, OwnerHint, WordCell};
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, run, task};
@@ -26,6 +26,18 @@ pub const MODELS: &[Model] = &[
     },
     Model { name: "watch::cancelled_or_told", preemptions: Some(3), body: cancelled_or_told, mutants: &[] },
     Model { name: "watch::garbage", preemptions: Some(3), body: garbage, mutants: &[] },
+    Model {
+        name: "watch::told_while_stolen",
+        preemptions: Some(3),
+        body: told_while_stolen,
+        mutants: &[
+            ordering("owner-publish-no-fence"),
+            ordering("owner-send-no-fence"),
+            ordering("watch-note-no-fence"),
+            step("watch-unasked"),
+            step("watch-late-told-anyway"),
+        ],
+    },
 ];
 
 const WHO: Identity = Identity::Actor { place: 64, life: 1 };
@@ -123,6 +135,53 @@ fn garbage() {
     let [late, told] = run(&scene, [watches, ends]);
     let freed = scene.freed.load(Ordering::Relaxed);
     assert_eq!(late + told + freed, 3, "late {late}, told {told}, freed {freed}");
+}
+
+/// A watch, and the mailbox of its watcher, in the slot of the first of two workers.
+struct Stolen {
+    scene: Scene,
+    slot: AtomicUsize,
+    owner: OwnerHint,
+    /// What lies in the mailbox.
+    waiting: AtomicU64,
+}
+
+/// Somebody has told the worker with this number of mail, or is that worker, and has seen it.
+type Hinted = [bool; 2];
+
+impl Stolen {
+    /// As `put_in_front`, so often, and `notify`.
+    fn tell(&self, times: u64) -> Hinted {
+        let mut hinted = [false; 2];
+        for _ in 0..times {
+            // Relaxed: what counts is the barrier behind it.
+            if self.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
+                hinted[self.owner.after_work()] = true;
+            }
+        }
+        hinted
+    }
+
+    fn steal(&self) -> Hinted {
+        self.slot.store(1, Ordering::Release);
+        let at = || self.slot.load(Ordering::Acquire);
+        self.owner.publish(1, |slot| slot, |slot| at() == slot, || Some(at()));
+        [false, self.waiting.load(Ordering::Relaxed) > 0]
+    }
+}
+
+/// One begins to watch while the other ends, and a thief takes the watcher's mailbox: the message comes once, and the worker that has the
+/// mailbox then knows of it.
+fn told_while_stolen() {
+    let word = WordCell::new(LIVES);
+    let scene = Scene { lists: Lists::new(), watched: Watched::new(), word, freed: AtomicU64::new(0) };
+    let (slot, owner, waiting) = (AtomicUsize::new(0), OwnerHint::new(0), AtomicU64::new(0));
+    let stolen = Arc::new(Stolen { scene, slot, owner, waiting });
+    let watches = task(|stolen: &Stolen| stolen.tell(stolen.scene.watch(1)));
+    let ends = task(|stolen: &Stolen| stolen.tell(stolen.scene.end()));
+    let hinted = run(&stolen, [watches, ends, task(Stolen::steal)]);
+    assert_eq!(stolen.waiting.load(Ordering::Relaxed), 1, "told so often");
+    assert!(hinted.iter().any(|hinted| hinted[1]), "the worker that has the mailbox knows nothing of it");
 }
 
 const _: () = assert!(size_of::<Data>() == size_of::<MaybeUninit<[u64; 3]>>());

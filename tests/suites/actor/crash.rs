@@ -4,7 +4,8 @@ use alloc::sync::Arc;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{Actor, Config, Context, Executor, Hook, Receive};
+use magpie::actor::{Actor, Config, Context, Executor, Hook, NotSpawned, Receive, StaticActor};
+use magpie::arch::CoreId;
 use magpie::{sched, stats};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
 
@@ -97,6 +98,45 @@ kernel_test! {
         let crashed = stats::worker_total(|worker| worker.actors_crashed.get()) - before;
         ensure_eq!(crashed, rounds, "actors that crashed");
         ensure_eq!(handle.live_actors(), rounds, "actors that live");
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Memory that a crash has freed belongs to whoever is spawned next; storage of the user's own, to a successor.
+    #[machine("isolation")]
+    async fn the_storage_of_a_crashed_actor_is_used_again() -> Outcome {
+        static KEPT: StaticActor<Fragile> = StaticActor::new();
+        let executor = Executor::start(&Config::default())?;
+        let handle = executor.handle();
+        let sum = Arc::new(AtomicU64::new(0));
+        for _ in 0..10 {
+            let fragile = handle.spawn_on(CoreId::BOOT, Fragile(sum.clone()))?;
+            fragile.send(Panic)?;
+            sched::out_of_work().await;
+            let refused = handle.respawn(fragile, Fragile(sum.clone()));
+            ensure!(matches!(refused, Err(NotSpawned::GivenBack(_))), "of one that crashed: {:?}", refused.err());
+        }
+        let mut kept = KEPT.start(handle, Fragile(sum.clone()))?;
+        for life in 1..10 {
+            let refused = handle.respawn(kept, Fragile(sum.clone()));
+            ensure!(matches!(refused, Err(NotSpawned::NotFree(_))), "of one that lives: {:?}", refused.err());
+            match life % 3 {
+                0 => _ = kept.send(Panic)?,
+                1 => _ = kept.send(BadAccess)?,
+                _ => _ = kept.send(Descend)?,
+            }
+            sched::out_of_work().await;
+            let successor = handle.respawn(kept, Fragile(sum.clone()))?;
+            let refused = handle.respawn(kept, Fragile(sum.clone()));
+            ensure!(matches!(refused, Err(NotSpawned::GivenBack(_))), "it has two: {:?}", refused.err());
+            ensure!(kept.send(1_u64).is_err(), "an address of one that crashed is answered");
+            successor.send(1_u64)?;
+            sched::out_of_work().await;
+            ensure_eq!(sum.load(Ordering::Relaxed), life, "what the successors were sent");
+            kept = successor;
+        }
         executor.stop().await;
         Ok(())
     }

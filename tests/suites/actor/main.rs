@@ -4,6 +4,7 @@
 extern crate alloc;
 
 mod allocation;
+mod bounded;
 mod crash;
 mod dormant;
 mod everywhere;

@@ -11,6 +11,7 @@ use magpie::actor::{Actor, Addr, Config, Context, Executor, Hook, Receive, Stati
 use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::crash::{self, CrashKind};
+use magpie::internals::mem::heap::HEAP;
 use magpie::sched;
 use magpie::watch::{Ended, Exit};
 use magpie::{machine, time};
@@ -515,6 +516,53 @@ kernel_test! {
         let stopped = executor.stop_within(HANGS_AFTER).await;
         ensure_eq!(stopped.killed(), 0, "how many were killed");
         ensure_eq!((read(&log.hooks), read(&log.drops)), (cores, cores), "hooks and destructors that ran");
+        Ok(())
+    }
+}
+
+/// Kills itself in the hook for its end.
+struct Doubter;
+
+impl Actor for Doubter {
+    fn stopped() -> Option<Hook<Self>> {
+        Some(|_, context| {
+            // Without memory for it nothing has happened.
+            let _ = context.address().kill();
+        })
+    }
+}
+
+/// Starts an executor with so many of those, and stops it.
+async fn stop_doubters(number: usize) -> Outcome {
+    let executor = Executor::start(&Config::default())?;
+    for _ in 0..number {
+        executor.handle().spawn(Doubter)?;
+    }
+    executor.stop().await;
+    Ok(())
+}
+
+kernel_test! {
+    /// Who is killed while its executor stops has ended already: nothing is kept in mind of that for ever.
+    #[machine("isolation")]
+    async fn a_kill_at_an_executors_end_leaves_nothing() -> Outcome {
+        const NUMBER: usize = 200;
+        /// What buffers of mailboxes may grow by; a kill takes 64 bytes.
+        const SLACK_BYTES: usize = 2048;
+        stop_doubters(NUMBER).await?;
+        let mut left = usize::MAX;
+        // Until pools and caches of all cores have grown as far as they do.
+        for _ in 0..20 {
+            if left <= SLACK_BYTES {
+                break;
+            }
+            sched::out_of_work().await;
+            let before = HEAP.usage().0;
+            stop_doubters(NUMBER).await?;
+            sched::out_of_work().await;
+            left = left.min(HEAP.usage().0.saturating_sub(before));
+        }
+        ensure!(left <= SLACK_BYTES, "{NUMBER} kills have left {left} bytes");
         Ok(())
     }
 }

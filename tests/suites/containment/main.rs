@@ -1,23 +1,24 @@
 //! Containment: whatever a process or an actor does to itself, the kernel and everybody else go on.
 //!
-//! What is done wrong here is done in safe code alone: it is what an application can do by mistake. `blocks` uses the
+//! What is done wrong here is done in safe code alone: it is what an application can do by mistake. `memory` uses the
 //! allocator as a collection does, and one test of `stacks` sets its stack pointer by hand, to have every value of it.
 #![no_std]
 #![no_main]
 
 extern crate alloc;
 
-mod blocks;
-mod collections;
 mod crashes;
 mod ends;
 mod futures;
 mod intervals;
 mod killing;
 mod killing_actors;
+mod limits;
 mod linking;
+mod memory;
 mod misdeeds;
 mod mutex;
+mod orphans;
 mod points;
 mod records;
 mod remains;

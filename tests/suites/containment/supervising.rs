@@ -11,14 +11,16 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::Poll;
 use core::time::Duration;
 
-use magpie::actor::{Actor, Addr, Config, Context, Executor, Hook, Receive, stop};
+use magpie::actor::{
+    Actor, Addr, Bound, Config, Context, Executor, ExecutorHandle, Hook, Receive, WhenFull, stop,
+};
 use magpie::channel::{ProcessAddr, ProcessMailbox};
 use magpie::internals::mem::heap::HEAP;
 use magpie::registry;
-use magpie::sched;
 use magpie::supervise::{Backoff, Child, ChildState, Shutdown, Supervisor, SupervisorRef};
 use magpie::time::{self, Instant};
 use magpie::watch::{Ended, Exit};
+use magpie::{machine, sched};
 use magpie_tests::{Failure, HANGS_AFTER, Outcome, amount, ensure, ensure_eq, kernel_test};
 
 use crate::ways::Way;
@@ -273,6 +275,26 @@ kernel_test! {
 }
 
 kernel_test! {
+    /// A supervisor with a name that is started anew gets it at once: its end, and no other, is a restart.
+    async fn a_named_supervisor_is_restarted_once_for_each_end() -> Outcome {
+        const ROUNDS: u32 = 200;
+        let mut scene = Scene::new()?;
+        let inner = Supervisor::one_for_one().named("inner").restarts(0, HOUR).child(scene.worker(0));
+        let outer = patient(Supervisor::one_for_one()).child(Child::supervisor("inner", inner)).start()?;
+        for round in 0..ROUNDS {
+            scene.expect_begins(&[0]).await?;
+            let restarts = outer.children().await?.iter().map(|child| child.restarts).sum::<u64>();
+            ensure_eq!(restarts, u64::from(round), "restarts");
+            scene.order(0, Order::Fail)?;
+        }
+        scene.expect_begins(&[0]).await?;
+        outer.stop().await?;
+        scene.expect(&[Told::Ended(0)]).await?;
+        scene.nothing_more()
+    }
+}
+
+kernel_test! {
     /// Each delay is in the range that is declared, and no restart comes before its delay is over.
     async fn delays_grow_and_begin_anew() -> Outcome {
         let milliseconds = Duration::from_millis;
@@ -447,11 +469,19 @@ async fn fails(lives: Arc<AtomicU64>, failures: u64, crashes: bool, mut shutdown
 
 /// Under one supervisor many others, each with a child that fails some random number of times beside one that does not: how often each
 /// is started, and how often each supervisor gives up, can be said before.
+///
+/// A failure says the seed; with `seed=N` as a boot argument it is that one.
 async fn random_failures(crashes: bool) -> Outcome {
+    let given = machine::argument("seed").and_then(|text| text.parse().ok());
+    let seed: u64 = given.unwrap_or_else(|| Instant::now().ticks());
+    failures_of(seed, crashes).await.map_err(|failure| Failure(format!("seed={seed}: {}", failure.0)))
+}
+
+async fn failures_of(seed: u64, crashes: bool) -> Outcome {
     const SUPERVISORS: u64 = 24;
     const MOST: u64 = 3;
     let most_failures = amount("crashes", 200) / SUPERVISORS + 2;
-    let random = magpie::time::Instant::now().ticks() | 1;
+    let random = seed | 1;
     let mut outer = patient(Supervisor::one_for_one());
     let (mut expected, mut lives) = (Vec::new(), Vec::new());
     for index in 0..SUPERVISORS {
@@ -579,12 +609,18 @@ async fn clerk(lives: &AtomicU64, life: u64) -> Result<Addr<Clerk>, Failure> {
 
 /// Actors are started again, and found under their name.
 async fn actors(crash: impl Fn(u64, Addr<Clerk>) -> bool) -> Outcome {
-    let executor = Executor::start(&Config::default())?;
+    lives_of(|executor, make| Child::actor("clerk", executor, make), crash).await
+}
+
+async fn lives_of(
+    child: impl Fn(&ExecutorHandle, Box<dyn Fn() -> Clerk + Send + Sync>) -> Child,
+    crash: impl Fn(u64, Addr<Clerk>) -> bool,
+) -> Outcome {
+    let executor = Executor::start(&Config::default().own_mailboxes(1))?;
     let lives = Arc::new(AtomicU64::new(0));
     let counted = lives.clone();
-    let supervisor = patient(Supervisor::one_for_one())
-        .child(Child::actor("clerk", executor.handle(), move || Clerk(counted.clone())))
-        .start()?;
+    let make = Box::new(move || Clerk(counted.clone()));
+    let supervisor = patient(Supervisor::one_for_one()).child(child(executor.handle(), make)).start()?;
     for life in 1..20 {
         let clerk = clerk(&lives, life).await?;
         ensure!(crash(life, clerk), "it could not be told to end");
@@ -607,5 +643,21 @@ kernel_test! {
     #[machine("isolation")]
     async fn actors_that_crash_are_started_again() -> Outcome {
         actors(|life, clerk| clerk.send(Way::ALL[life as usize % 3]).is_ok()).await
+    }
+}
+
+kernel_test! {
+    /// Each has the one mailbox alone, and leaves it full.
+    #[machine("isolation")]
+    async fn bounded_actors_that_crash_are_started_again() -> Outcome {
+        lives_of(
+            |executor, make| Child::bounded_actor("clerk", executor, Bound::new(2, WhenFull::Refuse), make),
+            |life, clerk| {
+                let is_told = clerk.send(Way::ALL[life as usize % 3]).is_ok();
+                while clerk.send(Way::ALL[0]).is_ok() {}
+                is_told
+            },
+        )
+        .await
     }
 }

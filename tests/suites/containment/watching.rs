@@ -453,3 +453,63 @@ kernel_test! {
         Ok(())
     }
 }
+
+kernel_test! {
+    /// The same of a process.
+    #[machine("isolation")]
+    async fn thousands_watch_a_process_that_crashes() -> Outcome {
+        const WATCHES: u64 = 4000;
+        let first = next_number().await?;
+        let register = Register::new(WATCHES as usize);
+        let mut ends = ProcessMailbox::<Ended>::new(1)?;
+        let mut start = ProcessMailbox::<()>::new(1)?;
+        let go = start.address();
+        let guilty = sched::spawn(async move {
+            start.receive().await;
+            Way::Panic.crash();
+        })
+        .map_err(not_started)?;
+        for _ in 0..WATCHES {
+            guilty.process().watch(&ends.address())?;
+        }
+        go.send(())?;
+        for _ in 0..WATCHES {
+            let ended = ends.receive().await.ok_or("no watch is left that could tell")?;
+            register.note(first, ended);
+        }
+        ensure!(guilty.await.is_err(), "one that crashed has returned");
+        for told in &register.told {
+            ensure_eq!(told.load(Ordering::Relaxed), 1, "how often one watch told of the crash");
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// As much as its documentation says, until it has told.
+    async fn a_watch_takes_few_bytes() -> Outcome {
+        const WATCHES: usize = 4096;
+        /// What the heap may keep beside, for all of them.
+        const BESIDE: usize = 64 * 1024;
+        let executor = Executor::start(&Config::default())?;
+        let register = Register::new(0);
+        let watcher = Watcher { register, first: 0, takes_long: false };
+        let watcher = executor.handle().spawn(watcher)?.recipient();
+        let mailbox = ProcessMailbox::<Ended>::new(1)?;
+        let lives = sched::spawn(async { time::sleep(Duration::from_secs(3600)).await }).map_err(not_started)?;
+        let mut watches = Vec::with_capacity(WATCHES);
+        for (most, is_actor) in [(64, true), (96, false)] {
+            let before = HEAP.usage().0;
+            for _ in 0..WATCHES {
+                let process = lives.process();
+                watches.push(if is_actor { process.watch(&watcher)? } else { process.watch(&mailbox.address())? });
+            }
+            let bytes = HEAP.usage().0.saturating_sub(before);
+            ensure!(bytes <= most * WATCHES + BESIDE, "{WATCHES} watches take {bytes} bytes: actor {is_actor}");
+            ensure!(watches.drain(..).all(Watch::cancel), "a watch of one that lives has told");
+        }
+        lives.process().kill();
+        executor.stop().await;
+        Ok(())
+    }
+}

@@ -7,6 +7,7 @@ mod asking;
 mod crash;
 mod everywhere;
 mod naming;
+mod seeing;
 mod timers;
 
 magpie_tests::suite!();

@@ -26,7 +26,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Every benchmark.
-const SPECS: [&str; 54] = [
+const SPECS: [&str; 57] = [
     "send-static:2000",
     "send-self:500",
     "send-self-64:500",
@@ -48,6 +48,9 @@ const SPECS: [&str; 54] = [
     "yield-200:20:5",
     "yield-1000:50:5",
     "yield-2:2:20",
+    "allocate:50",
+    "allocate-beside:50",
+    "allocate-limited:50",
     "mutex-free:50",
     "semaphore-switch:50",
     "process-end:50",

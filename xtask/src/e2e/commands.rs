@@ -56,7 +56,7 @@ fn flood(_: &Bench<'_>) -> Result<Outcome> {
 
 fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
     let typed =
-        b"help\nset sched.slice_us 500\r\ncrashes\nset sched.slice_us 5\nset nonsense 1\nlaod\noffline 1\noffline 0\n\
+        b"help\nset sched.slice_us 500\r\ncrashes\nactors\nkill nobody\nkill\nset sched.slice_us 5\nset nonsense 1\nlaod\noffline 1\noffline 0\n\
                   online 1\nsettings\nload\nstats\n";
     let said = tell(bench, &[options, &["--commands"]].concat(), typed)?;
     for line in [
@@ -64,6 +64,9 @@ fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
         "sched.slice_us is 500 now",
         "sched.slice_us goes from 50 to 1000000; it stays as it is",
         "nothing has crashed",
+        "none",
+        "nobody is not killed",
+        "it takes other words: kill NAME",
         "there is no setting nonsense: settings lists them",
         "there is no command laod: help lists them",
         "core 1 is out of service now",

@@ -57,6 +57,10 @@ pub const GOALS: &[Goal] = &[
     own_goal("yield-1000", 95, ANY),
     // What Zephyr's `latency_measure` measures, as far as there is the like.
     own_goal("yield-2", 95, ANY),
+    // A block taken and given back, on every core.
+    no_goal("allocate", ANY),
+    no_goal("allocate-beside", ANY),
+    no_goal("allocate-limited", ANY),
     no_goal("mutex-free", ANY),
     no_goal("semaphore-switch", ANY),
     no_goal("process-end", ANY),

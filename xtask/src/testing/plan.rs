@@ -20,6 +20,7 @@ const FEWER_CORES: &[(&str, &[u32])] = &[
     ("bounds", &[1, 2, 4, 8]),
     // Three is the small machine, where memory runs short.
     ("containment", &[1, 3, 4, 16]),
+    ("faults", &[1, 4, 16]),
     ("process", &[1, 2, 8, 16]),
     ("sched", &[1, 2, 4, 16]),
 ];
@@ -33,6 +34,7 @@ const PLAIN_CORES: &[(&str, &[u32])] = &[
     ("boot", &[1, 8, 16]),
     ("bounds", &[1, 4]),
     ("containment", &[1, 3]),
+    ("faults", &[1, 4]),
     ("process", &[1, 8]),
     ("sched", &[1, 4]),
 ];

@@ -7,7 +7,8 @@ pub enum WhenFull {
     Refuse,
     /// It is dropped; the sender is not told.
     DropNewest,
-    /// The oldest one waiting in the mailbox is dropped in its favour, whoever it was for. Where an actor that has a hook for
+    /// The oldest one waiting in the mailbox is dropped in its favour, whoever it was for: in a mailbox
+    /// [of one actor](crate::actor::ExecutorHandle::spawn_bounded), its own. Where an actor that has a hook for
     /// its beginning has yet to start first, the newest is.
     DropOldest,
 }
@@ -24,24 +25,31 @@ pub enum WhenFull {
 pub struct Bound {
     messages: u32,
     when_full: WhenFull,
+    /// The mailbox is one actor's own: what is put aside while that is suspended counts.
+    of_one: bool,
 }
 
 impl Bound {
     /// As much as memory holds.
-    pub const NONE: Self = Self { messages: u32::MAX, when_full: WhenFull::Refuse };
+    pub const NONE: Self = Self { messages: u32::MAX, when_full: WhenFull::Refuse, of_one: false };
 
     /// At most `messages` waiting in each mailbox, at least 1.
     pub const fn new(messages: u32, when_full: WhenFull) -> Self {
-        Self { messages: if messages == 0 { 1 } else { messages }, when_full }
+        Self { messages: if messages == 0 { 1 } else { messages }, when_full, of_one: false }
+    }
+
+    /// The same, for a mailbox that is one actor's own.
+    pub(crate) const fn of_one(self) -> Self {
+        Self { of_one: true, ..self }
+    }
+
+    /// Whether it is for a mailbox that is one actor's own.
+    pub(crate) const fn is_of_one(self) -> bool {
+        self.of_one
     }
 
     pub(super) const fn is_some(self) -> bool {
-        self.messages != u32::MAX
-    }
-
-    /// How many messages may wait.
-    pub(super) const fn most(self) -> u32 {
-        self.messages
+        self.messages != u32::MAX || self.of_one
     }
 
     /// What to do with one more message when so many wait.

@@ -213,13 +213,20 @@ impl CopyQueue {
         self.place.as_ptr() as usize - self.head.as_ptr() as usize
     }
 
-    /// Moves what is in the first segment to its beginning, if something was taken out at the front.
+    /// The first segment may get others in front of it. If something was taken out at the front, what is left is moved to its beginning,
+    /// or the segment notes where that begins: in front of what was put back a suspended behaviour may still read an envelope.
     pub(super) fn settle_front(&mut self) {
         if self.head == Segment::begin(self.first) {
             return;
         }
         if self.first == self.last {
             self.seal();
+        }
+        // SAFETY: the queue's segment is alive, and its mail the queue's.
+        unsafe {
+            if !self.first.as_ref().is_read_by_one() {
+                return Segment::set_mail_begin(self.first, self.head);
+            }
         }
         // SAFETY: the queue's own segment, whose use is written down; nothing from the head on was delivered.
         unsafe { segment::compact(self.first, self.head) };
@@ -230,13 +237,18 @@ impl CopyQueue {
         }
     }
 
-    /// Puts mail in front of everything. Returns a segment that is not used any more, and empty.
+    fn is_settled(&self) -> bool {
+        self.head == Segment::mail_begin(self.first)
+    }
+
+    /// Puts mail in front of everything. Returns a segment that is not used any more, and empty; a suspended behaviour may still read
+    /// what was in it.
     ///
     /// # Safety
     /// The mail is the caller's, who gives it up, and was not delivered; it is sealed. The front is settled.
     pub(super) unsafe fn prepend(&mut self, held: Held) -> Option<NonNull<Segment>> {
         let Held { first, begin, mut last, end } = held;
-        debug_assert_eq!(self.head, Segment::begin(self.first), "the oldest was taken out");
+        debug_assert!(self.is_settled(), "the oldest was taken out");
         if self.is_empty() {
             let careful = self.careful;
             let emptied = core::mem::replace(self, Self::new(last, careful));
@@ -257,7 +269,7 @@ impl CopyQueue {
     /// # Safety
     /// The segment is the caller's, who gives it up, sealed, and nothing in it was delivered. The front is settled.
     pub(super) unsafe fn put_in_front(&mut self, mut segment: NonNull<Segment>) {
-        debug_assert_eq!(self.head, Segment::begin(self.first), "the front is not settled");
+        debug_assert!(self.is_settled(), "the front is not settled");
         // SAFETY: by contract it is the queue's from now on.
         unsafe { segment.as_mut() }.next = self.first.as_ptr();
         self.first = segment;
@@ -285,8 +297,10 @@ impl CopyQueue {
                 let Some(next) = NonNull::new(self.first.as_ref().next) else { break };
                 let emptied = ptr::replace(&mut self.first, next);
                 self.full_bytes = self.full_bytes.saturating_sub(emptied.as_ref().capacity_bytes());
-                Segment::free(emptied);
-                self.head = Segment::begin(next);
+                if emptied.as_ref().release() {
+                    Segment::free(emptied);
+                }
+                self.head = Segment::enter(next);
             }
         }
         self.head
@@ -296,7 +310,8 @@ impl CopyQueue {
     pub(super) fn skip_oldest(&mut self, bytes: usize) {
         // SAFETY: within the segment, because an envelope of that size lay there.
         self.head = unsafe { self.head.add(bytes) };
-        if self.first == self.last && self.head == self.place {
+        // SAFETY: the queue's segment is alive.
+        if self.is_empty() && unsafe { self.last.as_ref() }.is_read_by_one() {
             // Empty: begin again at the front, or a bounded queue would wander through memory for ever.
             self.place = Segment::begin(self.last);
             self.head = self.place;
@@ -313,5 +328,91 @@ impl CopyQueue {
     fn seal(&mut self) {
         // SAFETY: the queue's segments are alive and its own.
         unsafe { self.last.as_mut() }.set_end(self.place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CopyQueue, Held, Segment};
+    use crate::actor::mail::segment;
+    use core::ptr::NonNull;
+
+    const CAPACITY_BYTES: usize = 64;
+
+    /// A queue of sixteen bytes that were put back, behind eight that a suspended behaviour reads; and those eight.
+    fn put_back() -> (CopyQueue, NonNull<Segment>, NonNull<u64>) {
+        let spare = Segment::new(CAPACITY_BYTES).expect("memory");
+        let last = Segment::new(CAPACITY_BYTES).expect("memory");
+        let begin = Segment::begin(last);
+        // SAFETY: just made, and longer than that.
+        let (head, end) = unsafe {
+            for (index, word) in [7_u64, 8, 9].into_iter().enumerate() {
+                begin.cast::<u64>().add(index).write(word);
+            }
+            last.as_ref().share();
+            (begin.add(8), begin.add(24))
+        };
+        let mut queue = CopyQueue::new(spare, false);
+        queue.settle_front();
+        let mut held = Held { first: last, begin: head, last, end };
+        held.seal();
+        // SAFETY: the mail is ours, and sealed; the front is settled.
+        let emptied = unsafe { queue.prepend(held) };
+        assert_eq!(emptied, Some(spare));
+        // SAFETY: empty, and nobody else's.
+        unsafe { Segment::free(spare) };
+        (queue, last, begin.cast())
+    }
+
+    #[test]
+    fn what_a_suspended_behaviour_reads_stays_where_it_is_when_mail_comes_in_front() {
+        let (mut queue, shared, read) = put_back();
+        let mut front = Segment::new(8).expect("memory");
+        // SAFETY: just made; the mail is ours, and sealed; the front is settled.
+        unsafe {
+            front.as_mut().set_end(Segment::begin(front).add(8));
+            queue.settle_front();
+            queue.put_in_front(front);
+            assert_eq!(read.read(), 7, "what is read");
+            let gulp = queue.take_all();
+            assert_eq!((gulp.first, gulp.head), (front, Segment::begin(front)));
+            assert_eq!(segment::chain_used_bytes(gulp.first, gulp.head), 24);
+            let head = Segment::enter(shared);
+            assert_eq!((head.cast::<u64>().read(), head.cast::<u64>().add(1).read()), (8, 9));
+            assert_eq!(Segment::enter(shared), Segment::begin(shared), "it was entered");
+            assert!(!shared.as_ref().release());
+            segment::free_chain(front);
+        }
+    }
+
+    #[test]
+    fn what_a_suspended_behaviour_reads_is_not_written_over_when_all_behind_it_was_forgotten() {
+        let (mut queue, shared, read) = put_back();
+        let room = queue.oldest();
+        assert_eq!(room, behind(read));
+        queue.skip_oldest(16);
+        assert!(queue.is_empty());
+        let place = queue.reserve_fast(8).expect("room");
+        // SAFETY: there is room; the read word is alive.
+        unsafe {
+            place.cast::<u64>().write(10);
+            assert_eq!(read.read(), 7, "what is read");
+            // It is left to the one who reads it.
+            let mut other = Segment::new(8).expect("memory");
+            other.as_mut().set_end(Segment::begin(other));
+            queue.extend(other);
+            assert_eq!(queue.oldest(), place);
+            queue.skip_oldest(8);
+            assert_eq!(queue.oldest(), Segment::begin(other));
+            assert!(shared.as_ref().is_read_by_one());
+            assert_eq!(read.read(), 7, "what is read");
+            Segment::free(shared);
+            Segment::free(queue.take_all().first);
+        }
+    }
+
+    fn behind(word: NonNull<u64>) -> NonNull<u8> {
+        // SAFETY: another follows it.
+        unsafe { word.add(1) }.cast()
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn take() -> Result<&'static Mailbox, TakeError> {
     drop(free);
     // Not under the lock, which disables preemption: memory may have to be fetched from far.
     let segment = Segment::new(FIRST_SEGMENT_BYTES).ok_or(TakeError::OutOfMemory)?;
-    let Ok(room) = mem::try_box(MaybeUninit::<Mailbox>::uninit()) else {
+    let Ok(room) = mem::kernel_box(MaybeUninit::<Mailbox>::uninit()) else {
         // SAFETY: just made, and empty.
         unsafe { Segment::free(segment) };
         return Err(TakeError::OutOfMemory);

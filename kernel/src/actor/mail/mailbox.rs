@@ -24,8 +24,8 @@ use super::place::Place;
 use super::processing_flag::ProcessingFlag;
 use super::segment::{self, Segment};
 use crate::actor::storage::MailboxIndex;
-use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use crate::arch::clock;
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use crate::arch::{CoreId, clock};
 use crate::stats;
 use crate::sync::{SpinLock, Waiters};
 
@@ -74,6 +74,11 @@ pub(crate) struct Mailbox {
     pub(crate) room: Waiters,
     index: MailboxIndex,
     runner: AtomicPtr<Runner>,
+    /// How many messages were gulped since it was opened; written under the lock.
+    taken: AtomicU64,
+    /// How often it has gone to another worker since, and whose core that is; for those who look.
+    moves: AtomicU32,
+    core: AtomicU8,
 }
 
 /// Bytes of a mailbox's buffer before it has grown.
@@ -104,6 +109,9 @@ impl Mailbox {
             room: Waiters::new(),
             index,
             runner: AtomicPtr::new(core::ptr::null_mut()),
+            taken: AtomicU64::new(0),
+            moves: AtomicU32::new(0),
+            core: AtomicU8::new(0),
         }
     }
 
@@ -127,6 +135,7 @@ impl Mailbox {
         &self,
         runner: *const Runner,
         place: Place,
+        core: CoreId,
         pinned: bool,
         urgent: bool,
         bound: Bound,
@@ -135,6 +144,9 @@ impl Mailbox {
         // Relaxed: published by the lock, and by the address that leads here.
         self.runner.store(runner.cast_mut(), Ordering::Relaxed);
         self.owner.reset(place.bits() as usize);
+        self.core.store(core.index() as u8, Ordering::Relaxed);
+        self.moves.store(0, Ordering::Relaxed);
+        self.taken.store(0, Ordering::Relaxed);
         self.pinned.store(pinned, Ordering::Relaxed);
         self.urgent.store(urgent, Ordering::Relaxed);
         // The last executor's workers have ended, and their lists with them.
@@ -158,9 +170,22 @@ impl Mailbox {
         self.room.tell_all(|| ());
     }
 
-    /// How many messages may wait.
-    pub(crate) fn most_waiting(&self) -> u32 {
-        self.inside.lock().bound.most()
+    /// How many messages may wait, and what happens to more.
+    pub(crate) fn bound(&self) -> Bound {
+        self.inside.lock().bound
+    }
+
+    /// Its next actor is to have it alone, with this bound. Whether it may: what waits for the last one is to be dropped first. It was
+    /// opened as one actor's own.
+    ///
+    /// Who sends to the last actor still, and takes the lock after this, finds there that it has ended: the caller has seen that.
+    pub(crate) fn let_to_one(&self, bound: Bound) -> bool {
+        let mut inside = self.inside.lock();
+        let is_empty = self.waiting() == 0;
+        if is_empty {
+            inside.bound = bound.of_one();
+        }
+        is_empty
     }
 
     /// Who opened it last. Alive while the mailbox is open, or a worker or behaviour of that executor is running.
@@ -182,6 +207,35 @@ impl Mailbox {
     pub(crate) fn set_waiting(&self, messages: u32) {
         // Relaxed: as above.
         self.waiting.store(messages, Ordering::Relaxed);
+    }
+
+    /// So many were taken out. The caller holds the lock.
+    #[inline(always)]
+    pub(super) fn count_taken(&self, messages: u32) {
+        // Relaxed, here and below: statistics, which nothing is inferred from.
+        self.taken.store(self.taken.load(Ordering::Relaxed).wrapping_add(messages.into()), Ordering::Relaxed);
+    }
+
+    /// How many were taken out since it was opened.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// It is that core's worker's now. By who has found it there right after moving it, or after another has.
+    pub(crate) fn note_core(&self, core: CoreId) {
+        if usize::from(self.core.swap(core.index() as u8, Ordering::Relaxed)) != core.index() {
+            self.moves.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The core whose worker it belongs to, as far as is known.
+    pub(crate) fn core(&self) -> CoreId {
+        CoreId::new(self.core.load(Ordering::Relaxed).into()).unwrap_or(CoreId::BOOT)
+    }
+
+    /// How often it has gone to another.
+    pub(crate) fn moves(&self) -> u32 {
+        self.moves.load(Ordering::Relaxed)
     }
 
     /// The first message has come. The caller holds the lock, or has it in hand.

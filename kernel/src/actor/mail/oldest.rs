@@ -6,6 +6,7 @@
 use core::mem::{MaybeUninit, size_of};
 use core::ptr::{self, NonNull};
 
+use super::copy_queue::CopyQueue;
 use super::envelope::{Envelope, LARGEST_ENVELOPE_BYTES};
 use super::mailbox::Mailbox;
 use crate::actor::storage::{CellRef, Word};
@@ -55,9 +56,8 @@ pub(crate) struct Stays;
 #[inline(never)]
 pub(crate) fn forget(mailbox: &Mailbox) -> Result<(), Stays> {
     let (mut room, mut stays) = (Room::new(), false);
-    // SAFETY: asked of an envelope that lies in the queue.
-    let taken = take_if(mailbox, &mut room, |envelope| unsafe {
-        stays = !Envelope::is_message(envelope);
+    let taken = take_if(mailbox, &mut room, |envelope| {
+        stays = !is_message(envelope);
         !stays
     });
     if let Some(taken) = taken {
@@ -90,6 +90,21 @@ fn take_if<'a>(
     if !may_go(oldest.cast()) {
         return None;
     }
+    mailbox.set_waiting(waiting - 1);
+    Some(lift(&mut inside.queue, oldest, room))
+}
+
+/// Takes the oldest envelope out of a queue that is no mailbox's, if it is a message.
+pub(crate) fn take_message_of<'a>(queue: &mut CopyQueue, room: &'a mut Room) -> Option<Taken<'a>> {
+    let oldest = queue.oldest();
+    if queue.is_empty() || !is_message(oldest.cast()) {
+        return None;
+    }
+    Some(lift(queue, oldest, room))
+}
+
+/// Takes the oldest envelope, which is there, out of its queue, where it lies at `oldest`.
+fn lift<'a>(queue: &mut CopyQueue, oldest: NonNull<u8>, room: &'a mut Room) -> Taken<'a> {
     // SAFETY: the queue is not empty, so an envelope lies there, no longer than the room. An envelope may be
     // moved, because whoever has it has its message, and the queue forgets it below.
     let bytes = unsafe {
@@ -97,7 +112,11 @@ fn take_if<'a>(
         ptr::copy_nonoverlapping(oldest.as_ptr(), room.0.as_mut_ptr().cast::<u8>(), bytes);
         bytes
     };
-    inside.queue.skip_oldest(bytes);
-    mailbox.set_waiting(waiting - 1);
-    Some(Taken(room))
+    queue.skip_oldest(bytes);
+    Taken(room)
+}
+
+fn is_message(envelope: NonNull<Envelope>) -> bool {
+    // SAFETY: asked of an envelope that lies in a queue.
+    unsafe { Envelope::is_message(envelope) }
 }

@@ -5,7 +5,7 @@ use core::mem::size_of;
 use core::ptr::{self, NonNull};
 
 use super::envelope::{ALIGN, Envelope};
-use crate::sync::ReferenceCount;
+use crate::sync::{PaidBy, ReferenceCount};
 
 /// The head of a buffer; the envelopes follow.
 #[repr(C)]
@@ -17,6 +17,9 @@ pub(crate) struct Segment {
     used_bytes: u32,
     /// Who still reads it: the batch, and each suspended behaviour whose envelope lies in it.
     readers: ReferenceCount,
+    /// Bytes in front of its mail, where it is not the first of its chain: they were delivered, and a suspended behaviour may still read
+    /// an envelope there, so that nothing is moved to its place.
+    skipped_bytes: u32,
 }
 
 pub(crate) const HEADER_BYTES: usize = size_of::<Segment>();
@@ -31,6 +34,8 @@ impl Segment {
         // Zeroed, because most of it is written to late or never: what others have left there would seem to be pointers to a
         // collection.
         let head = Self::head(u32::try_from(capacity_bytes).ok()?);
+        // A mailbox's memory serves all who send to it.
+        let _nobody = PaidBy::nobody();
         // SAFETY: the size is not zero.
         let segment = NonNull::new(unsafe { alloc_zeroed(Self::layout(capacity_bytes)?) })?.cast::<Self>();
         // SAFETY: fresh memory with room for the head.
@@ -40,7 +45,13 @@ impl Segment {
 
     /// Of an empty segment.
     fn head(capacity_bytes: u32) -> Self {
-        Self { next: ptr::null_mut(), capacity_bytes, used_bytes: 0, readers: ReferenceCount::new(1) }
+        Self {
+            next: ptr::null_mut(),
+            capacity_bytes,
+            used_bytes: 0,
+            readers: ReferenceCount::new(1),
+            skipped_bytes: 0,
+        }
     }
 
     /// Makes memory that [`Self::new`] has given for `capacity_bytes`, and that was used for something else since, an empty segment
@@ -69,6 +80,33 @@ impl Segment {
     pub(crate) fn begin(this: NonNull<Self>) -> NonNull<u8> {
         // SAFETY: a segment's memory goes on after its head.
         unsafe { this.cast::<u8>().add(HEADER_BYTES) }
+    }
+
+    /// Where its mail begins, if it is not the first of its chain.
+    pub(super) fn mail_begin(this: NonNull<Self>) -> NonNull<u8> {
+        // SAFETY: the segment is alive, and its memory is that long.
+        unsafe { Self::begin(this).add(this.as_ref().skipped_bytes as usize) }
+    }
+
+    /// Its mail begins at `head`, and others come in front of it in its chain.
+    ///
+    /// # Safety
+    /// The mail is the caller's, and `head` is in the segment.
+    pub(super) unsafe fn set_mail_begin(mut this: NonNull<Self>, head: NonNull<u8>) {
+        let skipped = head.as_ptr() as usize - Self::begin(this).as_ptr() as usize;
+        // SAFETY: by contract; those who read envelopes of it look at the count of readers alone. It fits, as the capacity does.
+        unsafe { this.as_mut() }.skipped_bytes = skipped as u32;
+    }
+
+    /// It becomes the first of its chain: returns where its mail begins, which the caller keeps in mind from now on.
+    ///
+    /// # Safety
+    /// The mail is the caller's.
+    pub(crate) unsafe fn enter(mut this: NonNull<Self>) -> NonNull<u8> {
+        let begin = Self::mail_begin(this);
+        // SAFETY: as in `set_mail_begin`.
+        unsafe { this.as_mut() }.skipped_bytes = 0;
+        begin
     }
 
     /// Where the room for envelopes ends.
@@ -130,6 +168,7 @@ impl Segment {
     pub(crate) fn recycle(&mut self) {
         self.next = ptr::null_mut();
         self.used_bytes = 0;
+        self.skipped_bytes = 0;
         self.readers = ReferenceCount::new(1);
     }
 
@@ -173,7 +212,7 @@ pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> 
         // SAFETY: by contract.
         unsafe {
             count += count_between(position, Segment::used_end(segment));
-            next = NonNull::new(segment.as_ref().next).map(|next| (next, Segment::begin(next)));
+            next = NonNull::new(segment.as_ref().next).map(|next| (next, Segment::mail_begin(next)));
         }
     }
     count
@@ -203,7 +242,7 @@ pub(super) unsafe fn chain_used_bytes(first: NonNull<Segment>, head: NonNull<u8>
         let mut bytes = Segment::used_end(first).as_ptr() as usize - head.as_ptr() as usize;
         let mut next = NonNull::new(first.as_ref().next);
         while let Some(segment) = next {
-            bytes += segment.as_ref().used_bytes();
+            bytes += segment.as_ref().used_bytes() - segment.as_ref().skipped_bytes as usize;
             next = NonNull::new(segment.as_ref().next);
         }
         bytes
@@ -242,7 +281,7 @@ pub(super) unsafe fn count_between(mut position: NonNull<u8>, end: NonNull<u8>) 
 /// Moves the envelopes from `head` on to the beginning of their segment.
 ///
 /// # Safety
-/// The segment is the caller's, no longer written to, and nothing from `head` on was delivered.
+/// The segment is the caller's alone, no longer written to, and nothing from `head` on was delivered.
 pub(super) unsafe fn compact(mut segment: NonNull<Segment>, head: NonNull<u8>) {
     let begin = Segment::begin(segment);
     // SAFETY: by contract; envelopes may be moved, because whoever has them has their messages.

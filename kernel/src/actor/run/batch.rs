@@ -46,6 +46,8 @@ pub(super) struct Batch {
     /// After a split: the activation holds the actor of that envelope. If not, the envelope is a dead letter, or has ended
     /// its actor.
     holds_actor: AtomicBool,
+    /// After a split: the actor is attached again. Another activation may run it, or hold it.
+    has_given_back: AtomicBool,
     /// After a split: it delivers what was in the side queue.
     drains: AtomicBool,
     /// The last envelope whose behaviour ended its actor; since the split, if there was one.
@@ -68,11 +70,12 @@ impl Batch {
             whole_end: AtomicPtr::new(ptr::null_mut()),
             split_at: AtomicPtr::new(ptr::null_mut()),
             holds_actor: AtomicBool::new(false),
+            has_given_back: AtomicBool::new(false),
             drains: AtomicBool::new(false),
             ended_at: AtomicPtr::new(ptr::null_mut()),
             tally: Tally::new(),
         };
-        Some(NonNull::from(Box::leak(mem::try_box(batch).ok()?)))
+        Some(NonNull::from(Box::leak(mem::kernel_box(batch).ok()?)))
     }
 
     /// # Safety
@@ -363,6 +366,16 @@ impl Batch {
     /// After a split: whether the activation holds an actor.
     pub(super) fn holds_actor(&self) -> bool {
         self.holds_actor.load(Ordering::Relaxed)
+    }
+
+    /// After a split: the actor that was held is attached again. Preemption has been off since.
+    pub(super) fn note_given_back(&self) {
+        self.has_given_back.store(true, Ordering::Relaxed);
+    }
+
+    /// After a split: whether the actor is another's again.
+    pub(super) fn has_given_back(&self) -> bool {
+        self.has_given_back.load(Ordering::Relaxed)
     }
 
     /// After a split: whether the actor that is held has ended.

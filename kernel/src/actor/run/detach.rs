@@ -67,7 +67,9 @@ impl Detached for SuspendedBehaviour {
         unsafe {
             let tally = &self.batch.as_ref().tally;
             note_in_hand(self.batch.as_ref());
-            crash::end_crashed(self.cell, self.word, self.word.detached(), tally, exit);
+            if !self.batch.as_ref().has_given_back() {
+                crash::end_crashed(self.cell, self.word, self.word.detached(), tally, exit);
+            }
             give_back(self.batch);
             // With it what was counted before the crash.
             account::note(&self.executor, tally, &here);
@@ -78,6 +80,10 @@ impl Detached for SuspendedBehaviour {
     fn is_to_end(&self, asked: EndOfPiece) -> bool {
         // SAFETY: the batch lives as long as this.
         let batch = unsafe { self.batch.as_ref() };
+        if batch.has_given_back() {
+            // It has nothing left to do. The word in the cell may say that the actor is held: by another.
+            return false;
+        }
         // What it is split at is readable until the activation lets go of the segment.
         let envelope = if batch.drains() { batch.current() } else { batch.held() };
         let piece = Piece {
@@ -136,7 +142,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     };
     // Counted first: when this is dropped, that says that the behaviour has ended.
     worker.executor.behaviour_suspended();
-    let suspended = mem::try_box(suspended).ok();
+    let suspended = mem::kernel_box(suspended).ok();
     let Some(mut suspended) = suspended.filter(|_| !holds_actor || side_queue::open(cell, expected)) else {
         // SAFETY: just made.
         unsafe { Batch::free(rest) };
@@ -194,7 +200,10 @@ pub(super) fn finish_detached(batch: NonNull<Batch>) -> Step {
     while !ended {
         let here = PreemptGuard::new();
         match side_queue::take_or_reattach(cell, word) {
-            Next::Reattached => break,
+            Next::Reattached => {
+                split.note_given_back();
+                break;
+            }
             Next::OutOfMemory => {
                 drop(here);
                 crate::arch::cpu::relax();

@@ -9,6 +9,7 @@ use core::ptr;
 use super::clearing::Clearing;
 use super::live::Live;
 use super::mailbox_victim::MailboxVictim;
+use super::own_mailboxes::OwnMailboxes;
 use super::worker::Worker;
 use crate::actor::mail::Segment;
 use crate::actor::mail::mailbox::{Inside, Runner};
@@ -43,8 +44,10 @@ pub(crate) struct Rules {
 /// An executor, as its parts know it: what its workers, its handles and its actors share.
 pub(crate) struct ExecutorState {
     pub table: Table,
-    /// The mailboxes: those that may be stolen, then one for each worker that may not.
+    /// The mailboxes: those that may be stolen, then one for each worker that may not, then those for one actor each.
     pub mailboxes: Box<[&'static Mailbox]>,
+    pub own: OwnMailboxes,
+    movable: usize,
     pub worker_count: usize,
     /// The workers, from the start until all have ended.
     workers: AtomicPtr<Vec<Arc<Worker>>>,
@@ -74,12 +77,15 @@ impl ExecutorState {
         rules: Rules,
         table: Table,
         mailboxes: Vec<&'static Mailbox>,
+        own: OwnMailboxes,
         worker_count: usize,
         live: Live,
     ) -> Self {
         Self {
+            movable: mailboxes.len() - worker_count - own.count(),
             table,
             mailboxes: mailboxes.into_boxed_slice(),
+            own,
             worker_count,
             workers: AtomicPtr::new(ptr::null_mut()),
             live,
@@ -110,9 +116,10 @@ impl ExecutorState {
         self.kept.load(Ordering::Relaxed)
     }
 
-    /// How many mailboxes may be stolen.
+    /// How many mailboxes may be stolen and are for any number of actors.
+    #[inline(always)]
     pub(crate) fn movable(&self) -> usize {
-        self.mailboxes.len() - self.worker_count
+        self.movable
     }
 
     /// The workers.

@@ -69,7 +69,7 @@ const BYTES: usize = envelope::size_of_envelope::<Kill>();
 impl Room {
     fn new() -> Option<Self> {
         let segment = Segment::new(BYTES)?;
-        let Ok(memory) = mem::try_box(MaybeUninit::<Node>::uninit()) else {
+        let Ok(memory) = mem::kernel_box(MaybeUninit::<Node>::uninit()) else {
             // SAFETY: just made, and empty.
             unsafe { Segment::free(segment) };
             return None;

@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use super::start::Urgency;
 use super::worker::Worker;
 use super::{crash, detach};
+use crate::mem::Payer;
 use crate::sched::{self, AtWork, Detached, EndOfPiece, ProcessRef, Resident, SpawnError, Step};
 use crate::watch::Exit;
 
@@ -60,7 +61,11 @@ impl Resident for Worker {
 }
 
 /// Starts a worker on its core; it waits until it is woken.
-pub(super) fn start(worker: Arc<Worker>, (priority, deadline): Urgency) -> Result<ProcessRef, SpawnError> {
+pub(super) fn start(
+    worker: Arc<Worker>,
+    (priority, deadline): Urgency,
+    payer: Payer,
+) -> Result<ProcessRef, SpawnError> {
     let core = worker.core();
-    sched::spawn_resident(worker, core, priority, deadline)
+    sched::spawn_resident(worker, core, priority, deadline, payer)
 }

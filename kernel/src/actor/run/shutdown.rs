@@ -187,7 +187,8 @@ fn drop_actors(executor: &ExecutorState) {
         if is_kept || !directory::get(word.mailbox()).is_open_for(executor.as_runner()) {
             continue;
         }
-        let claimed = word.ending();
+        // Not as one that is ending: it is told of at once, so nothing that is kept until its end (`run/kill.rs`) may be added any more.
+        let claimed = word.starting();
         // A process that is killed is not killed between the two.
         let here = PreemptGuard::new();
         if !cell.claim(word, claimed) {

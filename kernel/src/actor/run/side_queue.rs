@@ -13,9 +13,10 @@ use core::ptr::{self, NonNull};
 
 use super::detachment::{self, Found};
 use super::executor_state::give_back;
+use crate::actor::mail::oldest::{self, Room};
 use crate::actor::mail::{CopyQueue, Envelope, Gulp, Segment, directory, segment};
 use crate::actor::storage::{CellRef, Word};
-use crate::sync::SpinLock;
+use crate::sync::{PaidBy, SpinLock};
 
 /// Bytes of a side queue before it has grown.
 const FIRST_SEGMENT_BYTES: usize = 512;
@@ -23,6 +24,8 @@ const FIRST_SEGMENT_BYTES: usize = 512;
 struct Side {
     cell: CellRef,
     queue: CopyQueue,
+    /// How many messages are in it.
+    messages: u32,
 }
 
 // SAFETY: cells' words may be used from any core, and the queue may change cores.
@@ -43,6 +46,7 @@ pub(super) enum Kept {
 /// Detaches an actor. `false` if there is no memory for its side queue; then it stays attached.
 pub(super) fn open(cell: CellRef, word: Word) -> bool {
     let Some(segment) = Segment::new(FIRST_SEGMENT_BYTES) else { return false };
+    let _nobody = PaidBy::nobody();
     let mut sides = SIDES.lock();
     if sides.try_reserve(1).is_err() {
         drop(sides);
@@ -50,7 +54,7 @@ pub(super) fn open(cell: CellRef, word: Word) -> bool {
         unsafe { Segment::free(segment) };
         return false;
     }
-    sides.push(Side { cell, queue: CopyQueue::new(segment, false) });
+    sides.push(Side { cell, queue: CopyQueue::new(segment, false), messages: 0 });
     cell.set_word(word.detached());
     true
 }
@@ -78,7 +82,30 @@ pub(super) fn keep(cell: CellRef, expected: Word, envelope: NonNull<Envelope>) -
     // SAFETY: both have that many bytes and do not overlap; an envelope may be moved, because whoever has it has
     // its message.
     unsafe { ptr::copy_nonoverlapping(envelope.cast::<u8>().as_ptr(), place.as_ptr(), bytes) };
+    side.messages = side.messages.saturating_add(1);
     Kept::Yes(bytes)
+}
+
+/// How many messages are put aside for an actor: none, unless it is detached.
+pub(crate) fn messages_aside(cell: CellRef, expected: Word) -> u32 {
+    if cell.word_relaxed() == expected {
+        return 0;
+    }
+    let sides = SIDES.lock();
+    sides.iter().find(|side| side.cell == cell).map_or(0, |side| side.messages)
+}
+
+/// Takes the oldest message that is put aside for an actor and drops it. Whether there was one.
+#[inline(never)]
+pub(crate) fn forget_oldest(cell: CellRef) -> bool {
+    let mut room = Room::new();
+    let mut sides = SIDES.lock();
+    let Some(side) = sides.iter_mut().find(|side| side.cell == cell) else { return false };
+    let Some(taken) = oldest::take_message_of(&mut side.queue, &mut room) else { return false };
+    side.messages = side.messages.saturating_sub(1);
+    drop(sides);
+    taken.drop_message();
+    true
 }
 
 /// What a detached actor's activation does next.
@@ -97,10 +124,13 @@ pub(super) fn take_or_reattach(cell: CellRef, word: Word) -> Next {
     let Some(index) = sides.iter().position(|side| side.cell == cell) else { return Next::Reattached };
     let is_empty = sides[index].queue.is_empty();
     if !detachment::reattach(cell.word_cell(), word.bits(), is_empty) {
-        return match Segment::new(FIRST_SEGMENT_BYTES) {
-            Some(spare) => Next::Deliver(sides[index].queue.gulp(spare)),
-            None => Next::OutOfMemory,
-        };
+        let Some(spare) = Segment::new(FIRST_SEGMENT_BYTES) else { return Next::OutOfMemory };
+        let gulp = sides[index].queue.gulp(spare);
+        sides[index].messages = 0;
+        drop(sides);
+        // Who waits for room in a mailbox of this actor's own has waited for this, too.
+        directory::get(word.mailbox()).room.tell_all(|| ());
+        return Next::Deliver(gulp);
     }
     let mut side = sides.swap_remove(index);
     let gulp = side.queue.take_all();

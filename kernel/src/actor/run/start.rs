@@ -3,18 +3,22 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ptr;
 use core::time::Duration;
 
 use super::batch::Batch;
 use super::executor_state::{ExecutorState, Rules};
 use super::live::Live;
+use super::own_mailboxes::OwnMailboxes;
 use super::resident;
 use super::worker::Worker;
 use crate::actor::mail::directory::{self, TakeError};
 use crate::actor::mail::{Bound, Mailbox, Segment, Table, table};
 use crate::arch::CoreId;
+use crate::machine;
+use crate::mem::{self, Payer};
 use crate::sched::{Priority, SpawnError};
-use crate::{machine, mem};
+use crate::sync::PaidBy;
 
 /// Why an executor was not started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,23 +34,36 @@ pub(crate) enum Refused {
 /// The workers' priority, and how soon each should have done what woke it.
 pub(super) type Urgency = (Priority, Option<Duration>);
 
-/// Starts an executor with so many workers, and mailboxes that may be stolen. When it cannot, nothing is left behind.
+/// How large an executor is.
+#[derive(Clone, Copy)]
+pub(crate) struct Size {
+    pub workers: usize,
+    /// Mailboxes that may be stolen and are for any number of actors.
+    pub movable: usize,
+    /// Mailboxes for one actor each; they may be stolen, too.
+    pub own: usize,
+}
+
+/// Starts an executor. `payer` pays for its workers and for what its actors allocate; nobody for what serves all. When it cannot,
+/// nothing is left behind.
 pub(crate) fn start(
     rules: Rules,
-    workers: usize,
-    movable: usize,
+    size: Size,
     bound: Bound,
     urgency: Urgency,
+    payer: Payer,
 ) -> Result<Arc<ExecutorState>, Refused> {
-    let taken = take_mailboxes(movable + workers)?;
-    let executor = match make_state(rules, &taken, workers, movable) {
+    let _nobody = PaidBy::nobody();
+    let Size { workers, movable, own } = size;
+    let taken = take_mailboxes(movable + workers + own)?;
+    let executor = match make_state(rules, &taken, size) {
         Some(executor) => executor,
         None => {
             taken.into_iter().for_each(directory::give);
             return Err(Refused::OutOfMemory);
         }
     };
-    if let Err(error) = start_workers(&executor, urgency, workers) {
+    if let Err(error) = start_workers(&executor, urgency, payer, workers) {
         executor.mailboxes.iter().copied().for_each(directory::give);
         return Err(error);
     }
@@ -56,15 +73,22 @@ pub(crate) fn start(
         let pinned = usize::from(place.offset) + 1 == executor.table.range_of(place.worker.into()).slots;
         // SAFETY: mailboxes are never freed, and nobody swaps before the first message.
         let mailbox = unsafe { &*executor.table.at(slot) };
+        let is_own = executor.mailboxes[movable + workers..].iter().any(|own| ptr::eq(*own, mailbox));
+        let bound = if is_own { Bound::NONE.of_one() } else { bound };
         // One for when it is taken in hand the first time; made later if there is no memory now.
-        if let Some(spare) = Segment::new(executor.segment_bytes)
+        if !is_own
+            && let Some(spare) = Segment::new(executor.segment_bytes)
             && !mailbox.hand.keep_spare(spare)
         {
             // SAFETY: just made, and empty.
             unsafe { Segment::free(spare) };
         }
         // SAFETY: every executor's mailboxes are opened here, for its state, which ends after all that work for it.
-        unsafe { mailbox.open(Arc::as_ptr(&executor).cast(), place, pinned, urgency.0.is_urgent(), bound) };
+        unsafe {
+            let (runner, core) =
+                (Arc::as_ptr(&executor).cast(), executor.workers()[place.worker as usize].core());
+            mailbox.open(runner, place, core, pinned, urgency.0.is_urgent(), bound);
+        }
     }
     Ok(executor)
 }
@@ -84,29 +108,36 @@ fn take_mailboxes(count: usize) -> Result<Vec<&'static Mailbox>, Refused> {
     Ok(taken)
 }
 
-/// The table begins with each worker's part of the movable mailboxes, followed by its pinned one.
-fn make_state(
-    rules: Rules,
-    taken: &[&'static Mailbox],
-    workers: usize,
-    movable: usize,
-) -> Option<Arc<ExecutorState>> {
+/// The table begins with each worker's part of the movable mailboxes, followed by some of those for one actor each, so that the parts are
+/// as long as the table says, and by its pinned one.
+fn make_state(rules: Rules, taken: &[&'static Mailbox], size: Size) -> Option<Arc<ExecutorState>> {
+    let Size { workers, movable, own } = size;
+    let mut for_one = movable + workers;
     let mut order: Vec<&'static Mailbox> = Vec::new();
     order.try_reserve_exact(taken.len()).ok()?;
     for worker in 0..workers {
         let range = table::range(movable, workers, worker);
         order.extend(&taken[range.first..range.first + range.slots]);
+        let more = table::range(movable + own, workers, worker).slots - range.slots;
+        order.extend(&taken[for_one..for_one + more]);
+        for_one += more;
         order.push(taken[movable + worker]);
     }
     let table = Table::new(order.into_iter(), workers)?;
     let mut mailboxes = Vec::new();
     mailboxes.try_reserve_exact(taken.len()).ok()?;
     mailboxes.extend_from_slice(taken);
-    Some(Arc::new(ExecutorState::new(rules, table, mailboxes, workers, Live::new(machine::cores())?)))
+    let own = OwnMailboxes::new(&taken[movable + workers..])?;
+    Some(Arc::new(ExecutorState::new(rules, table, mailboxes, own, workers, Live::new(machine::cores())?)))
 }
 
 /// Makes the workers and starts them; they wait until they are woken.
-fn start_workers(executor: &Arc<ExecutorState>, urgency: Urgency, workers: usize) -> Result<(), Refused> {
+fn start_workers(
+    executor: &Arc<ExecutorState>,
+    urgency: Urgency,
+    payer: Payer,
+    workers: usize,
+) -> Result<(), Refused> {
     let mut list = Vec::new();
     list.try_reserve_exact(workers).map_err(|_| Refused::OutOfMemory)?;
     for core in (0..workers).filter_map(CoreId::new) {
@@ -114,7 +145,7 @@ fn start_workers(executor: &Arc<ExecutorState>, urgency: Urgency, workers: usize
     }
     let Ok(list) = mem::try_box(list) else { return Err(Refused::OutOfMemory) };
     for (started, worker) in list.iter().enumerate() {
-        match resident::start(worker.clone(), urgency) {
+        match resident::start(worker.clone(), urgency, payer) {
             // SAFETY: the list of workers is not set yet, so nobody can find this one.
             Ok(process) => unsafe { worker.set_process(process) },
             Err(error) => {

@@ -81,6 +81,7 @@ fn hand_over(thief: &Worker, gained: (NonNull<Mailbox>, usize), given: (NonNull<
         let mailbox = unsafe { mailbox.as_ref() };
         let Some(place) = executor.table.publish(mailbox, slot) else { continue };
         let worker = &executor.workers()[usize::from(place.worker)];
+        mailbox.note_core(worker.core());
         if mailbox.waiting() > 0 {
             worker.hint(usize::from(place.offset));
             if is_given || worker.index != thief.index {

@@ -17,6 +17,7 @@ use super::word_cell::WordCell;
 use crate::arch::atomic::AtomicPtr;
 use crate::mem::{self, OutOfMemory, orphans};
 use crate::queue::{AppendOnly, Linked};
+use crate::sync::PaidBy;
 use crate::watch::Watched;
 
 /// Bytes of a chunk, and its alignment.
@@ -310,6 +311,8 @@ impl Chunk {
         let bytes = kind.cell_bytes();
         let first = size_of::<Self>().next_multiple_of(kind.align.max(16));
         let layout = Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).ok()?;
+        // Its cells serve whoever spawns next.
+        let _nobody = PaidBy::nobody();
         // SAFETY: the size is not zero.
         let chunk = NonNull::new(unsafe { alloc(layout) })?.cast::<Self>();
         let cells = (CHUNK_BYTES - first) / bytes;

@@ -13,7 +13,7 @@
 //!       ├─ end, ─────┘  │
 //!       │  crash        ├── vacate ───▶ vacant ──── respawn ──▶ starting ──▶ attached
 //!       │               └── retire ───▶ retired ─── take ─────▶ starting ──▶ free
-//!       └── the executor stops ── from anywhere but starting and ending
+//!       └── the executor stops ── starting ── from anywhere but starting and ending
 //! ```
 //!
 //! Between the end of an actor and *free* or *vacant* its cell is *ending*, while its state is dropped: that is the

@@ -25,7 +25,7 @@ pub fn core_block() -> *mut () {
 /// Sets the block of the stack that runs.
 ///
 /// # Safety
-/// `block` points to at least a preemption word, exclusively this stack's.
+/// `block` points to at least a preemption word and an account word, exclusively this stack's.
 #[allow(dead_code, reason = "the first instructions set it; here for one interface with the host")]
 pub unsafe fn set_stack_block(block: *mut ()) {
     // SAFETY: the kernel runs on SP_EL1, so SP_EL0 is a plain register.

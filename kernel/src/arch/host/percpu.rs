@@ -5,7 +5,7 @@ use core::cell::{Cell, UnsafeCell};
 use crate::arch::CoreId;
 
 /// What a thread that no core loop runs on uses for its stack block: long enough for the preemption
-/// word, which is all that code outside a core loop touches.
+/// word and the account word, which is all that code outside a core loop touches.
 #[repr(C, align(64))]
 struct FallbackBlock(UnsafeCell<[u64; 8]>);
 
@@ -51,7 +51,7 @@ pub fn core_block() -> *mut () {
 /// Sets the block of the stack that runs.
 ///
 /// # Safety
-/// `block` points to at least a preemption word, exclusively this stack's.
+/// `block` points to at least a preemption word and an account word, exclusively this stack's.
 pub unsafe fn set_stack_block(block: *mut ()) {
     STACK_BLOCK.with(|cell| cell.set(block));
 }

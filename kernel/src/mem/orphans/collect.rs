@@ -1,11 +1,9 @@
-//! Which blocks of the heap only the dead could reach: a conservative mark phase, in three steps.
+//! Which blocks of the heap only the dead could reach: a conservative mark phase, in two steps.
 //!
-//! 1. From what the dead left behind (see [`super`]) every block that can be reached becomes a *candidate*.
+//! 1. From what the dead left behind, which is noted among the marks, every block that can be reached becomes a *candidate*.
 //! 2. From everything that lives (statics, stacks, registers, and the blocks that are no candidates) every candidate that
-//!    can be reached is live again, and so is what can be reached from it.
-//! 3. A candidate may lead to blocks that are live again, or only seem so. When the candidate is freed, nothing else may be
-//!    known that leads to them from the dead, so they are listed; whoever frees the candidates notes them. A candidate that
-//!    leads to many is kept in their place.
+//!    can be reached is alive, or seems so, and so is what can be reached from it. It is *noted* for the next collection: when a word that
+//!    only looked like a pointer has gone, nothing else may be known that leads there from the dead.
 //!
 //! Nobody has a pointer to what is still a candidate. Making such a pointer would need one to begin with, so it stays
 //! that way even when the cores run on, and the memory can be given back.
@@ -48,14 +46,12 @@ pub(in crate::mem) trait World {
 }
 
 /// A pointer may carry a tag above these bits.
-const ADDRESS_BITS: u64 = (1 << 48) - 1;
+pub(super) const ADDRESS_BITS: u64 = (1 << 48) - 1;
 const WORD_BYTES: usize = 8;
 /// This many bytes are looked through before the clock is read.
 const STRETCH_BYTES: usize = 64 << 10;
 /// Blocks that wait to be looked into. If there are more, all are looked through once more.
 pub(super) const MOST_WAITING: usize = 1024;
-/// If a candidate leads to so many live blocks, it is kept in their place.
-pub(super) const MOST_BEHIND: usize = 16;
 
 /// Blocks that are to be looked into. Their addresses are kept inverted, because this list lies where roots are looked
 /// for.
@@ -94,38 +90,29 @@ impl Collector {
         Self { waiting: Waiting { blocks: [NONE; MOST_WAITING], count: 0, left_out: 0 } }
     }
 
-    /// Marks what only the dead could reach as candidates, and nothing else. `orphans` is what they left: any words, of
-    /// which those that point into blocks count. Returns whether it came to the end; if it took too long, the marks
-    /// mean nothing.
+    /// Marks what only the dead could reach as candidates, and what else they could reach as noted, from what was noted before. Returns
+    /// whether it came to the end; if it took too long, the marks mean nothing but that what is noted, or a candidate, is to be noted:
+    /// see [`Marks::settle`].
     ///
     /// # Safety
     /// What the world shows as roots and blocks is readable, in whole words, and nobody writes to it meanwhile.
-    pub(in crate::mem) unsafe fn mark(
-        &mut self,
-        world: &impl World,
-        marks: &Marks<'_>,
-        orphans: impl Iterator<Item = usize>,
-    ) -> bool {
+    pub(in crate::mem) unsafe fn mark(&mut self, world: &impl World, marks: &Marks<'_>) -> bool {
         (self.waiting.count, self.waiting.left_out) = (0, 0);
-        marks.clear();
         world.each_free(&mut |block| marks.set(block.start, Mark::Free));
-        let mut search = Search {
-            world,
-            marks,
-            waiting: &mut self.waiting,
-            from: Mark::Live,
-            to: Mark::Candidate,
-            looked: 0,
-            is_over: false,
-        };
-        for address in orphans {
+        let mut search =
+            Search { world, marks, waiting: &mut self.waiting, from: Reach::Dead, looked: 0, is_over: false };
+        let mut from = marks.base();
+        while let Some(address) = marks.next_noted(from).filter(|_| !search.is_over) {
+            from = address + 1;
+            // It may be the middle of a block, of which the beginning is marked.
+            marks.set(address, Mark::Live);
             search.reached(address);
+            search.count(WORD_BYTES);
         }
         // SAFETY: by contract, here and below.
         unsafe { search.finish() };
 
-        search.from = Mark::Candidate;
-        search.to = Mark::Live;
+        search.from = Reach::Living;
         // SAFETY: as above.
         world.each_root(&mut |range| unsafe { search.look_through(range) });
         world.each_block(&mut |block| {
@@ -136,50 +123,41 @@ impl Collector {
         });
         // SAFETY: as above.
         unsafe { search.finish() };
-
-        search.from = Mark::Live;
-        search.to = Mark::Free;
-        let mut from = marks.base();
-        while let Some(start) = marks.next_candidate(from).filter(|_| !search.is_over) {
-            from = start + 1;
-            if let Some(block) = world.block_from(start) {
-                // SAFETY: as above.
-                unsafe { search.look_behind(block) };
-            }
-        }
         !search.is_over
     }
-
-    /// What the third step has listed: an address in each block. After [`Self::mark`].
-    pub(in crate::mem) fn behind(&mut self) -> impl Iterator<Item = usize> {
-        core::iter::from_fn(|| self.waiting.pop().map(|block| block.start))
-    }
-
-    /// How many blocks there was no room for on that list.
-    pub(in crate::mem) fn left_out(&self) -> usize {
-        self.waiting.left_out
-    }
 }
 
-/// Whether `address` is in a live block, and in none for which this was true before: it uses up the marks of the living. After
-/// [`Collector::mark`].
-pub(in crate::mem) fn is_first_of_live(world: &impl World, marks: &Marks<'_>, address: usize) -> bool {
-    world.block_at(address).is_some_and(|block| {
-        let is_live = marks.get(block.start) == Mark::Live;
-        if is_live {
-            marks.set(block.start, Mark::Free);
+/// From where one of the steps searches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Dead,
+    Living,
+}
+
+impl Reach {
+    /// What a block that has this mark is marked when it is reached; `None` if it stays as it is.
+    fn marks(self, mark: Mark) -> Option<Mark> {
+        match (self, mark) {
+            (Self::Dead, Mark::Live | Mark::Noted) | (Self::Living, Mark::Candidate) => Some(self.found()),
+            _ => None,
         }
-        is_live
-    })
+    }
+
+    /// How a block is marked that was reached.
+    fn found(self) -> Mark {
+        match self {
+            Self::Dead => Mark::Candidate,
+            Self::Living => Mark::Noted,
+        }
+    }
 }
 
-/// One of the steps: blocks marked `from` that are reached are marked `to`, and looked into.
+/// One of the steps: blocks that are reached are marked, and looked into.
 struct Search<'a, W> {
     world: &'a W,
     marks: &'a Marks<'a>,
     waiting: &'a mut Waiting,
-    from: Mark,
-    to: Mark,
+    from: Reach,
     /// Bytes looked through since the clock was read.
     looked: usize,
     /// It took too long: nothing is looked through any more.
@@ -204,8 +182,8 @@ impl<W: World> Search<'_, W> {
     }
 
     fn reached_block(&mut self, block: Extent) {
-        if self.marks.get(block.start) == self.from {
-            self.marks.set(block.start, self.to);
+        if let Some(mark) = self.from.marks(self.marks.get(block.start)) {
+            self.marks.set(block.start, mark);
             self.waiting.push(block);
         }
     }
@@ -226,7 +204,7 @@ impl<W: World> Search<'_, W> {
             // Some were marked and not looked into. It is not known which, so all are looked into; each round marks
             // more of them.
             self.world.each_block(&mut |block| {
-                if self.marks.get(block.start) == self.to {
+                if self.marks.get(block.start) == self.from.found() {
                     // SAFETY: as the caller of `mark` promised.
                     unsafe { self.look_into(block) };
                     while let Some(block) = self.waiting.pop() {
@@ -235,28 +213,6 @@ impl<W: World> Search<'_, W> {
                     }
                 }
             });
-        }
-    }
-
-    /// Lists what is live behind a candidate, or the candidate itself if that is much.
-    ///
-    /// # Safety
-    /// As for [`Collector::mark`].
-    unsafe fn look_behind(&mut self, block: Extent) {
-        let listed = self.waiting.count;
-        let end = block.start + block.bytes;
-        let mut begin = block.start;
-        while begin < end && self.waiting.count - listed < MOST_BEHIND {
-            // In short stretches, so that not many more are listed.
-            let stretch = Extent { start: begin, bytes: (end - begin).min(MOST_BEHIND * WORD_BYTES) };
-            // SAFETY: as the caller of `mark` promised; a part of a block.
-            unsafe { self.look_into(stretch) };
-            begin += stretch.bytes;
-        }
-        if begin < end {
-            // No candidate any more.
-            self.marks.set(block.start, self.to);
-            self.waiting.push(block);
         }
     }
 
@@ -272,7 +228,7 @@ impl<W: World> Search<'_, W> {
     /// # Safety
     /// As for [`Collector::mark`]; the range is one of the world's.
     unsafe fn look_through(&mut self, range: Range<usize>) {
-        let at_every_byte = self.to == Mark::Live;
+        let at_every_byte = self.from == Reach::Living;
         let mut before = 0;
         let mut begin = range.start;
         while begin < range.end && !self.is_over {
@@ -288,16 +244,21 @@ impl<W: World> Search<'_, W> {
                 }
                 before = word;
             }
-            self.looked += end - begin;
-            if self.looked >= STRETCH_BYTES {
-                self.looked = 0;
-                self.is_over = self.world.is_over();
-            }
+            self.count(end - begin);
             begin = end;
         }
         // What begins in the last word and is shorter than one: the six bytes of an address may end with it.
         if at_every_byte && before != 0 {
             self.look_between(before, 0);
+        }
+    }
+
+    /// So many bytes were looked through.
+    fn count(&mut self, bytes: usize) {
+        self.looked += bytes;
+        if self.looked >= STRETCH_BYTES {
+            self.looked = 0;
+            self.is_over |= self.world.is_over();
         }
     }
 

@@ -1,6 +1,8 @@
-//! Two marks for each place in the heap where a block can begin: what the collector knows of it.
+//! A mark of two bits for each place in the heap where a block can begin: what a crash has noted, and what the collector knows.
 //!
-//! The collector alone writes them, with every other core stopped; the marks lie in memory that the heap set aside.
+//! Between two collections a mark is [`Mark::Live`] or [`Mark::Noted`], and crashes note on any core. During one the collector alone
+//! writes them, with every other core stopped. So there is room for all that crashes may leave; the marks lie in memory that the heap set
+//! aside.
 
 use crate::arch::atomic::{AtomicU64, Ordering};
 
@@ -8,6 +10,8 @@ use crate::arch::atomic::{AtomicU64, Ordering};
 pub(in crate::mem) const GRANULE_BYTES: usize = 16;
 /// Two bits each.
 const PER_WORD: usize = 32;
+/// The upper bit of each pair: set for candidates and what is noted.
+const UPPER: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 
 /// What is known of the block that begins in a granule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +22,9 @@ pub(super) enum Mark {
     Free = 1,
     /// The dead could reach it; whether anything alive can is still to be found out.
     Candidate = 2,
+    /// The dead had a pointer to here, which may be the middle of a block; or could reach the block that begins here, as something alive
+    /// could. It is looked at again in each collection, until it is free.
+    Noted = 3,
 }
 
 /// The marks of a stretch of memory.
@@ -38,11 +45,31 @@ impl<'a> Marks<'a> {
     }
 
     /// All blocks are live.
+    #[cfg(test)]
     pub(super) fn clear(&self) {
         for word in self.words {
-            // Relaxed, here and below: one core uses the marks at a time, see the file's head.
             word.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// Notes an address. Returns whether it is new. On any core, unless a collection stops it.
+    pub(super) fn note(&self, address: usize) -> bool {
+        let Some((word, shift)) = self.place(address) else { return false };
+        // Relaxed, here and below: between collections nothing else is read because of a mark; in one, the core that collects
+        // has stopped all others, which orders what they did before.
+        word.fetch_or((Mark::Noted as u64) << shift, Ordering::Relaxed) >> shift & 3 != Mark::Noted as u64
+    }
+
+    /// What the dead could reach, and what was noted and not looked at, is noted; all else is live. Whether anything is. At the end of a
+    /// collection.
+    pub(super) fn settle(&self) -> bool {
+        let mut any = 0;
+        for word in self.words {
+            let dead = word.load(Ordering::Relaxed) & UPPER;
+            word.store(dead | dead >> 1, Ordering::Relaxed);
+            any |= dead;
+        }
+        any != 0
     }
 
     /// How far an address can lie behind the base.
@@ -66,7 +93,8 @@ impl<'a> Marks<'a> {
         match word.load(Ordering::Relaxed) >> shift & 3 {
             0 => Mark::Live,
             1 => Mark::Free,
-            _ => Mark::Candidate,
+            2 => Mark::Candidate,
+            _ => Mark::Noted,
         }
     }
 
@@ -79,13 +107,21 @@ impl<'a> Marks<'a> {
 
     /// Where the first candidate at or behind `from` begins.
     pub(in crate::mem) fn next_candidate(&self, from: usize) -> Option<usize> {
-        /// The upper bit of each pair.
-        const CANDIDATES: u64 = 0xaaaa_aaaa_aaaa_aaaa;
+        self.next(from, |word| word & !(word << 1) & UPPER)
+    }
+
+    /// The first granule at or behind `from` that is noted.
+    pub(super) fn next_noted(&self, from: usize) -> Option<usize> {
+        self.next(from, |word| word & word << 1 & UPPER)
+    }
+
+    /// The first granule at or behind `from` of which `pick` leaves the upper bit.
+    fn next(&self, from: usize, pick: impl Fn(u64) -> u64) -> Option<usize> {
         let granule = from.checked_sub(self.base)?.div_ceil(GRANULE_BYTES);
         let mut index = granule / PER_WORD;
         let mut from_bit = granule % PER_WORD * 2;
         loop {
-            let word = self.words.get(index)?.load(Ordering::Relaxed) & CANDIDATES & (u64::MAX << from_bit);
+            let word = pick(self.words.get(index)?.load(Ordering::Relaxed)) & (u64::MAX << from_bit);
             if word != 0 {
                 let granule = index * PER_WORD + word.trailing_zeros() as usize / 2;
                 return Some(self.base + granule * GRANULE_BYTES);
@@ -101,29 +137,47 @@ mod tests {
     use crate::arch::atomic::AtomicU64;
     use alloc::vec::Vec;
 
+    const ALL: [Mark; 4] = [Mark::Live, Mark::Free, Mark::Candidate, Mark::Noted];
+
+    /// All granules from there on that `next` finds.
+    fn found(next: impl Fn(usize) -> Option<usize>) -> Vec<usize> {
+        core::iter::successors(next(0x4000), |last| next(last + 1)).collect()
+    }
+
     #[test]
-    fn marks_are_kept_apart_and_candidates_found() {
+    fn marks_are_kept_apart_and_found() {
         let words: Vec<_> = (0..4).map(|_| AtomicU64::new(u64::MAX)).collect();
         let marks = Marks::new(&words, 0x4000);
         marks.clear();
         let all: Vec<_> = (0..128).map(|i| 0x4000 + i * GRANULE_BYTES).collect();
         for (index, start) in all.iter().enumerate() {
-            let mark = [Mark::Live, Mark::Free, Mark::Candidate][index % 3];
             marks.set(*start, Mark::Candidate);
-            marks.set(*start, mark);
+            marks.set(*start, ALL[index % 4]);
         }
         for (index, start) in all.iter().enumerate() {
-            assert_eq!(marks.get(*start), [Mark::Live, Mark::Free, Mark::Candidate][index % 3]);
+            assert_eq!(marks.get(*start), ALL[index % 4]);
         }
-        let mut found = Vec::new();
-        let mut from = 0x4000;
-        while let Some(start) = marks.next_candidate(from) {
-            found.push(start);
-            from = start + 1;
-        }
-        let expected: Vec<_> = all.iter().copied().skip(2).step_by(3).collect();
-        assert_eq!(found, expected);
+        let those_of = |mark: usize| all.iter().copied().skip(mark).step_by(4).collect::<Vec<_>>();
+        assert_eq!(found(|from| marks.next_candidate(from)), those_of(2));
+        assert_eq!(found(|from| marks.next_noted(from)), those_of(3));
         assert_eq!(marks.get(0x3000), Mark::Live, "outside");
         assert_eq!(marks.get(0x4000 + marks.bytes()), Mark::Live, "outside");
+
+        assert!(marks.settle());
+        let settled = [Mark::Live, Mark::Live, Mark::Noted, Mark::Noted];
+        for (index, start) in all.iter().enumerate() {
+            assert_eq!(marks.get(*start), settled[index % 4]);
+        }
+        marks.clear();
+        assert!(!marks.settle());
+    }
+
+    #[test]
+    fn what_is_noted_is_new_once() {
+        let words = [const { AtomicU64::new(0) }; 2];
+        let marks = Marks::new(&words, 0x4000);
+        assert!(marks.note(0x4037) && !marks.note(0x4030) && marks.note(0x4040));
+        assert_eq!(found(|from| marks.next_noted(from)), [0x4030, 0x4040]);
+        assert!(!marks.note(0x3fff) && !marks.note(0x4000 + marks.bytes()), "outside");
     }
 }

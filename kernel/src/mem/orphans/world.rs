@@ -5,7 +5,7 @@ use core::ops::Range;
 use core::ptr::{self, NonNull};
 
 use super::collect::{Extent, World};
-use super::marks::Marks;
+use super::marks::{Mark, Marks};
 use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::arch::clock;
 use crate::mem::heap::Heap;
@@ -14,13 +14,12 @@ use crate::mem::reserved::Reserved;
 /// Where the heap's memory lies, and the marks for it.
 pub(in crate::mem) struct Memory {
     base: AtomicUsize,
-    bytes: AtomicUsize,
     marks: Reserved<AtomicU64>,
 }
 
 impl Memory {
     pub(in crate::mem) const fn empty() -> Self {
-        Self { base: AtomicUsize::new(0), bytes: AtomicUsize::new(0), marks: Reserved::empty() }
+        Self { base: AtomicUsize::new(0), marks: Reserved::empty() }
     }
 
     /// Bytes of the marks for this many bytes.
@@ -33,18 +32,12 @@ impl Memory {
     pub(in crate::mem) unsafe fn init(&self, marks: NonNull<u8>, base: usize, bytes: usize) {
         // Relaxed, here and below: as in `Reserved`.
         self.base.store(base, Ordering::Relaxed);
-        self.bytes.store(bytes, Ordering::Relaxed);
         // SAFETY: the caller promised room for the words, used for nothing else.
         unsafe { self.marks.init(marks, Marks::words_for(bytes), || AtomicU64::new(0)) };
     }
 
-    /// Whether an address lies in it.
-    #[inline]
-    pub(in crate::mem) fn holds(&self, address: usize) -> bool {
-        address.wrapping_sub(self.base.load(Ordering::Relaxed)) < self.bytes.load(Ordering::Relaxed)
-    }
-
     /// The marks of all of it; of nothing without memory.
+    #[inline]
     pub(super) fn marks(&self) -> Marks<'_> {
         Marks::new(self.marks.all(), self.base.load(Ordering::Relaxed))
     }
@@ -120,6 +113,7 @@ pub(super) unsafe fn free_candidates(heap: &Heap, marks: &Marks<'_>) -> (u64, u6
         }
         // SAFETY: nobody else is in the heap and nobody uses the candidates, as the caller promised.
         if unsafe { heap.free_at(start) } {
+            marks.set(start, Mark::Live);
             blocks += 1;
             bytes += length as u64;
         }
@@ -202,14 +196,11 @@ mod tests {
                 .map(|start| start + random.below(model[start].1.size()))
                 .collect();
             let marks = heap.marked.marks();
+            // Those of the rounds before are not meant.
+            marks.clear();
+            orphans.into_iter().for_each(|address| _ = marks.note(address));
             // SAFETY: nobody else uses the heap, here and below.
-            unsafe {
-                collector.mark(
-                    &Walk::new(&heap, &no_roots, &no_unused, u64::MAX),
-                    &marks,
-                    orphans.into_iter(),
-                )
-            };
+            unsafe { collector.mark(&Walk::new(&heap, &no_roots, &no_unused, u64::MAX), &marks) };
             let before = heap.usage().0;
             // SAFETY: nobody uses what only the orphans lead to, below.
             let (blocks, bytes) = unsafe { free_candidates(&heap, &marks) };

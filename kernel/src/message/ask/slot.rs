@@ -57,7 +57,7 @@ unsafe impl<R: Send> Sync for SlotRef<R> {}
 pub(super) fn create<R>(asked: Asked) -> Option<(SlotRef<R>, SlotRef<R>)> {
     let slot =
         Slot { pending: PendingAsk::new(asked, 2, crashed::<R>), state: SpinLock::new(State::Waiting(None)) };
-    let slot = NonNull::from(Box::leak(mem::try_box(slot).ok()?));
+    let slot = NonNull::from(Box::leak(mem::kernel_box(slot).ok()?));
     Some((SlotRef(slot), SlotRef(slot)))
 }
 

@@ -12,8 +12,8 @@ use super::longest::Open;
 use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::arch::{CoreId, MAX_CORES, clock, percpu};
 use crate::in_place::write_fields;
+use crate::mem::kernel_box_in_place;
 use crate::mem::stack::StackRef;
-use crate::mem::try_box_in_place;
 use crate::random::Random;
 use crate::sched::cores::raised::Raised;
 use crate::sched::cores::run_queue::RunQueue;
@@ -34,6 +34,8 @@ pub(crate) struct Core {
     pub statistics: &'static CoreStatistics,
     /// Whether a process runs now, as opposed to the loop itself, and how many slice ends its turn has seen.
     pub in_turn: InTurn,
+    /// When nothing is left of the share of what runs here, in clock ticks, if that has one. Its loop's, and read by interrupts here.
+    pub share_end: Cell<u64>,
     /// The timer's interrupt, or one that has raised something, asks the core loop to look at its timers and at what was raised: 1. The
     /// loop itself asks for another round: 2.
     pub timer_due: AtomicU32,
@@ -170,7 +172,7 @@ pub(crate) fn install(cores: usize) -> usize {
     let mut made = 0;
     for id in (0..cores).filter_map(CoreId::new) {
         // SAFETY: `init` makes a core at the place that it is handed.
-        let Ok(core) = (unsafe { try_box_in_place(|place| Core::init(place, id)) }) else { break };
+        let Ok(core) = (unsafe { kernel_box_in_place(|place| Core::init(place, id)) }) else { break };
         // Release: pairs with the acquire in `get`.
         CORES[id.index()].store(alloc::boxed::Box::leak(core), Ordering::Release);
         made += 1;
@@ -191,6 +193,7 @@ impl Core {
                 idle: IdleFlag::new(),
                 statistics: stats::core(id),
                 in_turn: InTurn::new(),
+                share_end: Cell::new(u64::MAX),
                 timer_due: AtomicU32::new(0),
                 put_off: Cell::new(0),
                 called_to_steal: AtomicU32::new(0),

@@ -4,7 +4,8 @@ use core::ptr::NonNull;
 
 use super::in_turn::Turn;
 use crate::mem::stack::StackBlock;
-use crate::sched::process::{Header, Runnable};
+use crate::sched::process::Header;
+use crate::watch::Exit;
 
 /// Left by an interrupt, or by the end of what has crashed.
 #[derive(Default)]
@@ -12,8 +13,8 @@ pub(crate) enum Handover {
     /// Nothing.
     #[default]
     Nothing,
-    /// A resident is to go on, whose turn has crashed.
-    Resident(Runnable),
+    /// A process's turn has crashed, which is written down: whoever relies on it is to be told.
+    Crashed(NonNull<Header>, Exit),
     /// A turn was interrupted, and is to be suspended.
     Turn(Interrupted),
 }

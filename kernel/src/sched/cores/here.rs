@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 use crate::arch::CoreId;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::Core;
-use crate::sched::process::{AtWork, Header, ProcessRef};
+use crate::sched::process::{AtWork, Header, ProcessRef, ShareRef};
 use crate::sync::PreemptGuard;
 
 /// The core that runs the caller, if a scheduler does. The answer may be outdated at once, unless the
@@ -52,6 +52,13 @@ pub fn current_process() -> Option<ProcessRef> {
     let process = NonNull::new(StackBlock::current().process().cast::<Header>())?;
     // SAFETY: a process is kept alive during its turn, which the caller is part of.
     Some(unsafe { ProcessRef::count(process) })
+}
+
+/// The share of CPU time of the process whose turn the caller is part of.
+pub(crate) fn share_here() -> Option<ShareRef> {
+    let process = NonNull::new(StackBlock::current().process().cast::<Header>())?;
+    // SAFETY: as in `current_process`.
+    unsafe { process.as_ref() }.share().cloned()
 }
 
 /// Whether the caller is part of a turn that belongs to no single process: of a resident's, or of a piece of work

@@ -61,7 +61,7 @@ impl Deadline {
         LIVE.fetch_add(1, Ordering::Relaxed);
         SHORTEST.fetch_min(relative, Ordering::Relaxed);
         // What does not fit is dropped, and uncounted.
-        mem::try_box(deadline).ok()
+        mem::kernel_box(deadline).ok()
     }
 
     // Relaxed, here and below: the queue publishes it with its process.

@@ -15,11 +15,12 @@ use super::deadline::Deadline;
 use super::run_state::RunState;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::arch::{CoreId, CoreSet};
-use crate::mem::OutOfMemory;
 use crate::mem::stack::StackBlock;
+use crate::mem::{OutOfMemory, Payer};
 use crate::queue::Linked;
 use crate::sched::process::priority::Priority;
 use crate::sched::process::resident::{AtWork, Detached, EndOfPiece};
+use crate::sched::process::share::ShareRef;
 use crate::sched::process::step::Step;
 use crate::sync::{Identity, ReferenceCount};
 use crate::time::OwnedTimers;
@@ -68,7 +69,7 @@ pub(crate) struct VTable {
 /// handle.await?;
 /// assert!(process.is_done() && !process.has_crashed() && !process.has_failed());
 /// assert_eq!(process.state(), ProcessState::Ended);
-/// println!("{} has ended", process.type_name());
+/// println!("{} has ended after {} reductions", process.type_name(), process.reductions());
 /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
 /// # }).unwrap().unwrap();
 /// ```
@@ -90,7 +91,7 @@ pub struct Header {
     /// How often it has changed cores.
     migrations: AtomicU32,
     priority: Priority,
-    /// Whether it is `Normal` and may run anywhere: what a turn's end asks first.
+    /// Whether it is `Normal`, may run anywhere and has no share: what a turn's end asks first.
     is_ordinary: AtomicBool,
     /// The core it ran on last, or was placed on.
     home: AtomicU8,
@@ -98,10 +99,16 @@ pub struct Header {
     has_yielded: AtomicBool,
     /// It has said itself that it failed.
     has_failed: AtomicBool,
+    /// Who pays for what it allocates; never changed.
+    account: u8,
     /// Whether somebody may watch it.
     watched: Watched,
     /// If it has one; never changed.
     deadline: Option<Box<Deadline>>,
+    /// What its turns are charged to, if it has a share; never changed.
+    share: Option<ShareRef>,
+    /// What the turns were charged that have ended.
+    reductions: AtomicU64,
     /// The timers that would wake it.
     timers: OwnedTimers,
 }
@@ -151,8 +158,11 @@ impl Header {
             home: AtomicU8::new(home.index() as u8),
             has_yielded: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
+            account: 0,
             watched: Watched::new(),
             deadline: None,
+            share: None,
+            reductions: AtomicU64::new(0),
             timers: OwnedTimers::new(),
         }
     }
@@ -160,6 +170,39 @@ impl Header {
     /// The same with a deadline, for one that is `High`.
     pub(crate) fn with_deadline(self, deadline: Option<Box<Deadline>>) -> Self {
         Self { deadline, ..self }
+    }
+
+    /// The same with an account that pays for what it allocates.
+    pub(crate) fn with_account(self, account: Payer) -> Self {
+        Self { account: account.number(), ..self }
+    }
+
+    /// Who pays for what it allocates, as [`crate::sync::PaidBy`] takes it.
+    #[inline(always)]
+    pub(crate) fn account(&self) -> u32 {
+        self.account.into()
+    }
+
+    /// The same with a share of CPU time. Its turns do not follow each other by the core loop's short way.
+    pub(crate) fn in_share(self, share: Option<ShareRef>) -> Self {
+        let header = Self { share, ..self };
+        header.set_affinity(header.affinity_mask());
+        header
+    }
+
+    #[inline(always)]
+    pub(crate) fn share(&self) -> Option<&ShareRef> {
+        self.share.as_ref()
+    }
+
+    /// A turn of its has ended that was charged so much.
+    #[inline(always)]
+    pub(crate) fn note_charged(&self, reductions: u64) {
+        if !cfg!(feature = "uncounted") {
+            // Relaxed load and store: only whoever ends a turn of it writes this.
+            let before = self.reductions.load(Ordering::Relaxed);
+            self.reductions.store(before.wrapping_add(reductions), Ordering::Relaxed);
+        }
     }
 
     #[inline(always)]
@@ -225,7 +268,7 @@ impl Header {
     /// ```
     ///
     /// # Errors
-    /// When there is no memory for it: 64 bytes.
+    /// When there is no memory for it: 64 bytes, and 32 more for a mailbox that watches.
     pub fn watch(&self, watcher: &impl Watcher) -> Result<Watch, OutOfMemory> {
         watch::watch(self.identity(), watcher, &self.watched, || !self.is_done())
     }
@@ -248,10 +291,11 @@ impl Header {
     pub(crate) fn set_affinity(&self, mask: u64) {
         // Relaxed: as above; a process that is queued elsewhere moves when it is next enqueued.
         self.affinity.store(mask, Ordering::Relaxed);
-        self.is_ordinary.store(is_ordinary(self.priority, mask), Ordering::Relaxed);
+        let is_ordinary = is_ordinary(self.priority, mask) && self.share.is_none();
+        self.is_ordinary.store(is_ordinary, Ordering::Relaxed);
     }
 
-    /// Whether it is `Normal` and may run on every core.
+    /// Whether it is `Normal`, may run on every core, and has no share of CPU time.
     #[inline(always)]
     pub(crate) fn is_ordinary(&self) -> bool {
         // Relaxed: as for the mask.
@@ -350,6 +394,13 @@ impl Header {
     /// The type of its future, or what else it is.
     pub fn type_name(&self) -> &'static str {
         (self.vtable.name)()
+    }
+
+    /// How many [reductions](crate::sched::charge) it was charged in the turns that have ended. One in which it was suspended counts
+    /// when that ends; of a worker that is the behaviour's.
+    pub fn reductions(&self) -> u64 {
+        // Relaxed: a statistic.
+        self.reductions.load(Ordering::Relaxed)
     }
 
     /// Whether it has ended in a panic or fault, or was killed in its turn.

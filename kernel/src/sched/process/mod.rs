@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows a core or a queue.
 
+mod budget;
 pub(crate) mod deadline;
 mod header;
 mod priority;
@@ -9,6 +10,7 @@ pub(crate) mod reductions;
 mod resident;
 pub(crate) mod run_state;
 mod runnable;
+mod share;
 mod step;
 
 pub(crate) use deadline::{Deadline, NEVER};
@@ -17,4 +19,5 @@ pub use header::{Header, ProcessRef, ProcessState};
 pub use priority::Priority;
 pub(crate) use resident::{AtWork, Detached, EndOfPiece, Resident};
 pub(crate) use runnable::Runnable;
+pub(crate) use share::{Admission, Share, ShareRef};
 pub use step::Step;

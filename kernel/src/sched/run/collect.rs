@@ -7,7 +7,7 @@
 
 use core::ops::Range;
 
-use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::arch::stack_layout::FRAME_IN_BLOCK;
 use crate::arch::switch::Frame;
 use crate::arch::{clock, image};
@@ -17,10 +17,24 @@ use crate::sched::policy::settings::{self, Setting};
 use crate::sched::run::halt;
 
 /// After a collection that was not worth it, the next one that no crash asks for waits this many times as long as it
-/// took.
+/// took; after the next twice as many times, and so on.
 const REST: u64 = 8;
-/// The time from which such a collection may begin, in clock ticks.
-static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+/// It is doubled so often at the most.
+const MOST_IN_VAIN: u32 = 5;
+
+/// When the last collection ended that was not worth it, and how long it took, in clock ticks.
+static ENDED: AtomicU64 = AtomicU64::new(0);
+static TOOK: AtomicU64 = AtomicU64::new(0);
+/// How many in a row were not, since the last crash.
+static IN_VAIN: AtomicU32 = AtomicU32::new(0);
+
+/// Whether one may begin that no crash asks for.
+fn has_rested() -> bool {
+    // Relaxed, here and where they are written: nothing is ordered by them.
+    let rest = REST << IN_VAIN.load(Ordering::Relaxed).saturating_sub(1).min(MOST_IN_VAIN);
+    let since = clock::now().saturating_sub(ENDED.load(Ordering::Relaxed));
+    since >= rest.saturating_mul(TOOK.load(Ordering::Relaxed))
+}
 
 fn is_allowed() -> bool {
     settings::get(Setting::CollectMicroseconds) != 0
@@ -28,14 +42,14 @@ fn is_allowed() -> bool {
 
 /// Between two turns: memory may be short, though nothing crashes, or a collection was given up.
 pub(crate) fn begin_if_wanted() {
-    // Relaxed: nothing is ordered by it.
-    if is_allowed() && orphans::is_wanted() && clock::now() >= NOT_BEFORE.load(Ordering::Relaxed) {
+    if is_allowed() && orphans::is_wanted() && has_rested() {
         calls::raise(calls::COLLECT);
     }
 }
 
 /// Something has crashed. What it left is noted.
 pub(crate) fn after_crash() {
+    IN_VAIN.store(0, Ordering::Relaxed);
     if is_allowed() && orphans::is_due() {
         calls::raise(calls::COLLECT);
     }
@@ -86,9 +100,10 @@ unsafe fn collect(core: &Core) {
         None => collection.give_up(),
     };
     let now = clock::now();
-    let not_before = if was_worth_it { now } else { now + REST * (now - began) };
-    // Relaxed: as in `begin_if_wanted`.
-    NOT_BEFORE.store(not_before, Ordering::Relaxed);
+    ENDED.store(now, Ordering::Relaxed);
+    TOOK.store(if was_worth_it { 0 } else { now - began }, Ordering::Relaxed);
+    let in_vain = if was_worth_it { 0 } else { IN_VAIN.load(Ordering::Relaxed).saturating_add(1) };
+    IN_VAIN.store(in_vain, Ordering::Relaxed);
 }
 
 /// Shows all memory outside of the heap where pointers into it may be.

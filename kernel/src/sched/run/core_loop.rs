@@ -17,7 +17,7 @@ use crate::sched::cores::{Core, ThisCore, population};
 use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, ProcessRef, Runnable, Step};
-use crate::sched::run::{attention, due, idle, reserve, resume, slice, steal};
+use crate::sched::run::{aside, attention, due, idle, reserve, resume, slice, steal};
 use crate::stats::Activity;
 use crate::watch::Exit;
 
@@ -28,6 +28,8 @@ use crate::watch::Exit;
 pub(crate) unsafe fn run() {
     // SAFETY: the caller promised that the core's block is set.
     unsafe { Core::this() }.enter(Activity::Running);
+    // Whatever was interrupted, or crashed, on this stack.
+    StackBlock::current().account().set(0);
     loop {
         // SAFETY: by contract; made afresh in every round, because a turn may end on another core.
         let core = unsafe { ThisCore::of_loop() };
@@ -91,6 +93,8 @@ fn take_turn(process: NonNull<Header>, run: unsafe fn(NonNull<Header>) -> Step) 
     let block = StackBlock::current();
     // Relaxed: the block is touched by code on this stack and by interrupts on it.
     block.set_process(process.as_ptr().cast());
+    // SAFETY: its turn has begun, so it is alive.
+    block.account().set(unsafe { process.as_ref() }.account());
     block.preempt().enable();
     // SAFETY: the process is running, and this core alone runs it; the function is of its table.
     let step = unsafe { run(process) };
@@ -102,14 +106,17 @@ fn take_turn(process: NonNull<Header>, run: unsafe fn(NonNull<Header>) -> Step) 
     };
     if let Some(charged) = block.take_charged() {
         core.statistics.reductions.add(charged);
+        // SAFETY: its turn has ended just now; the scheduler's reference has kept it alive.
+        unsafe { ended.as_ref() }.note_charged(charged);
     }
     (ended, step)
 }
 
-/// What comes before the turn of a process that was taken from a queue. `None` if it was killed: then it has had the turn in which it ends,
-/// after which the core may be another.
+/// What comes before the turn of a process that was taken from a queue. `None` if it was put aside, or killed: then it has had the turn in which it
+/// ends, after which the core may be another.
 fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>> {
     check(core, &process);
+    let process = if process.share().is_some() { aside::admit(core, process)? } else { process };
     let header: &Header = &process;
     let now = match core.turn_ended_at.replace(0) {
         0 => clock::now(),
@@ -207,6 +214,8 @@ fn begin_another(process: Runnable, now: u64) -> Option<NonNull<Header>> {
 unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
     // SAFETY: by contract.
     let core = &unsafe { ThisCore::of_loop() };
+    // What is freed and made between two turns is the kernel's.
+    StackBlock::current().account().set(0);
     core.in_turn.end();
     if core.taken_from.get().is_some() {
         steal::judge_theft(core);
@@ -215,6 +224,7 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
     let header = unsafe { process.as_ref() };
     let now = clock::now();
     core.note_turn(header, now, || header.vtable().name);
+    aside::charge(core, header, now);
     core.turn_ended_at.set(now);
     match step {
         Step::Pending => {
@@ -227,6 +237,10 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
         }
         Step::Yield => {
             due::note_more_to_do(core, header, || now);
+            if header.share().is_some() {
+                // As if it were woken: so its next turn does not follow another by the short way, which does not look at shares.
+                header.run_state().notify();
+            }
             // SAFETY: its turn is over, and it stays marked as running while it is queued.
             enqueue::requeue_at(core, unsafe { Runnable::new(process) }, now);
         }

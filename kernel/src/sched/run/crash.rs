@@ -1,7 +1,8 @@
 //! The one path of a crash: the end of a process that panicked or faulted. It alone ends, on the path of a preemption.
 //!
 //! Its stack is abandoned, whatever is on it: destructors do not run, because the code stopped at an unknown point. The crash is
-//! written down (`crash/`), and then its handle reports it. The core goes on with a fresh loop on the same stack.
+//! written down (`crash/`). The core goes on with a fresh loop on the same stack, and that ends the process: its mailboxes are closed, who watches
+//! it is told, and its handle reports the crash.
 //!
 //! What must hold, and is asked first:
 //! - the code that failed runs on the stack of a process, and is no handler of an interrupt or fault;
@@ -26,9 +27,10 @@ use crate::crash::{self, Called, CrashKind, Message, Remembered, Scene, Trace, s
 use crate::mem::orphans;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::handover::Handover;
-use crate::sched::cores::{Core, here, population};
+use crate::sched::cores::{Core, ThisCore, here, population};
+use crate::sched::place::enqueue;
 use crate::sched::process::{Header, ProcessRef, Runnable};
-use crate::sched::run::fresh;
+use crate::sched::run::{aside, fresh};
 use crate::sync::{Identity, tell_of_crash};
 use crate::time;
 use crate::watch::Exit;
@@ -201,20 +203,22 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
         _ => {}
     }
     block.set_crashes(0);
+    // What follows is the kernel's.
+    block.account().set(0);
     let exit = write_down(core, block, crash);
     crate::mutex::holder_crashed(block);
     crate::log::frames::dropped_with(core::ptr::from_ref(block).cast());
     core.statistics.crashes.bump();
     note_stack(block, frame, here);
     if let Some(process) = NonNull::new(block.take_process().cast::<Header>()) {
-        // SAFETY: by contract, and the process ran here until now, so its reference is alive.
+        // SAFETY: the process ran here until now, so its reference is alive.
         unsafe {
-            core.note_turn(process.as_ref(), clock::now(), || process.as_ref().vtable().name);
-            end(core, process, exit);
+            let now = clock::now();
+            core.note_turn(process.as_ref(), now, || process.as_ref().vtable().name);
+            aside::charge(core, process.as_ref(), now);
         }
+        core.handover.set(Handover::Crashed(process, exit));
     }
-    #[cfg(target_os = "none")]
-    crate::sched::run::collect::after_crash();
     // SAFETY: nothing on this stack is used again, by contract.
     unsafe { fresh::abandon_turn() }
 }
@@ -243,9 +247,12 @@ fn note_stack(block: &StackBlock, frame: Option<&Frame>, here: usize) {
     unsafe { orphans::note(bytes, length) };
 }
 
+/// Ends a process whose turn has crashed, and tells whoever relies on it; that may be many. So it is done by the core's loop, as for one that
+/// has returned: interrupts are not masked.
+///
 /// # Safety
-/// `process` ran on `core` until now and does not go on; the scheduler's reference to it is handed over.
-unsafe fn end(core: &Core, process: NonNull<Header>, exit: Exit) {
+/// `process` ran on `core` until the crash, and nothing of it goes on; the scheduler's reference to it is handed over.
+pub(super) unsafe fn end(core: &ThisCore<'_>, process: NonNull<Header>, exit: Exit) {
     // SAFETY: the caller handed the reference over, so the process is alive.
     let header = unsafe { process.as_ref() };
     let resident = header.vtable().detach.is_some();
@@ -260,11 +267,14 @@ unsafe fn end(core: &Core, process: NonNull<Header>, exit: Exit) {
     unsafe { (header.vtable().crash)(process, exit) };
     if resident {
         // The resident itself lives on; only the piece it was carrying out has crashed.
+        core.prefer_bound();
         // SAFETY: its turn has ended, by contract.
-        core.handover.set(Handover::Resident(unsafe { Runnable::new(process) }));
+        enqueue::requeue(core, unsafe { Runnable::new(process) });
     } else {
         population::note_end(header);
         // SAFETY: the scheduler's reference, which ends with the process.
         drop(unsafe { ProcessRef::from_counted(process) });
     }
+    #[cfg(target_os = "none")]
+    crate::sched::run::collect::after_crash();
 }

@@ -4,8 +4,7 @@ use crate::arch::{irq, switch};
 use crate::mem::stack::{StackBlock, StackRef};
 use crate::sched::cores::handover::Handover;
 use crate::sched::cores::{Core, ThisCore};
-use crate::sched::place::enqueue;
-use crate::sched::run::{core_loop, preempt, stop};
+use crate::sched::run::{core_loop, crash, preempt, stop};
 
 /// A core loop on a fresh stack, after a preemption.
 pub(crate) extern "C" fn enter(_: usize) -> ! {
@@ -15,7 +14,7 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
     let handover = core.handover.take();
     match &handover {
         Handover::Turn(interrupted) => core.end_masked(|| "a preemption", Some(interrupted.block)),
-        Handover::Nothing | Handover::Resident(_) => core.end_masked(|| "a crash", None),
+        Handover::Nothing | Handover::Crashed(..) => core.end_masked(|| "a crash", None),
     }
     // SAFETY: the loop runs with interrupts unmasked; nothing here relies on them being masked.
     unsafe { irq::enable() };
@@ -30,10 +29,8 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
     }
     match handover {
         Handover::Nothing => {}
-        Handover::Resident(resident) => {
-            core.prefer_bound();
-            enqueue::requeue(&core, resident);
-        }
+        // SAFETY: left by the crash, whose code and stack are gone.
+        Handover::Crashed(process, exit) => unsafe { crash::end(&core, process, exit) },
         // SAFETY: this is the core's loop, which begins here.
         Handover::Turn(interrupted) => unsafe { preempt::finish(&core, interrupted) },
     }

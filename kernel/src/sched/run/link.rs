@@ -15,7 +15,7 @@ impl Linked for ProcessRef {
 
     fn fate(&self) -> Option<Means> {
         // Overwritten by whoever gets it.
-        let memory = mem::try_box(MaybeUninit::<Node>::uninit()).ok()?;
+        let memory = mem::kernel_box(MaybeUninit::<Node>::uninit()).ok()?;
         let mut data = watch::Data::uninit();
         // SAFETY: it has room for one word.
         unsafe { data.as_mut_ptr().cast::<ProcessRef>().write(self.clone()) };

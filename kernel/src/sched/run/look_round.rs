@@ -2,13 +2,14 @@
 //! have written down.
 //!
 //! What a core writes lies on its own stack, where it waits until that was said. The one that asks takes it over before it reads it; a
-//! core that sees that nobody asks any more takes it back, if it was not taken over. So nobody reads what is not there any more.
+//! core that sees that nobody asks any more takes it back, if it was not taken over. So nobody reads what is not there any more
+//! (`written.rs`).
 //!
 //! A panic of the kernel comes first: then all of this ends at once, unsaid.
 
-use core::ptr;
+use core::ptr::NonNull;
 
-use crate::arch::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::arch::atomic::{AtomicUsize, Ordering};
 use crate::arch::backtrace::Place;
 use crate::arch::switch::Frame;
 use crate::arch::{MAX_CORES, clock, cpu, ipi};
@@ -17,15 +18,15 @@ use crate::mem::stack::StackBlock;
 use crate::sched::cores::{self, Core};
 use crate::sched::run::kernel_panic::{self, this_core};
 use crate::sched::run::whereabouts::{Whereabouts, interrupts, tell};
+use crate::sched::run::written::Written;
 
 /// How long the others are waited for.
 const PATIENCE_MILLISECONDS: u64 = 200;
 
 /// The core that asks, and one; 0 while nobody does.
 static ASKS: AtomicUsize = AtomicUsize::new(0);
-/// What each core has written down, [`TAKEN`] while that is said, null when it may go on.
-static WRITTEN: [AtomicPtr<Whereabouts>; MAX_CORES] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CORES];
-const TAKEN: *mut Whereabouts = ptr::dangling_mut();
+/// What each core has written down, until that was said.
+static WRITTEN: [Written<Whereabouts>; MAX_CORES] = [const { Written::new() }; MAX_CORES];
 
 /// Whether a core asks.
 pub(super) fn is_under_way() -> bool {
@@ -49,8 +50,7 @@ pub(super) unsafe fn look_round(say: impl FnOnce()) -> bool {
         || cores::all().filter(|core| cores::started() & core.id().mask() != 0 && core.id().index() != this);
     others().for_each(|core| ipi::stop(core.id()));
     let end = clock::now() + PATIENCE_MILLISECONDS * clock::frequency() / 1_000;
-    // Relaxed: only looked at; who reads takes it over.
-    let written = |core: &Core| !WRITTEN[core.id().index()].load(Ordering::Relaxed).is_null();
+    let written = |core: &Core| WRITTEN[core.id().index()].is_here();
     while clock::now() < end && !others().all(written) && !kernel_panic::is_under_way() {
         cpu::relax();
     }
@@ -66,15 +66,11 @@ pub(super) unsafe fn look_round(say: impl FnOnce()) -> bool {
             continue;
         }
         let place = &WRITTEN[core.id().index()];
-        let words = place.load(Ordering::Relaxed);
-        // Acquire: pairs with the release in `answer`. Relaxed on failure: it has been taken back.
-        let is_taken = !words.is_null()
-            && place.compare_exchange(words, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        // SAFETY: written in `answer`, and taken over: that core waits until this is over.
-        tell(core, "was met", is_taken.then(|| unsafe { &*words }));
-        if is_taken {
-            // Release: pairs with the acquire in `answer`: it was read before.
-            place.store(ptr::null_mut(), Ordering::Release);
+        let taken = place.take();
+        // SAFETY: left in `answer`, and taken over: that core waits until this is over.
+        tell(core, "was met", taken.map(|words| unsafe { words.as_ref() }));
+        if taken.is_some() {
+            place.say_read();
         }
     }
     console::leave_panic();
@@ -109,16 +105,12 @@ pub(super) unsafe fn answer(frame: *mut Frame) {
     }
     // SAFETY: by contract; the code goes on only after this.
     let mut words = unsafe { Whereabouts::of_interrupted(&*frame) };
-    let (place, words) = (&WRITTEN[this_core()], &raw mut words);
-    // Release: pairs with the acquire in `look_round`.
-    place.store(words, Ordering::Release);
-    // Acquire: pairs with the release in `look_round`.
-    while !place.load(Ordering::Acquire).is_null() {
+    let (place, words) = (&WRITTEN[this_core()], NonNull::from(&mut words));
+    place.leave(words);
+    while !place.was_read() {
+        // Relaxed: nothing is read that the other has written.
         let is_over = ASKS.load(Ordering::Relaxed) != asks || kernel_panic::is_under_way();
-        // Relaxed: what was written is read by nobody, or it was taken over.
-        if is_over
-            && place.compare_exchange(words, ptr::null_mut(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
-        {
+        if is_over && place.take_back(words) {
             break;
         }
         cpu::relax();

@@ -1,5 +1,6 @@
 //! What each core runs: its loop, slices and preemption, idleness and theft, balancing, and how all of it starts and ends.
 
+mod aside;
 mod attention;
 mod balance;
 #[cfg(target_os = "none")]
@@ -37,6 +38,7 @@ mod victim;
 pub(crate) mod watchdog;
 #[cfg(target_os = "none")]
 mod whereabouts;
+pub(crate) mod written;
 
 #[cfg(not(target_os = "none"))]
 pub use host::{HostError, run_on_threads};

@@ -49,7 +49,7 @@ use crate::sched::place::{enqueue, global, urgent};
 use crate::sched::process::{EndOfPiece, Header, Priority, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
-use crate::sched::run::{balance, crash, due, fresh, kill, reserve, resume, steal, stop};
+use crate::sched::run::{aside, balance, crash, due, fresh, kill, reserve, resume, steal, stop};
 use crate::sched::spawn::{detached, residents};
 use crate::time::{self, comparator};
 
@@ -152,7 +152,8 @@ fn reason(core: &Core, process: &Header) -> Reason {
     // A turn in which what was killed drops what it owns is granted a slice.
     let kills = process.run_state().is_killed()
         || (process.run_state().is_ending() && core.in_turn.slices() >= SLICE_ENDS);
-    let suspends = is_urgent || is_over;
+    let is_spent = !is_resident(process) && aside::is_spent(core, process);
+    let suspends = is_urgent || is_over || is_spent;
     let is_asked = process.vtable().is_to_end.is_some();
     Reason {
         kills: kills && !is_asked,
@@ -309,6 +310,7 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         let at_work = table.at_work.and_then(|at_work| unsafe { at_work(process) });
         at_work.map_or(table.name, |at_work| at_work.name)
     });
+    aside::charge(core, &suspended, now);
     block.set_process(ptr::from_ref::<Header>(&suspended).cast_mut().cast());
     suspended.suspend_on(ptr::from_ref(block).cast_mut());
     if core.taken_from.get().is_some() {

@@ -14,7 +14,7 @@ use crate::sched::cores::{self, Core};
 use crate::sched::place::{self, wake};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::Header;
-use crate::sched::run::{attention, preempt};
+use crate::sched::run::{aside, attention, preempt};
 use crate::sched::spawn::residents;
 use crate::stats::{Activity, Name};
 use crate::sync::PreemptGuard;
@@ -87,7 +87,9 @@ fn timer_fired(core: &'static Core) {
 /// # Safety
 /// The turn of `resident` runs on this stack.
 unsafe fn judge(core: &Core, resident: NonNull<Header>, now: u64) {
-    let others_wait = preempt::others_wait(core) || attention::is_wanted(core);
+    // SAFETY: by contract.
+    let is_spent = aside::is_spent(core, unsafe { resident.as_ref() });
+    let others_wait = is_spent || preempt::others_wait(core) || attention::is_wanted(core);
     let half = settings::ticks(Setting::SliceMicroseconds) / 2;
     if others_wait && now.saturating_sub(core.turn_began_at()) < half {
         // So young a turn runs nothing that has seen a slice end.
@@ -116,6 +118,8 @@ pub(crate) fn may_go_on() -> bool {
         || preempt::others_wait(core)
         || attention::is_wanted(core)
         || clock::now().saturating_sub(core.turn_began_at()) >= most
+        // SAFETY: its turn runs on this stack, so it is alive.
+        || residents::running_here().is_some_and(|resident| aside::is_spent(core, unsafe { resident.as_ref() }))
     {
         return false;
     }

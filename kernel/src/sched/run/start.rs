@@ -11,7 +11,7 @@ use crate::sched::cores::{self, Core};
 use crate::sched::run::kernel_panic;
 use crate::sched::run::{core_loop, out_of_work, preempt, reserve, slice, stop};
 use crate::sched::spawn::foreign;
-use crate::sync::{Keeper, register_keeper};
+use crate::sync::{Keeper, PaidBy, register_keeper};
 use spin::Once;
 
 /// Makes the blocks of `cores` cores and registers the interrupt handlers. Returns how many cores there
@@ -57,6 +57,8 @@ fn on_device(number: u32) {
         |core| {
             core.in_interrupt.set(true);
             if let Some(device) = DEVICE.get() {
+                // Not who was interrupted.
+                let _nobody = PaidBy::nobody();
                 device(number);
             }
             core.in_interrupt.set(false);

@@ -6,9 +6,10 @@ use core::future::Future;
 use core::time::Duration;
 
 use crate::arch::{CoreId, CoreSet};
-use crate::sched::cores::{self, Core, population};
+use crate::mem::{MemoryLimit, Payer};
+use crate::sched::cores::{self, Core, here, population};
 use crate::sched::place::enqueue;
-use crate::sched::process::{Deadline, Priority, Runnable};
+use crate::sched::process::{Deadline, Priority, ProcessRef, Runnable, ShareRef};
 use crate::sched::spawn::task::{self, JoinHandle};
 use crate::sync::PreemptGuard;
 
@@ -18,7 +19,7 @@ use crate::sync::PreemptGuard;
 pub enum SpawnError {
     /// As many processes exist as [`Setting::ProcessLimit`](crate::sched::Setting::ProcessLimit) allows.
     TooManyProcesses,
-    /// No memory for it.
+    /// No memory for it, or none within its limit.
     OutOfMemory,
     /// None of the cores that it may run on exists.
     NoSuchCore,
@@ -26,6 +27,8 @@ pub enum SpawnError {
     CoreOffline,
     /// It has a deadline and is not of priority `High`.
     DeadlineNotHigh,
+    /// Its [`MemoryLimit`] was dropped, and nothing has that any more.
+    LimitDropped,
 }
 
 impl fmt::Display for SpawnError {
@@ -37,6 +40,9 @@ impl fmt::Display for SpawnError {
                 "it is pinned to a core that is offline: bring the core back, or pin it elsewhere"
             }
             Self::DeadlineNotHigh => "only a process of priority High can have a deadline",
+            Self::LimitDropped => {
+                "its memory limit was dropped: keep that as long as something is to be started"
+            }
             Self::NoSuchCore => "none of the cores that it may run on exists: the process was not started",
         })
     }
@@ -67,6 +73,8 @@ pub struct Spawn {
     priority: Priority,
     deadline: Option<Duration>,
     affinity: u64,
+    /// Without, the caller's.
+    payer: Option<Payer>,
 }
 
 /// Counts a process that may run on these cores, which is about to be started.
@@ -127,7 +135,7 @@ pub fn procedure<R: Send + 'static>(
 impl Spawn {
     /// `Normal`, on any core.
     pub const fn new() -> Self {
-        Self { priority: Priority::Normal, deadline: None, affinity: u64::MAX }
+        Self { priority: Priority::Normal, deadline: None, affinity: u64::MAX, payer: None }
     }
 
     /// With this priority.
@@ -178,6 +186,26 @@ impl Spawn {
         self.affinity(CoreSet::of(core))
     }
 
+    /// With this limit for its memory, and for that of all that it starts. Otherwise it has its parent's, if that has one.
+    ///
+    /// ```
+    /// # use magpie::sched;
+    /// use magpie::mem::MemoryLimit;
+    /// use magpie::sched::{Spawn, SpawnError};
+    /// # sched::run_on_threads(2, 1, async {
+    /// let limit = MemoryLimit::new(64 * 1024)?;
+    /// let modest = Spawn::new().memory(&limit);
+    /// modest.start(async { vec![0_u8; 1000].len() })?.await?;
+    /// drop(limit);
+    /// // Nothing has it any more.
+    /// assert_eq!(modest.start(async {}).err(), Some(SpawnError::LimitDropped));
+    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # }).unwrap().unwrap();
+    /// ```
+    pub fn memory(self, limit: &MemoryLimit) -> Self {
+        Self { payer: Some(limit.payer()), ..self }
+    }
+
     /// Starts a process.
     ///
     /// # Errors
@@ -187,16 +215,62 @@ impl Spawn {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        self.start_in(here::share_here(), future)
+    }
+
+    /// As [`Self::start`], in that share.
+    pub(crate) fn start_in<F>(
+        self,
+        share: Option<ShareRef>,
+        future: F,
+    ) -> Result<JoinHandle<F::Output>, SpawnError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        // SAFETY: just started, to be joined.
+        self.create_and_start(share, future, true).map(|process| unsafe { JoinHandle::of(process) })
+    }
+
+    /// As [`Self::start`], but nobody will take the result.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub(crate) fn start_alone<F>(self, future: F) -> Result<ProcessRef, SpawnError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.create_and_start(here::share_here(), future, false)
+    }
+
+    #[inline(always)]
+    fn create_and_start<F>(
+        self,
+        share: Option<ShareRef>,
+        future: F,
+        is_joined: bool,
+    ) -> Result<ProcessRef, SpawnError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
         let affinity = self.affinity & cores::existing();
         if affinity == 0 {
             return Err(SpawnError::NoSuchCore);
+        }
+        let payer = self.payer.unwrap_or_else(Payer::here);
+        if !payer.lives() {
+            return Err(SpawnError::LimitDropped);
         }
         let deadline = keep(self.deadline, self.priority)?;
         // A mask of every core also includes those that come online later.
         let affinity = if self.affinity == u64::MAX { u64::MAX } else { affinity };
         count(affinity)?;
         let home = CoreId::new(home_for(affinity)).unwrap_or(CoreId::BOOT);
-        let (process, handle) = match task::create(future, self.priority, deadline, affinity, home) {
+        let created =
+            task::create(future, is_joined, self.priority, (deadline, share), affinity, home, payer);
+        let (process, reference) = match created {
             Ok(created) => created,
             Err(future) => {
                 population::uncount(affinity);
@@ -206,7 +280,7 @@ impl Spawn {
         };
         // SAFETY: just made, with the scheduler's reference.
         start(unsafe { Runnable::new(process) });
-        Ok(handle)
+        Ok(reference)
     }
 }
 

@@ -78,9 +78,11 @@ impl Reservation {
             Some(deadline) => Some(deadline.try_clone()?),
             None => None,
         };
-        let header = Header::new(&VTABLE, of.priority(), u64::MAX, home).with_deadline(deadline);
+        let header = Header::new(&VTABLE, of.priority(), u64::MAX, home)
+            .with_deadline(deadline)
+            .in_share(of.share().cloned());
         header.run_state().mark_running();
-        crate::mem::try_box(DetachedProcess { header, token: None }).ok().map(Self)
+        crate::mem::kernel_box(DetachedProcess { header, token: None }).ok().map(Self)
     }
 
     /// The process of the piece that `token` stands for.

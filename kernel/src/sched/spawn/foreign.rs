@@ -43,7 +43,7 @@ pub(crate) fn keep(waker: &Waker) -> Option<Waker> {
     if waker::is_own(waker) || waker.will_wake(Waker::noop()) {
         return Some(waker.clone());
     }
-    let mut place = mem::try_box_with(|| Foreign {
+    let mut place = mem::kernel_box_with(|| Foreign {
         errand: Errand::new(run, free),
         wakers: ReferenceCount::new(1),
         state: AtomicU8::new(KEPT),

@@ -9,6 +9,7 @@ pub(crate) mod repeat;
 pub(crate) mod resident;
 mod resident_process;
 pub(crate) mod residents;
+pub(crate) mod share;
 mod task;
 
 pub use builder::{Spawn, SpawnError, procedure, spawn};

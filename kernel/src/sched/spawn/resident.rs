@@ -6,14 +6,15 @@ use core::ptr::NonNull;
 use core::time::Duration;
 
 use crate::arch::CoreId;
-use crate::sched::cores;
+use crate::mem::{self, Payer};
 use crate::sched::cores::population;
+use crate::sched::cores::{self, here};
 use crate::sched::process::{Header, Priority, ProcessRef, Resident};
 use crate::sched::spawn::builder::{self, SpawnError};
 use crate::sched::spawn::resident_process::{ResidentProcess, VTABLE};
 use crate::sched::spawn::residents;
 
-/// Starts a resident on `core`. It is not runnable until it is woken.
+/// Starts a resident on `core`, which `payer` pays for. It is not runnable until it is woken.
 ///
 /// The process ends, and `resident` is dropped, when `step` returns [`Step::Done`] for the resident itself
 /// and the last reference is gone.
@@ -22,14 +23,21 @@ pub fn spawn(
     core: CoreId,
     priority: Priority,
     deadline: Option<Duration>,
+    payer: Payer,
 ) -> Result<ProcessRef, SpawnError> {
     if cores::existing() & core.mask() == 0 {
         return Err(SpawnError::NoSuchCore);
     }
+    if !payer.lives() {
+        return Err(SpawnError::LimitDropped);
+    }
     let deadline = builder::keep(deadline, priority)?;
     builder::count(core.mask())?;
-    let header = Header::new(&VTABLE, priority, core.mask(), core).with_deadline(deadline);
-    let Ok(process) = crate::mem::try_box(ResidentProcess { header, resident }) else {
+    let header = Header::new(&VTABLE, priority, core.mask(), core)
+        .with_deadline(deadline)
+        .with_account(payer)
+        .in_share(here::share_here());
+    let Ok(process) = mem::try_box_paid_by(payer, ResidentProcess { header, resident }) else {
         population::uncount(core.mask());
         return Err(SpawnError::OutOfMemory);
     };
@@ -50,6 +58,7 @@ pub fn spawn(
 mod tests {
     use super::{Resident, spawn};
     use crate::arch::CoreId;
+    use crate::mem::Payer;
     use crate::sched::cores;
     use crate::sched::cores::population::{live_processes, pinned_to};
     use crate::sched::process::{AtWork, Detached, EndOfPiece, Priority, Step};
@@ -110,7 +119,7 @@ mod tests {
     fn a_resident_that_cannot_be_started_leaves_nothing_behind() {
         let core = CoreId::BOOT;
         let idler = Arc::new(Idler);
-        let start = || spawn(idler.clone(), core, Priority::Normal, None).err();
+        let start = || spawn(idler.clone(), core, Priority::Normal, None, Payer::NOBODY).err();
         assert_eq!(start(), Some(SpawnError::NoSuchCore), "before there is any core");
         cores::install(1);
         residents::fail_next_add();

@@ -8,7 +8,7 @@ use crate::mem::stack::StackBlock;
 use crate::sched::cores::Core;
 use crate::sched::process::{Header, ProcessRef};
 use crate::sched::spawn::SpawnError;
-use crate::sync::SpinLock;
+use crate::sync::{PaidBy, SpinLock};
 
 static RESIDENTS: SpinLock<Vec<ProcessRef>> = SpinLock::new(Vec::new());
 
@@ -26,6 +26,7 @@ pub(crate) fn fail_next_add() {
 /// # Errors
 /// [`SpawnError::OutOfMemory`]; then nothing was changed, and the caller must undo what it has counted.
 pub(crate) fn add(process: ProcessRef) -> Result<(), SpawnError> {
+    let _nobody = PaidBy::nobody();
     let mut residents = RESIDENTS.lock();
     // Ended ones are dropped here, where the list is being changed anyway.
     residents.retain(|resident| !resident.is_done());

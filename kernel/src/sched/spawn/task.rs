@@ -41,10 +41,10 @@ use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
 
 use crate::arch::CoreId;
-use crate::mem::orphans;
 use crate::mem::stack::StackBlock;
+use crate::mem::{self, Payer, orphans};
 use crate::sched::place::waker;
-use crate::sched::process::{Deadline, Header, Priority, ProcessRef, Step, VTable};
+use crate::sched::process::{Deadline, Header, Priority, ProcessRef, ShareRef, Step, VTable};
 use crate::stats;
 use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
 use crate::watch::Exit;
@@ -86,6 +86,8 @@ enum Outcome<T> {
 struct Joinable<T> {
     header: Header,
     outcome: SpinLock<Outcome<T>>,
+    /// Whether there is, or was, a handle; without, the outcome is abandoned from the beginning.
+    is_joined: bool,
 }
 
 #[repr(C)]
@@ -184,6 +186,9 @@ impl<T> Joinable<T> {
     /// The process has ended. A result that nobody will take is dropped here: that of a process that returned with
     /// preemption enabled, in its own turn; that of one that crashed has no destructor.
     fn end(&self, result: Result<T, JoinError>) {
+        if !self.is_joined {
+            return;
+        }
         let mut outcome = self.outcome.lock();
         match &mut *outcome {
             Outcome::Running(waker) => {
@@ -203,29 +208,35 @@ impl<T> Joinable<T> {
     }
 }
 
-/// Makes a task with one reference for the scheduler and one for the handle; not yet queued.
+/// Makes a task with one reference for the scheduler and one for the caller; not yet queued. Unless it is to be joined, nobody will ask for its
+/// result.
 ///
-/// Gives the future back when there is no memory for it.
+/// Gives the future back when there is no memory for it, or `payer` cannot pay.
 pub(crate) fn create<F>(
     future: F,
+    is_joined: bool,
     priority: Priority,
-    deadline: Option<Box<Deadline>>,
+    (deadline, share): (Option<Box<Deadline>>, Option<ShareRef>),
     affinity: u64,
     home: CoreId,
-) -> Result<(NonNull<Header>, JoinHandle<F::Output>), F>
+    payer: Payer,
+) -> Result<(NonNull<Header>, ProcessRef), F>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    let header = Header::new(&Task::<F>::VTABLE, priority, affinity, home).with_deadline(deadline);
-    let joinable = Joinable { header, outcome: SpinLock::new(Outcome::Running(None)) };
+    let header = Header::new(&Task::<F>::VTABLE, priority, affinity, home)
+        .with_deadline(deadline)
+        .with_account(payer)
+        .in_share(share);
+    let outcome = if is_joined { Outcome::Running(None) } else { Outcome::Abandoned };
+    let joinable = Joinable { header, outcome: SpinLock::new(outcome), is_joined };
     let task = Task { joinable, body: UnsafeCell::new(ManuallyDrop::new(future)) };
-    match crate::mem::try_box(task) {
+    match mem::try_box_paid_by(payer, task) {
         Ok(task) => {
             let header = NonNull::from(Box::leak(task)).cast::<Header>();
             // SAFETY: the task was made with one reference and is alive.
-            let reference = unsafe { ProcessRef::count(header) };
-            Ok((header, JoinHandle { reference, result: core::marker::PhantomData }))
+            Ok((header, unsafe { ProcessRef::count(header) }))
         }
         Err((_, task)) => Err(ManuallyDrop::into_inner(task.body.into_inner())),
     }
@@ -259,13 +270,21 @@ pub struct JoinHandle<T> {
 }
 
 impl<T> JoinHandle<T> {
+    /// The one of that process.
+    ///
+    /// # Safety
+    /// It was made by [`create`], to be joined, of a future with this result, and this is its only handle.
+    pub(crate) unsafe fn of(reference: ProcessRef) -> Self {
+        Self { reference, result: core::marker::PhantomData }
+    }
+
     /// The process itself.
     pub fn process(&self) -> &ProcessRef {
         &self.reference
     }
 
     fn joinable(&self) -> &Joinable<T> {
-        // SAFETY: a handle is made in `create` only, for a task whose first part is a `Joinable<T>`, and
+        // SAFETY: a handle is made in `of` only, for a task whose first part is a `Joinable<T>`, and
         // its reference keeps that alive.
         unsafe { self.reference.pointer().cast::<Joinable<T>>().as_ref() }
     }

@@ -17,6 +17,11 @@ use super::rules::{Restart, Rules, Strategy};
 use crate::mem::OutOfMemory;
 use crate::random::Random;
 
+/// In a word, which holds 584 years of them.
+fn nanoseconds(time: Duration) -> u64 {
+    time.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(time.subsec_nanos()))
+}
+
 /// What becomes of a child.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
@@ -101,10 +106,14 @@ pub enum Step<C> {
 pub struct Machine<C> {
     rules: Rules,
     entries: Vec<Entry<C>>,
-    /// When the last restarts were, the oldest first; at most as many as the window allows.
-    restarts: VecDeque<Duration>,
+    /// When the last restarts were, in nanoseconds, the oldest first; at most as many as the window allows.
+    restarts: VecDeque<u64>,
+    /// The window, in nanoseconds.
+    window: u64,
     random: Random,
     ends: Option<Outcome>,
+    /// Some may be to end, or about to.
+    some_leave: bool,
     /// Something may be to be done: a wait is not the answer without a look at all.
     is_unsettled: bool,
 }
@@ -115,8 +124,9 @@ impl<C> Machine<C> {
         let mut restarts = VecDeque::new();
         restarts.try_reserve_exact(rules.most).map_err(|_| OutOfMemory)?;
         let random = Random::new(seed, 0);
-        let entries = Vec::new();
-        Ok(Self { rules, entries, restarts, random, ends: None, is_unsettled: true })
+        let (entries, window) = (Vec::new(), nanoseconds(rules.window));
+        let (ends, some_leave, is_unsettled) = (None, false, true);
+        Ok(Self { rules, entries, restarts, window, random, ends, some_leave, is_unsettled })
     }
 
     /// One more child, which is to be started, with a number of its own. It comes back if the supervisor ends, or has no memory for
@@ -156,7 +166,7 @@ impl<C> Machine<C> {
             entry.stage = Stage::Rests(None);
         }
         entry.leaves = Leaves::ForEver;
-        self.is_unsettled = true;
+        (self.is_unsettled, self.some_leave) = (true, true);
         Some(position)
     }
 
@@ -166,7 +176,7 @@ impl<C> Machine<C> {
             return;
         }
         self.ends = Some(outcome);
-        self.is_unsettled = true;
+        (self.is_unsettled, self.some_leave) = (true, true);
         for entry in &mut self.entries {
             match (entry.stage, entry.leaves) {
                 (_, Leaves::ForEver) => {}
@@ -178,7 +188,7 @@ impl<C> Machine<C> {
 
     /// A child has ended, or could not be started. `failed` counts only if it was not asked to.
     pub fn ended(&mut self, position: usize, failed: bool, now: Duration) {
-        let backoff = self.rules.backoff;
+        let backoff = &self.rules.backoff;
         let Some(entry) = self.entries.get_mut(position).filter(|entry| entry.stage.lives()) else { return };
         self.is_unsettled = true;
         let stage = core::mem::replace(&mut entry.stage, Stage::Rests(None));
@@ -200,6 +210,7 @@ impl<C> Machine<C> {
         if !again {
             if entry.is_forgettable() {
                 entry.leaves = Leaves::ForEver;
+                self.some_leave = true;
             }
             return;
         }
@@ -222,6 +233,7 @@ impl<C> Machine<C> {
             Strategy::OneForAll => 0,
             Strategy::RestForOne => position + 1,
         };
+        self.some_leave = true;
         for (_, entry) in
             self.entries.iter_mut().enumerate().skip(group).filter(|(other, _)| *other != position)
         {
@@ -237,11 +249,11 @@ impl<C> Machine<C> {
 
     /// Notes a restart, unless there have been as many as the window allows.
     fn is_one_too_many(&mut self, now: Duration) -> bool {
-        let Rules { most, window, .. } = self.rules;
-        while self.restarts.front().is_some_and(|at| now.saturating_sub(*at) > window) {
+        let now = nanoseconds(now);
+        while self.restarts.front().is_some_and(|at| now.saturating_sub(*at) > self.window) {
             self.restarts.pop_front();
         }
-        if self.restarts.len() >= most {
+        if self.restarts.len() >= self.rules.most {
             return true;
         }
         self.restarts.push_back(now);
@@ -257,8 +269,11 @@ impl<C> Machine<C> {
         let mut note = |moment: Duration| until = Some(until.map_or(moment, |until| until.min(moment)));
         // Whether one lives that leaves in order, or any at all.
         let (mut one_leaves, mut one_lives) = (false, false);
-        for position in (0..self.entries.len()).rev() {
+        let leaving = if self.some_leave { self.entries.len() } else { 0 };
+        self.some_leave = self.ends.is_some();
+        for position in (0..leaving).rev() {
             let entry = &mut self.entries[position];
+            self.some_leave |= entry.leaves != Leaves::No;
             let may_leave = match entry.leaves {
                 Leaves::No => false,
                 Leaves::InOrder(_) => !core::mem::replace(&mut one_leaves, true),
@@ -290,6 +305,10 @@ impl<C> Machine<C> {
                 let Stage::Rests(Some(at)) = entry.stage else { continue };
                 if at <= now {
                     entry.stage = Stage::Runs(now);
+                    let mut behind = self.entries[position + 1..].iter();
+                    // So the next answer needs no look at all. A start that fails is told.
+                    self.is_unsettled =
+                        until.is_some() || behind.any(|entry| matches!(entry.stage, Stage::Rests(Some(_))));
                     return Step::Start(position);
                 }
                 note(at);

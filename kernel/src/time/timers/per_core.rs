@@ -120,7 +120,7 @@ pub(crate) fn make(background: bool) -> Option<NonNull<Timer>> {
             unsafe { timer.write(Timer::new(background)) };
             Some(timer)
         }
-        None => Some(NonNull::from(Box::leak(mem::try_box(Timer::new(background)).ok()?))),
+        None => Some(NonNull::from(Box::leak(mem::kernel_box(Timer::new(background)).ok()?))),
     }
 }
 

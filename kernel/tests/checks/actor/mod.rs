@@ -75,6 +75,7 @@ macro_rules! actor_checks {
             hooks::what_had_no_time_to_start_is_no_lost_message,
             storage::memory_is_used_again_and_old_addresses_are_not,
             storage::vacant_storage_has_one_successor,
+            storage::why_there_is_no_successor,
             storage::a_retired_actor_is_taken_once,
             storage::a_static_actor_belongs_to_the_user,
             storage::a_storage_that_is_used_up_says_so,

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use super::{Dropped, Verdict, count, counter, ensure, equal, failed, start};
-use crate::actor::{Actor, Context, NotSpawned, Receive, SendError, StaticActor, stop};
+use crate::actor::{Actor, Addr, Context, ExecutorHandle, NotSpawned, Receive, SendError, StaticActor, stop};
 use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::sched;
@@ -75,6 +75,56 @@ pub(super) async fn vacant_storage_has_one_successor(_work: u64) -> Verdict {
     equal(count(drops), 4, "drops at the end")?;
     ensure!(!second.is_alive(), "the second is alive after its end");
     Ok(())
+}
+
+fn refusal(handle: &ExecutorHandle, old: Addr<Box1>) -> NotSpawned<()> {
+    match handle.respawn(old, with(0, counter(), counter())) {
+        Ok(_) => NotSpawned::NoSuchWorker(()),
+        Err(error) => error.without_actor(),
+    }
+}
+
+/// For each state that a storage can be in. (That it is used up, below; that its actor has crashed, where actors can.)
+pub(super) async fn why_there_is_no_successor(_work: u64) -> Verdict {
+    let executor = start()?;
+    let handle = executor.handle();
+    let spawn = || handle.spawn_on(CoreId::BOOT, with(0, counter(), counter())).map_err(failed);
+    // It lives.
+    let (ended, retired, vacated) = (spawn()?, spawn()?, spawn()?);
+    let whether = |old, is_as_expected: fn(NotSpawned<()>) -> bool, what: &str| match refusal(handle, old) {
+        refusal if is_as_expected(refusal) => Ok(()),
+        refusal => Err(alloc::format!("the storage {what}: {refusal:?}")),
+    };
+    let is_in_use: fn(NotSpawned<()>) -> bool = |refusal| matches!(refusal, NotSpawned::NotFree(()));
+    let is_given_back: fn(NotSpawned<()>) -> bool = |refusal| matches!(refusal, NotSpawned::GivenBack(()));
+    whether(ended, is_in_use, "of one that lives")?;
+    ended.send(stop::End).map_err(failed)?;
+    retired.send(stop::Retire).map_err(failed)?;
+    vacated.send(stop::Vacate).map_err(failed)?;
+    executor.all_ended().await;
+    whether(ended, is_given_back, "of one that has ended")?;
+    whether(retired, is_in_use, "with the state of one that has retired")?;
+    ensure!(retired.take().is_some(), "the retired actor's state was not there");
+    whether(retired, is_given_back, "of one that was taken")?;
+    let successor = handle.respawn(vacated, with(0, counter(), counter())).map_err(failed)?;
+    whether(vacated, is_given_back, "that has a successor")?;
+    whether(successor, is_in_use, "of a successor")?;
+    // The user's own is the user's, however its actor has ended.
+    let own = storage_for(3).start(handle, with(0, counter(), counter())).map_err(failed)?;
+    own.send(stop::End).map_err(failed)?;
+    while own.is_alive() {
+        sched::yield_now().await;
+    }
+    sched::out_of_work().await;
+    let second = handle.respawn(own, with(0, counter(), counter())).map_err(failed)?;
+    ensure!(second.is_alive(), "what was started in the user's own storage does not live");
+    whether(own, is_given_back, "of the user's that has a successor")?;
+    let late = handle.clone();
+    executor.stop().await;
+    match late.respawn(second, with(0, counter(), counter())) {
+        Err(NotSpawned::Stopped(_)) => Ok(()),
+        other => Err(alloc::format!("an executor that has stopped has a successor: {other:?}")),
+    }
 }
 
 pub(super) async fn a_retired_actor_is_taken_once(_work: u64) -> Verdict {

@@ -107,10 +107,12 @@ impl Mailbox {
         };
         self.set_waiting(self.waiting() + messages);
         if let Some(mut emptied) = emptied {
-            // SAFETY: nobody else uses it.
+            // SAFETY: empty; it is kept by its last reader, and if that is a suspended behaviour, freed by it.
             unsafe {
-                emptied.as_mut().recycle();
-                self.hand.keep_larger(emptied);
+                if emptied.as_ref().release() {
+                    emptied.as_mut().recycle();
+                    self.hand.keep_larger(emptied);
+                }
             }
         }
         self.being_processed.put_down();

@@ -64,6 +64,7 @@ impl Mailbox {
         if inside.queue.is_careful() {
             return self.take_out_carefully(inside, spare);
         }
+        self.count_taken(self.waiting());
         let gulp = inside.queue.gulp_plain(spare);
         self.set_waiting(0);
         gulp
@@ -73,6 +74,7 @@ impl Mailbox {
     #[cold]
     #[inline(never)]
     fn take_out_carefully(&self, mut inside: SpinGuard<'_, Inside>, spare: NonNull<Segment>) -> Gulp {
+        self.count_taken(self.waiting());
         let gulp = inside.queue.gulp(spare);
         self.set_waiting(0);
         drop(inside);

@@ -333,7 +333,8 @@ impl Worker {
                 Following::Nothing => {}
                 Following::Segment(next, end) => {
                     self.let_go_of(segment, mailbox, batch, false);
-                    batch.set_place(next, Segment::begin(next), end);
+                    // SAFETY: what is in hand is this worker's.
+                    batch.set_place(next, unsafe { Segment::enter(next) }, end);
                     return End::Segment;
                 }
                 // Who comes a moment later is seen after the next batch.
@@ -404,7 +405,7 @@ impl Worker {
         let Some(next) = next else { return false };
         // A chain that nobody adds to, or what is added would follow it.
         // SAFETY: as above.
-        batch.set_place(next, Segment::begin(next), unsafe { Segment::used_end(next) });
+        unsafe { batch.set_place(next, Segment::enter(next), Segment::used_end(next)) };
         true
     }
 }

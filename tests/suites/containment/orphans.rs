@@ -1,7 +1,4 @@
 //! What crashed code owned on the heap comes back, and nothing that anybody else can reach does.
-//!
-//! Its name makes it the first of the suite: on the machine with 64 MB the last memory does not always come back after other tests. Why is
-//! not known yet.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;

@@ -1,6 +1,4 @@
 //! Memory that was given back serves every other size.
-//!
-//! Before all others, as `collections` says.
 
 use alloc::alloc::{alloc, dealloc};
 use alloc::vec::Vec;

@@ -1,0 +1,175 @@
+//! What a supervisor shares with a child: how that is asked to end, how its end is told, and what ends it with its supervisor. It is
+//! made with the child and kept through all its lives. So a life needs no memory for any of this, and no crash leaves another behind.
+
+use core::cell::UnsafeCell;
+use core::mem::{MaybeUninit, size_of};
+use core::ptr::NonNull;
+use core::task::Waker;
+
+use super::ends::{Ends, Line};
+use crate::mem::OutOfMemory;
+use crate::message::Shared;
+use crate::sched::{self, ProcessRef};
+use crate::sync::SpinLock;
+use crate::watch::{self, Asked, Exit, Means, Node, Watch};
+
+/// What a supervisor and its child share.
+pub(super) struct Control {
+    ends: Shared<Ends>,
+    asking: SpinLock<Asking>,
+    line: UnsafeCell<Line>,
+    /// The watch for the end of a life. From the moment when a life is watched until its end was taken from the supervisor's [`Ends`] it is in use.
+    end: UnsafeCell<MaybeUninit<Node>>,
+    /// The watch for the end of the supervisor.
+    link: UnsafeCell<MaybeUninit<Node>>,
+}
+
+struct Asking {
+    /// The last life that was asked to end, or has.
+    asked: u64,
+    /// Of whoever waits for that. One that has crashed leaves it here for the next.
+    waker: Option<Waker>,
+}
+
+// SAFETY: `line` is used under the lock of `ends`; the nodes by whoever has them: the supervisor until it watches, then the list that they
+// are in, then who tells.
+unsafe impl Sync for Control {}
+// SAFETY: as above; what is in the nodes may be told from whatever core.
+unsafe impl Send for Control {}
+
+const _: () = assert!(size_of::<Shared<Control>>() <= size_of::<watch::Data>(), "it fits into a watch");
+
+impl Control {
+    /// That of a child of `supervisor`, which is the caller, and a watch that ends it with that; to be cancelled when it is a child no more.
+    pub(super) fn new(
+        ends: &Shared<Ends>,
+        supervisor: &ProcessRef,
+    ) -> Result<(Shared<Self>, Watch), OutOfMemory> {
+        let control = Self {
+            ends: ends.clone(),
+            asking: SpinLock::new(Asking { asked: 0, waker: None }),
+            line: UnsafeCell::new(Line::new()),
+            end: UnsafeCell::new(MaybeUninit::uninit()),
+            link: UnsafeCell::new(MaybeUninit::uninit()),
+        };
+        let control = Shared::new(control).map_err(|error| error.without_message())?;
+        let link = supervisor.watch(&EndsWith(&control))?;
+        Ok((control, link))
+    }
+
+    /// Has the end of a life told to the supervisor. Of the life before it that was told.
+    pub(super) fn watch(this: &Shared<Self>, process: &ProcessRef) -> Result<Watch, OutOfMemory> {
+        process.watch(&Tells(this))
+    }
+
+    /// Where `ends` keeps what it knows of this.
+    pub(super) fn line(&self) -> *mut Line {
+        self.line.get()
+    }
+
+    /// A life begins, of which the caller is the process: from here on it ends with its supervisor. Whether that lives.
+    #[inline(always)]
+    pub(super) fn begin(&self) -> bool {
+        self.ends.begin(self, sched::current_process())
+    }
+
+    /// Asks this life, and those before it, to end.
+    pub(super) fn ask(&self, life: u64) {
+        let mut asking = self.asking.lock();
+        asking.asked = asking.asked.max(life);
+        let waker = asking.waker.take();
+        drop(asking);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn is_asked(&self, life: u64) -> bool {
+        self.asking.lock().asked >= life
+    }
+
+    /// Leaves a waker, unless that life is asked to end already.
+    pub(super) fn leave(&self, life: u64, waker: Waker) -> bool {
+        let mut asking = self.asking.lock();
+        if asking.asked >= life {
+            return false;
+        }
+        let previous = asking.waker.replace(waker);
+        drop(asking);
+        // After the lock: it may free a process.
+        drop(previous);
+        true
+    }
+}
+
+/// A watcher: the supervisor, of the end of a life of this child.
+struct Tells<'a>(&'a Shared<Control>);
+
+/// A watcher: this child, which is killed when its supervisor ends as a failure.
+struct EndsWith<'a>(&'a Shared<Control>);
+
+impl watch::Sealed for Tells<'_> {
+    fn means(&self) -> Option<Means> {
+        // SAFETY: it is alive; the node is reached without a reference to the rest.
+        let memory = unsafe { &raw mut (*self.0.pointer().as_ptr()).end };
+        Some(means(self.0, memory, act_at_end))
+    }
+}
+
+impl watch::Sealed for EndsWith<'_> {
+    fn means(&self) -> Option<Means> {
+        // SAFETY: as above.
+        let memory = unsafe { &raw mut (*self.0.pointer().as_ptr()).link };
+        Some(means(self.0, memory, act_on_link))
+    }
+}
+
+/// A watch in this part of `control`, which it keeps.
+fn means(
+    control: &Shared<Control>,
+    memory: *mut UnsafeCell<MaybeUninit<Node>>,
+    act: unsafe fn(NonNull<Node>, Asked) -> bool,
+) -> Means {
+    let mut data = watch::Data::uninit();
+    // SAFETY: it has room, as was asserted.
+    unsafe { data.as_mut_ptr().cast::<Shared<Control>>().write(control.clone()) };
+    // SAFETY: it is a part of what lies in a box.
+    Means { memory: unsafe { NonNull::new_unchecked(memory.cast()) }, act, data }
+}
+
+/// What a watch of [`means`] keeps, if it is asked for more than whether it is pointless. That it is not, as long as it is not cancelled.
+///
+/// # Safety
+/// As [`Act`](watch::Node).
+unsafe fn given_up(node: NonNull<Node>, asked: Asked) -> Option<Shared<Control>> {
+    if asked == Asked::IsPointless {
+        return None;
+    }
+    // SAFETY: by contract the node is the caller's alone, who gives it up: moved out once. Its memory goes with what it is a part of.
+    Some(unsafe { node.as_ref().data().cast::<Shared<Control>>().read() })
+}
+
+/// # Safety
+/// As [`Act`](watch::Node); the node is that of a [`Tells`].
+unsafe fn act_at_end(node: NonNull<Node>, asked: Asked) -> bool {
+    // SAFETY: by contract.
+    if let Some(control) = unsafe { given_up(node, asked) }
+        && let Asked::Tell(exit) = asked
+    {
+        let ends = control.ends.clone();
+        ends.note(control, exit);
+    }
+    false
+}
+
+/// # Safety
+/// As [`Act`](watch::Node); the node is that of an [`EndsWith`].
+unsafe fn act_on_link(node: NonNull<Node>, asked: Asked) -> bool {
+    // SAFETY: by contract.
+    if let Some(control) = unsafe { given_up(node, asked) }
+        && matches!(asked, Asked::Tell(exit) if Exit::from_bits(exit).ends_linked())
+    {
+        control.ends.kill_orphan(&control);
+    }
+    false
+}

@@ -1,0 +1,167 @@
+//! Where the ends of a supervisor's children come together, in the order in which they ended. Nothing is allocated for one: what is shared
+//! with a child (`control.rs`) has room for it, and is put into a list.
+//!
+//! A supervisor that is gone takes nothing any more. If it was not dropped, because it crashed, the first link to it that tells of its end
+//! closes this; so the list and what is in it do not keep each other for ever.
+
+use core::ops::Deref;
+use core::ptr;
+
+use super::control::Control;
+use crate::mem::OutOfMemory;
+use crate::message::Shared;
+use crate::sched::ProcessRef;
+use crate::sync::SpinLock;
+use crate::watch::Exit;
+
+/// What a supervisor shares with all its children.
+pub(super) struct Ends {
+    inside: SpinLock<Inside>,
+}
+
+/// What the lock guards, and with it the [`Line`] of each child.
+struct Inside {
+    first: Option<Shared<Control>>,
+    /// Means something while there is a first.
+    last: *const Control,
+    /// The supervisor, while it waits.
+    waits: Option<ProcessRef>,
+    is_closed: bool,
+}
+
+// SAFETY: `last` is used under the lock only, and leads to what the list keeps.
+unsafe impl Send for Inside {}
+
+/// What a child has for this, guarded by the lock of its supervisor's [`Ends`].
+pub(super) struct Line {
+    /// The one that ended after it.
+    next: Option<Shared<Control>>,
+    /// How it ended, in bits.
+    exit: u64,
+    /// The life that runs.
+    process: Option<ProcessRef>,
+}
+
+impl Line {
+    pub(super) const fn new() -> Self {
+        Self { next: None, exit: 0, process: None }
+    }
+}
+
+impl Ends {
+    fn new() -> Self {
+        let inside = Inside { first: None, last: ptr::null(), waits: None, is_closed: false };
+        Self { inside: SpinLock::new(inside) }
+    }
+
+    /// A life of a child has begun, which `process` runs. Whether it has a supervisor; if not, it is to end.
+    #[inline(always)]
+    pub(super) fn begin(&self, control: &Control, process: Option<ProcessRef>) -> bool {
+        let inside = self.inside.lock();
+        if inside.is_closed {
+            return false;
+        }
+        // SAFETY: under the lock, once.
+        let line = unsafe { &mut *control.line() };
+        let previous = core::mem::replace(&mut line.process, process);
+        drop(inside);
+        // After the lock: it may free a process.
+        drop(previous);
+        true
+    }
+
+    /// A child has ended. Called where nothing of the application's may run, and runs nothing.
+    pub(super) fn note(&self, control: Shared<Control>, exit_bits: u64) {
+        let mut inside = self.inside.lock();
+        let place = &raw const *control;
+        // SAFETY: under the lock, once; it is in no list, because its last end was taken out before it was started anew.
+        let line = unsafe { &mut *control.line() };
+        let process = line.process.take();
+        line.exit = exit_bits;
+        let left = if inside.is_closed {
+            Some(control)
+        } else {
+            match &inside.first {
+                None => inside.first = Some(control),
+                // SAFETY: under the lock; the list keeps its last, which is another than this.
+                Some(_) => unsafe { (*(*inside.last).line()).next = Some(control) },
+            }
+            inside.last = place;
+            None
+        };
+        let waits = inside.waits.take();
+        drop(inside);
+        // After the lock: it may free what it is the last to know.
+        drop((process, left));
+        if let Some(supervisor) = waits {
+            supervisor.wake();
+        }
+    }
+
+    /// For the supervisor: who has ended first, and how; without, it is woken by the next.
+    #[inline(always)]
+    pub(super) fn take(&self, supervisor: &ProcessRef) -> Option<(Shared<Control>, Exit)> {
+        let mut inside = self.inside.lock();
+        let Some(control) = inside.first.take() else {
+            if inside.waits.is_none() {
+                inside.waits = Some(supervisor.clone());
+            }
+            return None;
+        };
+        // SAFETY: under the lock, once.
+        let line = unsafe { &mut *control.line() };
+        inside.first = line.next.take();
+        let exit = Exit::from_bits(line.exit);
+        drop(inside);
+        Some((control, exit))
+    }
+
+    /// The supervisor is gone, or about to be.
+    fn close(&self) {
+        let mut inside = self.inside.lock();
+        inside.is_closed = true;
+        let (mut first, waits) = (inside.first.take(), inside.waits.take());
+        drop(inside);
+        drop(waits);
+        // One after the other: each keeps the next.
+        while let Some(control) = first {
+            // SAFETY: what was in the list is this call's alone: a child that has ended is put there once.
+            first = unsafe { &mut *control.line() }.next.take();
+        }
+    }
+
+    /// The supervisor has failed, and its children are to end: kills this one.
+    pub(super) fn kill_orphan(&self, control: &Control) {
+        self.close();
+        let inside = self.inside.lock();
+        // SAFETY: under the lock, once.
+        let process = unsafe { &mut *control.line() }.process.take();
+        drop(inside);
+        if let Some(process) = process {
+            process.kill();
+        }
+    }
+}
+
+/// The supervisor's own: closed when it is dropped.
+pub(super) struct EndsHere(Shared<Ends>);
+
+impl EndsHere {
+    pub(super) fn new() -> Result<Self, OutOfMemory> {
+        Shared::new(Ends::new()).map(Self).map_err(|error| error.without_message())
+    }
+}
+
+impl Deref for EndsHere {
+    type Target = Shared<Ends>;
+
+    fn deref(&self) -> &Shared<Ends> {
+        &self.0
+    }
+}
+
+impl Drop for EndsHere {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
