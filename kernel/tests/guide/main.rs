@@ -19,6 +19,7 @@ mod interrupts;
 mod killing;
 mod lives;
 mod many;
+mod memory;
 mod naming;
 mod placing;
 mod receiving;
@@ -38,6 +39,7 @@ async fn all_chapters() -> Result {
     many::chapter().await?;
     lives::chapter().await?;
     bounds::chapter().await?;
+    memory::chapter().await?;
     placing::chapter().await?;
     asking::chapter().await?;
     receiving::chapter().await?;
