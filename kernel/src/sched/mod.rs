@@ -82,6 +82,7 @@ pub use run::stop::request as stop;
 pub use run::{ExternalSource, OfflineError, OutOfWork, is_online, offline, online, out_of_work};
 #[cfg(not(target_os = "none"))]
 pub use run::{HostError, run_on_threads};
+pub(crate) use spawn::errand::Errand;
 pub(crate) use spawn::later::{Later, Waiting};
 pub(crate) use spawn::repeat::{Outcome, Repeat, Repeating};
 pub(crate) use spawn::resident::spawn as spawn_resident;

@@ -1,16 +1,18 @@
 //! How a child is started, again and again.
 //!
 //! **Nothing of the application's runs in the supervisor's process**: neither what makes the child nor its destructor. Both run in
-//! the child's process, or in one of their own, where a crash ends nobody else.
+//! the child's process, or in one of their own, where a crash ends nobody else. The memory for that is there from the beginning, so
+//! it happens without any, too.
 
 use alloc::boxed::Box;
 use core::future::Future;
-use core::mem::{ManuallyDrop, needs_drop};
+use core::mem::needs_drop;
+use core::ptr::NonNull;
 
 use super::shutdown::Shutdown;
 use crate::mem::{self, OutOfMemory};
 use crate::message::Shared;
-use crate::sched::{self, ProcessRef, Spawn, SpawnError};
+use crate::sched::{self, Errand, ProcessRef, Spawn, SpawnError};
 
 /// What a child's future returns: whether that is a failure.
 ///
@@ -53,27 +55,69 @@ impl<T: Send + 'static, E: Send + 'static> Ending for Result<T, E> {
 }
 
 /// How a child is started, whatever it is.
-pub(super) trait Blueprint: Send + Sync {
+trait Blueprint: Send + Sync {
     /// Starts a life of it.
     fn start(&self, shutdown: Shutdown, how: Spawn) -> Result<ProcessRef, SpawnError>;
 
-    /// Whether code of the application's runs when it is dropped.
-    fn needs_drop(&self) -> bool;
+    /// Drops it, in a process of its own if code of the application's runs meanwhile.
+    fn discard(self: Box<Self>);
+}
+
+/// How a child is started, as it is kept.
+pub(super) struct Plan {
+    /// Until it is dropped.
+    blueprint: Option<Box<dyn Blueprint>>,
+    is_supervisors: bool,
+}
+
+impl Plan {
+    /// To call that function for each life.
+    pub(super) fn new<F, T>(make: F) -> Result<Self, OutOfMemory>
+    where
+        F: Fn(Shutdown) -> T + Send + Sync + 'static,
+        T: Future<Output: Ending> + Send + 'static,
+    {
+        let make = Shared::new(make).map_err(|error| error.without_message())?;
+        let errand = Errand::new(drop_function::<F>, free::<F>);
+        let blueprint = mem::try_box(OfFunction { errand, make: Some(make) }).map_err(|(error, _)| error)?;
+        Ok(Self { blueprint: Some(blueprint), is_supervisors: false })
+    }
+
+    /// It is handed to a supervisor: from here on what is the application's is dropped in a process of its own.
+    pub(super) fn hand_over(&mut self) {
+        self.is_supervisors = true;
+    }
+
+    /// Starts a life of the child.
+    pub(super) fn start(&self, shutdown: Shutdown, how: Spawn) -> Result<ProcessRef, SpawnError> {
+        self.blueprint.as_ref().ok_or(SpawnError::OutOfMemory)?.start(shutdown, how)
+    }
+}
+
+impl Drop for Plan {
+    fn drop(&mut self) {
+        if self.is_supervisors
+            && let Some(blueprint) = self.blueprint.take()
+        {
+            blueprint.discard();
+        }
+    }
 }
 
 /// That of a function which makes a future.
-pub(super) struct OfFunction<F>(Shared<F>);
-
-impl<F, T> OfFunction<F>
-where
-    F: Fn(Shutdown) -> T + Send + Sync + 'static,
-    T: Future<Output: Ending> + Send + 'static,
-{
-    pub(super) fn boxed(make: F) -> Result<Box<dyn Blueprint>, OutOfMemory> {
-        let make = Shared::new(make).map_err(|error| error.without_message())?;
-        Ok(mem::try_box(Self(make)).map_err(|(error, _)| error)?)
-    }
+#[repr(C)]
+struct OfFunction<F> {
+    /// Drops the function.
+    errand: Errand,
+    /// Until then.
+    make: Option<Shared<F>>,
 }
+
+// SAFETY: the errand is used by whoever discards this, who has it alone, and then by the scheduler, which does so from any core; the
+// function may be used from any.
+unsafe impl<F: Send + Sync> Send for OfFunction<F> {}
+// SAFETY: as above; who shares it reaches the function only.
+unsafe impl<F: Send + Sync> Sync for OfFunction<F> {}
 
 impl<F, T> Blueprint for OfFunction<F>
 where
@@ -81,7 +125,8 @@ where
     T: Future<Output: Ending> + Send + 'static,
 {
     fn start(&self, shutdown: Shutdown, how: Spawn) -> Result<ProcessRef, SpawnError> {
-        let make = self.0.clone();
+        // It is there until this is discarded.
+        let make = self.make.clone().ok_or(SpawnError::OutOfMemory)?;
         let body = async move {
             // Here, and not by the supervisor: so there is no moment in which the one has ended and the other does not know.
             let has_failed = !shutdown.control().begin() || make(shutdown).await.is_failure();
@@ -92,14 +137,28 @@ where
         how.start_alone(body)
     }
 
-    fn needs_drop(&self) -> bool {
-        needs_drop::<F>()
+    fn discard(self: Box<Self>) {
+        if needs_drop::<F>() {
+            let errand = NonNull::from(Box::leak(self)).cast();
+            // SAFETY: it stays in the box, which is this call's alone, until the errand frees it.
+            unsafe { Errand::start(errand) };
+        }
     }
 }
 
-/// Drops what may run code of the application's, in a process of its own. Without memory for that it is not dropped at all.
-pub(super) fn discard<T: Send + 'static>(what: T) {
-    let what = ManuallyDrop::new(what);
-    // Dropped with the future alone, if that is not started: nothing.
-    let _ = sched::spawn(async move { drop(ManuallyDrop::into_inner(what)) });
+/// What the errand of a blueprint does.
+///
+/// # Safety
+/// `errand` is the first part of an `OfFunction<F>` that nobody else uses.
+unsafe fn drop_function<F>(errand: NonNull<Errand>) {
+    // SAFETY: by contract.
+    let make = unsafe { (*errand.cast::<OfFunction<F>>().as_ptr()).make.take() };
+    drop(make);
+}
+
+/// # Safety
+/// As [`drop_function`]; the box is given up.
+unsafe fn free<F>(errand: NonNull<Errand>) {
+    // SAFETY: by contract it comes from a box, and has no function any more: if its process was ended in the middle of that, neither.
+    drop(unsafe { Box::from_raw(errand.cast::<OfFunction<F>>().as_ptr()) });
 }

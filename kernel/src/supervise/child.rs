@@ -1,11 +1,10 @@
 //! Children as they are declared.
 
-use alloc::boxed::Box;
 use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 
-use super::blueprint::{Blueprint, Ending, OfFunction};
+use super::blueprint::{Ending, Plan};
 use super::policy::Restart;
 use super::run;
 use super::shutdown::Shutdown;
@@ -58,7 +57,7 @@ pub struct Child {
     pub(super) limit: Duration,
     pub(super) how: Spawn,
     /// Without, there was no memory for it.
-    pub(super) blueprint: Option<Box<dyn Blueprint>>,
+    pub(super) plan: Option<Plan>,
 }
 
 impl Child {
@@ -67,8 +66,8 @@ impl Child {
         F: Fn(Shutdown) -> T + Send + Sync + 'static,
         T: Future<Output: Ending> + Send + 'static,
     {
-        let blueprint = OfFunction::boxed(make).ok();
-        Self { name, restart: Restart::Permanent, limit: LIMIT, how: Spawn::new(), blueprint }
+        let plan = Plan::new(make).ok();
+        Self { name, restart: Restart::Permanent, limit: LIMIT, how: Spawn::new(), plan }
     }
 
     /// A process: for each life `make` is called in it, and the future awaited.
@@ -141,9 +140,7 @@ impl Child {
     pub fn supervisor(name: &'static str, supervisor: Supervisor) -> Self {
         let child = match Shared::new(supervisor) {
             Ok(supervisor) => Self::new(name, move |shutdown| run::nested(supervisor.clone(), shutdown)),
-            Err(_) => {
-                Self { name, restart: Restart::Permanent, limit: LIMIT, how: Spawn::new(), blueprint: None }
-            }
+            Err(_) => Self { name, restart: Restart::Permanent, limit: LIMIT, how: Spawn::new(), plan: None },
         };
         child.within(Duration::from_secs(60))
     }
@@ -184,8 +181,10 @@ impl Child {
         (self.restart, self.limit)
     }
 
-    pub(super) fn checked(self) -> Result<Self, OutOfMemory> {
-        if self.blueprint.is_some() { Ok(self) } else { Err(OutOfMemory) }
+    /// As it is handed to a supervisor.
+    pub(super) fn handed_over(mut self) -> Result<Self, OutOfMemory> {
+        self.plan.as_mut().ok_or(OutOfMemory)?.hand_over();
+        Ok(self)
     }
 }
 

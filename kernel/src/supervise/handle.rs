@@ -117,7 +117,7 @@ impl SupervisorRef {
     /// # Errors
     /// [`NotTaken`]; then it was dropped.
     pub async fn start_child(&self, child: Child) -> Result<ChildId, NotTaken> {
-        let child = child.checked().map_err(|OutOfMemory| NotTaken::OutOfMemory)?;
+        let child = child.handed_over().map_err(|OutOfMemory| NotTaken::OutOfMemory)?;
         match self.commands.ask(Command::Take(child)).await? {
             Answer::Taken(taken) => taken,
             _ => Err(NotTaken::NotReached(AskError::Unanswered)),

@@ -1,6 +1,5 @@
 //! The process of a supervisor: it does what the machine says, and tells it what has happened.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
@@ -8,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::Poll;
 use core::time::Duration;
 
-use super::blueprint::{Blueprint, discard};
+use super::blueprint::Plan;
 use super::child::Child;
 use super::control::Control;
 use super::ends::EndsHere;
@@ -43,7 +42,7 @@ type Mailbox = ProcessMailbox<Request<Command, Answer>>;
 enum Source {
     /// With the supervisor's declaration, at that position.
     Declared(usize),
-    Added(Box<dyn Blueprint>),
+    Added(Plan),
 }
 
 /// What is kept of a child.
@@ -77,11 +76,6 @@ impl Kept {
         if let Some(reply) = self.awaited {
             // Whoever has given up waiting gets nothing.
             let _ = reply.send(Answer::Terminated(true));
-        }
-        if let Source::Added(blueprint) = self.source
-            && blueprint.needs_drop()
-        {
-            discard(blueprint);
         }
     }
 }
@@ -119,8 +113,11 @@ pub(super) fn root(supervisor: Supervisor) -> Result<SupervisorRef, StartError> 
     let commands = mailbox.address();
     let own = commands.clone();
     let body = async move {
+        let mut supervisor = supervisor;
+        supervisor.children.iter_mut().filter_map(|child| child.plan.as_mut()).for_each(Plan::hand_over);
         let has_failed = run(&supervisor, None, &mut mailbox, own).await.is_err();
-        discard((supervisor, mailbox));
+        // Who asks, and who has asked already, is told at once.
+        drop(mailbox);
         if has_failed && let Some(own) = sched::current_process() {
             own.note_failed();
         }
@@ -138,9 +135,7 @@ pub(super) async fn nested(supervisor: Shared<Supervisor>, shutdown: Shutdown) -
         let own = SupervisorRef { commands: commands.clone(), process };
         registry::register(name, own).map_err(|_| Failed)?;
     }
-    let result = run(&supervisor, Some(shutdown), &mut mailbox, commands).await;
-    discard((supervisor, mailbox));
-    result
+    run(&supervisor, Some(shutdown), &mut mailbox, commands).await
 }
 
 /// `own` keeps the mailbox open.
@@ -272,13 +267,13 @@ impl<'a> Running<'a> {
         let Some(kept) = self.machine.child(position) else { return };
         kept.life += 1;
         let shutdown = Shutdown::new(kept.control.clone(), kept.life);
-        let blueprint = match &kept.source {
-            Source::Added(blueprint) => Some(blueprint),
+        let plan = match &kept.source {
+            Source::Added(plan) => Some(plan),
             Source::Declared(index) => {
-                self.declared.children.get(*index).and_then(|child| child.blueprint.as_ref())
+                self.declared.children.get(*index).and_then(|child| child.plan.as_ref())
             }
         };
-        let started = blueprint.and_then(|blueprint| blueprint.start(shutdown, kept.how).ok());
+        let started = plan.and_then(|plan| plan.start(shutdown, kept.how).ok());
         let watched = started.filter(|process| {
             // The watch has its memory already; if it had none, nobody would see the end.
             let is_watched = Control::watch(&kept.control, process).is_ok();
@@ -377,14 +372,10 @@ impl<'a> Running<'a> {
     }
 
     fn take(&mut self, child: Child) -> Result<ChildId, NotTaken> {
-        let (rules, Child { name, how, blueprint, .. }) = (child.restart_and_limit(), child);
-        let blueprint = blueprint.ok_or(NotTaken::OutOfMemory)?;
-        // If it cannot be kept, it is dropped outside this process all the same.
-        let Ok(control) = Control::new(&self.ends, &self.own) else {
-            discard(blueprint);
-            return Err(NotTaken::OutOfMemory);
-        };
-        let kept = Kept::new(Source::Added(blueprint), name, how, control);
+        let (rules, Child { name, how, plan, .. }) = (child.restart_and_limit(), child);
+        let plan = plan.ok_or(NotTaken::OutOfMemory)?;
+        let control = Control::new(&self.ends, &self.own).map_err(|OutOfMemory| NotTaken::OutOfMemory)?;
+        let kept = Kept::new(Source::Added(plan), name, how, control);
         let ends = self.machine.ends();
         let refused = if ends { NotTaken::Ends } else { NotTaken::OutOfMemory };
         self.add(kept, rules, true).ok_or(refused)

@@ -144,9 +144,11 @@ impl Supervisor {
 
     /// With one more child, after the others.
     pub fn child(mut self, child: Child) -> Self {
-        match child.checked() {
-            Ok(child) if self.children.try_reserve(1).is_ok() => self.children.push(child),
-            _ => self.is_incomplete = true,
+        // Without a plan there was no memory for it.
+        if child.plan.is_some() && self.children.try_reserve(1).is_ok() {
+            self.children.push(child);
+        } else {
+            self.is_incomplete = true;
         }
         self
     }
