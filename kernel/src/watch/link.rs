@@ -48,8 +48,9 @@ impl Link {
 
 /// Links two: if either ends as a failure, the other is killed ([`ProcessRef::kill`](crate::sched::ProcessRef::kill),
 /// [`Addr::kill`](crate::actor::Addr::kill)). So is one
-/// that is linked to somebody who has ended already, because nobody knows any more how. An end that is none leaves the other alone. Whoever wants to go on and
-/// be told instead, watches. Several links between the same two are as one.
+/// that is linked to somebody who has ended already, or to an actor at its end, because nobody knows any more how; that end itself goes on as
+/// it began. An end that is no failure leaves the other alone. Whoever wants to go on and be told instead, watches. Several links between the
+/// same two are as one.
 ///
 /// ```
 /// # use magpie::sched;

@@ -3,8 +3,10 @@
 use alloc::vec::Vec;
 use core::future::pending;
 use core::hint::spin_loop;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Receive, stop};
+use magpie::actor::{Actor, Config, Context, Executor, Hook, Receive, stop};
 use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::sched::{self, JoinError, JoinHandle, Spawn};
@@ -245,6 +247,55 @@ kernel_test! {
         link(&ends, &late)?;
         ensure_eq!(told.receive().await.map(|ended| ended.exit()), Some(Exit::Killed), "how one that was linked too late ended");
         ensure!(stays.is_alive(), "somebody has ended who was not linked");
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+static ENDS: AtomicBool = AtomicBool::new(false);
+static MAY_END: AtomicBool = AtomicBool::new(false);
+
+/// Takes long to end.
+struct Slow;
+
+impl Actor for Slow {
+    fn stopped() -> Option<Hook<Self>> {
+        Some(|_, _| {
+            ENDS.store(true, Ordering::Relaxed);
+            while !MAY_END.load(Ordering::Relaxed) {
+                spin_loop();
+            }
+        })
+    }
+}
+
+kernel_test! {
+    /// Who is linked to an actor that is at its end already is killed, and that end goes on as it began, however long it takes.
+    #[machine("preemption")]
+    async fn a_link_leaves_an_end_alone_that_has_begun() -> Outcome {
+        let executor = Executor::start(&Config::default())?;
+        for is_first in [false, true] {
+            ENDS.store(false, Ordering::Relaxed);
+            MAY_END.store(false, Ordering::Relaxed);
+            let slow = executor.handle().spawn(Slow)?;
+            let mut told = ProcessMailbox::<Ended>::new(10)?;
+            slow.watch(&told.address())?;
+            slow.send(stop::End)?;
+            while !ENDS.load(Ordering::Relaxed) {
+                sched::yield_now().await;
+            }
+            let linked = waiting()?;
+            if is_first {
+                link(&slow, linked.process())?;
+            } else {
+                link(linked.process(), &slow)?;
+            }
+            ensure_eq!(end_of(linked).await?, Some(JoinError::Killed), "how one that was linked too late ended");
+            // For several slices.
+            time::sleep(Duration::from_millis(20)).await;
+            MAY_END.store(true, Ordering::Relaxed);
+            ensure_eq!(told.receive().await.map(|ended| ended.exit()), Some(Exit::Normal), "how an end that had begun was told");
+        }
         executor.stop().await;
         Ok(())
     }

@@ -13,7 +13,9 @@ use crate::ways::{Exits, exits_of};
 
 /// Above what was told: what is expected.
 const EXPECTED_SHIFT: u32 = 16;
-/// Above both: how often it has told.
+/// Above both: of whom it was, for the message of a failure.
+const WHO_SHIFT: u32 = 32;
+/// Above all: how often it has told.
 const COUNT_SHIFT: u32 = 48;
 const EXITS: u64 = (1 << EXPECTED_SHIFT) - 1;
 /// Expected of a watch that was given up before it told.
@@ -64,6 +66,11 @@ impl Ledger {
         self.entry(number, |entry| _ = entry.fetch_or(u64::from(exits) << EXPECTED_SHIFT, Ordering::Relaxed));
     }
 
+    /// What that watch is of.
+    pub fn describe(&self, number: u64, who: u16) {
+        self.entry(number, |entry| _ = entry.fetch_or(u64::from(who) << WHO_SHIFT, Ordering::Relaxed));
+    }
+
     /// Gives a watch up that is to tell one of these, unless it was faster.
     pub fn give_up(&self, watch: Watch, exits: Exits) {
         let number = watch.id().number();
@@ -99,8 +106,9 @@ impl Ledger {
             };
             ensure!(
                 is_right,
-                "watch {}: told {count} times, {told:#x} where {expected:#x} was expected",
-                self.first.load(Ordering::Relaxed) + place as u64
+                "watch {} of {:#x}: told {count} times, {told:#x} where {expected:#x} was expected",
+                self.first.load(Ordering::Relaxed) + place as u64,
+                bits >> WHO_SHIFT & EXITS
             );
             watches += u64::from(expected != 0);
         }

@@ -30,12 +30,12 @@ impl Partner {
     ) -> Result<Self, Failure> {
         Ok(if random.below(2) == 0 {
             let process = sched::spawn(core::future::pending())?;
-            watchers.watch(random, process.process(), KILLED)?;
+            watchers.watch_one(random, process.process(), KILLED, 0x600)?;
             link(process.process(), victim)?;
             Self::Process(process)
         } else {
             let actor = handle.spawn(Idle)?;
-            watchers.watch(random, &actor, KILLED)?;
+            watchers.watch_one(random, &actor, KILLED, 0x700)?;
             link(victim, &actor)?;
             Self::Actor(actor)
         })

@@ -132,6 +132,11 @@ impl Ties {
         Self { way, moment: Moment::any(random), sinks, mutex: Arc::new(Mutex::new(0)) }
     }
 
+    /// For the message of a failure: when it was watched, its way, its moment, a digit each.
+    pub fn described(&self, when: u16) -> u16 {
+        when << 8 | (self.way as u16) << 4 | self.moment as u16
+    }
+
     fn send_and_crash(&self) {
         let message = Copied { left: AtomicU64::new(1), way: self.way };
         // It does not come back.

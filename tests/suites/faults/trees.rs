@@ -240,7 +240,9 @@ impl Tree {
     /// Orders a leaf that runs to end so.
     fn order(&self, leaf: usize, ties: Ties) -> Outcome {
         let Leaf { name, watchers, watch, .. } = &*self.leaves[leaf];
-        watchers.ledger.expect(watch.load(Ordering::Relaxed), ties.way.exits());
+        let watch = watch.load(Ordering::Relaxed);
+        watchers.ledger.expect(watch, ties.way.exits());
+        watchers.ledger.describe(watch, ties.described(if is_process(leaf) { 4 } else { 5 }));
         if is_process(leaf) {
             let address: ProcessAddr<Order> = registry::find(name)?;
             address.send(Order(ties)).map_err(|error| error.without_message())?;

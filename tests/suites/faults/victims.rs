@@ -184,7 +184,7 @@ impl Scene {
         random: &mut Random,
     ) -> Result<Vec<Partner>, Failure> {
         for _ in 0..=random.below(3) {
-            self.watchers.watch(random, who, ties.way.exits())?;
+            self.watchers.watch_one(random, who, ties.way.exits(), ties.described(1))?;
         }
         let mut partners = Vec::new();
         if random.below(4) == 0 {
@@ -201,7 +201,7 @@ impl Scene {
         random: &mut Random,
     ) -> Result<Option<Partner>, Failure> {
         for _ in 0..random.below(3) {
-            self.watchers.watch(random, who, ties.way.exits() | GONE)?;
+            self.watchers.watch_one(random, who, ties.way.exits() | GONE, ties.described(2))?;
         }
         let is_linked = random.below(8) == 0;
         is_linked.then(|| Partner::of(who, &self.watchers, &self.handle, random)).transpose()
@@ -217,7 +217,7 @@ impl Scene {
     ) -> Outcome {
         if random.below(4) == 0 {
             // It is told by who ends it, which may not be done with that.
-            self.watchers.watch(random, who, ties.way.exits() | GONE)?;
+            self.watchers.watch_one(random, who, ties.way.exits() | GONE, ties.described(3))?;
         }
         for partner in partners.into_iter().chain(late) {
             partner.ended().await?;

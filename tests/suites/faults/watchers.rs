@@ -121,7 +121,19 @@ impl Watchers {
 
     /// Has one of them told of one who is to end in one of these ways.
     pub fn watch(&self, random: &Random, who: &impl Watched, exits: Exits) -> Result<(), OutOfMemory> {
+        self.watch_one(random, who, exits, 0)
+    }
+
+    /// The same, of somebody whom the ledger describes so.
+    pub fn watch_one(
+        &self,
+        random: &Random,
+        who: &impl Watched,
+        exits: Exits,
+        description: u16,
+    ) -> Result<(), OutOfMemory> {
         let watch = self.begin(random, who)?;
+        self.ledger.describe(watch.id().number(), description);
         if random.below(16) == 0 {
             self.ledger.give_up(watch, exits);
         } else {

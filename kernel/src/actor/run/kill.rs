@@ -135,8 +135,10 @@ unsafe fn act_on_link(node: NonNull<Node>, asked: Asked) -> bool {
     }
     // By contract the node is the caller's alone, who gives it up, and what is in it was read.
     let room = Room { segment, node };
-    if matches!(asked, Asked::Tell(bits) if Exit::from_bits(bits).ends_linked()) && needs_killing(cell, word)
-    {
+    // An end that has begun goes on as it began: whoever is linked only then is told that it has gone, and ends of that.
+    let is_to_end = matches!(asked, Asked::Tell(bits) if Exit::from_bits(bits).ends_linked())
+        && cell.word().is_same_actor(word);
+    if is_to_end && needs_killing(cell, word) {
         room.kill(cell, word);
     } else {
         room.free();
