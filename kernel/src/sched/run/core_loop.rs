@@ -193,7 +193,7 @@ fn go_on(core: ThisCore<'_>, ended: Runnable) -> Option<NonNull<Header>> {
     check(&core, &next);
     core.begin_next_turn(now);
     core.statistics.scheduling_latency.record(now.saturating_sub(next.take_enqueued_at()));
-    enqueue::call_thief_for(core.core());
+    enqueue::call_thief(&core);
     Some(next.into_pointer())
 }
 
