@@ -16,7 +16,7 @@ use super::run_state::RunState;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::arch::{CoreId, CoreSet};
 use crate::mem::stack::StackBlock;
-use crate::mem::{OutOfMemory, Payer};
+use crate::mem::OutOfMemory;
 use crate::queue::Linked;
 use crate::sched::process::priority::Priority;
 use crate::sched::process::resident::{AtWork, Detached, EndOfPiece};
@@ -91,7 +91,7 @@ pub struct Header {
     /// How often it has changed cores.
     migrations: AtomicU32,
     priority: Priority,
-    /// Whether it is `Normal`, may run anywhere and has no share: what a turn's end asks first.
+    /// Whether it is `Normal`, may run anywhere and has no limit: what a turn's end asks first.
     is_ordinary: AtomicBool,
     /// The core it ran on last, or was placed on.
     home: AtomicU8,
@@ -172,22 +172,29 @@ impl Header {
         Self { deadline, ..self }
     }
 
-    /// The same with an account that pays for what it allocates.
-    pub(crate) fn with_account(self, account: Payer) -> Self {
-        Self { account: account.number(), ..self }
-    }
-
     /// Who pays for what it allocates, as [`crate::sync::PaidBy`] takes it.
     #[inline(always)]
     pub(crate) fn account(&self) -> u32 {
         self.account.into()
     }
 
-    /// The same with a share of CPU time. Its turns do not follow each other by the core loop's short way.
-    pub(crate) fn in_share(self, share: Option<ShareRef>) -> Self {
-        let header = Self { share, ..self };
-        header.set_affinity(header.affinity_mask());
+    /// The same with an account, by its number, that pays for what it allocates, and a share of CPU time. With either its turns do not
+    /// follow others by the core loop's short way, which looks at neither.
+    #[inline(always)]
+    pub(crate) fn with_limits(self, account: u32, share: Option<ShareRef>) -> Self {
+        // Numbers have eight bits.
+        let header = Self { account: account as u8, share, ..self };
+        if header.is_limited() {
+            // Relaxed: as for the mask.
+            header.is_ordinary.store(false, Ordering::Relaxed);
+        }
         header
+    }
+
+    /// Whether it has an account or a share.
+    #[inline(always)]
+    pub(crate) fn is_limited(&self) -> bool {
+        self.account != 0 || self.share.is_some()
     }
 
     #[inline(always)]
@@ -291,11 +298,11 @@ impl Header {
     pub(crate) fn set_affinity(&self, mask: u64) {
         // Relaxed: as above; a process that is queued elsewhere moves when it is next enqueued.
         self.affinity.store(mask, Ordering::Relaxed);
-        let is_ordinary = is_ordinary(self.priority, mask) && self.share.is_none();
+        let is_ordinary = is_ordinary(self.priority, mask) && !self.is_limited();
         self.is_ordinary.store(is_ordinary, Ordering::Relaxed);
     }
 
-    /// Whether it is `Normal`, may run on every core, and has no share of CPU time.
+    /// Whether it is `Normal`, may run on every core, and has neither an account nor a share of CPU time.
     #[inline(always)]
     pub(crate) fn is_ordinary(&self) -> bool {
         // Relaxed: as for the mask.
