@@ -117,6 +117,16 @@ fn fill<T>(place: Option<NonNull<T>>, value: T) -> Result<Box<T>, (OutOfMemory, 
     }
 }
 
+/// Uninitialised memory of that layout that nobody pays for; from the global allocator, unless it is empty.
+pub(crate) fn kernel_memory(layout: Layout) -> Option<NonNull<u8>> {
+    if layout.size() == 0 {
+        return Some(layout.dangling_ptr());
+    }
+    let _nobody = PaidBy::nobody();
+    // SAFETY: the size is not zero.
+    NonNull::new(unsafe { alloc(layout) })
+}
+
 /// Uninitialised memory for a `T` that nobody pays for.
 fn kernel_place_for<T>() -> Option<NonNull<T>> {
     let _nobody = PaidBy::nobody();

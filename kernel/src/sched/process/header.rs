@@ -15,8 +15,8 @@ use super::deadline::Deadline;
 use super::run_state::RunState;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::arch::{CoreId, CoreSet};
-use crate::mem::stack::StackBlock;
 use crate::mem::OutOfMemory;
+use crate::mem::stack::StackBlock;
 use crate::queue::Linked;
 use crate::sched::process::priority::Priority;
 use crate::sched::process::resident::{AtWork, Detached, EndOfPiece};
@@ -275,7 +275,7 @@ impl Header {
     /// ```
     ///
     /// # Errors
-    /// When there is no memory for it: 64 bytes, and 32 more for a mailbox that watches.
+    /// When there is no memory for it: 64 bytes.
     pub fn watch(&self, watcher: &impl Watcher) -> Result<Watch, OutOfMemory> {
         watch::watch(self.identity(), watcher, &self.watched, || !self.is_done())
     }
