@@ -228,20 +228,15 @@ impl Header {
         self.has_yielded.store(true, Ordering::Relaxed);
     }
 
-    /// Its run state says by now that it has ended: tells those who watch it. Runs nothing of the application's, and takes as long as
-    /// there are watchers.
+    /// Its run state says by now that it has ended. Whether somebody may watch it, who is then to be told.
     #[inline(always)]
-    pub(crate) fn tell_of_end(&self, exit: Exit) {
-        if self.watched.after_end() {
-            self.tell_all(exit);
-        }
+    pub(crate) fn is_watched_at_end(&self) -> bool {
+        self.watched.after_end()
     }
 
-    #[cold]
-    #[inline(never)]
-    fn tell_all(&self, exit: Exit) {
-        let exit = if exit == Exit::Normal && self.has_failed() { Exit::Failed } else { exit };
-        watch::tell_all(self.identity(), exit);
+    /// What those who watch it are told when it has ended so.
+    pub(crate) fn told(&self, exit: Exit) -> Exit {
+        if exit == Exit::Normal && self.has_failed() { Exit::Failed } else { exit }
     }
 
     /// It says itself, in its last turn, that it has failed.
@@ -250,7 +245,7 @@ impl Header {
         self.has_failed.store(true, Ordering::Relaxed);
     }
 
-    fn identity(&self) -> Identity {
+    pub(crate) fn identity(&self) -> Identity {
         Identity::Process(core::ptr::from_ref(self).addr())
     }
 

@@ -18,6 +18,7 @@ use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, ProcessRef, Runnable, Step};
 use crate::sched::run::{aside, attention, due, idle, reserve, resume, slice, steal};
+use crate::sched::spawn::telling;
 use crate::stats::Activity;
 use crate::watch::Exit;
 
@@ -249,7 +250,7 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
             due::note_done(core, header, now);
             let exit = if header.run_state().is_ending() { Exit::Killed } else { Exit::Normal };
             header.run_state().finish();
-            header.tell_of_end(exit);
+            telling::tell_of_process(header, exit);
             population::note_end(header);
             core.pace.note_event();
             // SAFETY: the scheduler's reference, which ends with the process.
