@@ -73,7 +73,7 @@ impl<A: Actor> Addr<A> {
     /// ```
     ///
     /// # Errors
-    /// When there is no memory for it: 64 bytes, and 32 more for a mailbox that watches.
+    /// When there is no memory for it: 64 bytes.
     pub fn watch(&self, watcher: &impl Watcher) -> Result<Watch, OutOfMemory> {
         let (cell, word) = (self.cell(), self.word());
         watch::watch(run::identity(cell, word), watcher, cell::watched(cell, word), || self.is_alive())

@@ -1,11 +1,10 @@
 //! Addresses of process mailboxes.
 
-use alloc::boxed::Box;
 use core::fmt;
 use core::mem::ManuallyDrop;
 
 use super::block::{Block, Urgency};
-use super::node::Node;
+use super::node::Room;
 use crate::message::ask::Asked;
 use crate::message::{Message, SendError, Shared};
 use crate::sched::ProcessRef;
@@ -82,7 +81,7 @@ impl<M: Message> ProcessAddr<M> {
     }
 
     /// Sends a message in a node that comes with it: it overtakes as an urgent one does, and no bound holds it back.
-    pub(super) fn send_in(&self, node: Box<Node<M>>, message: M) {
+    pub(super) fn send_in(&self, node: Room<M>, message: M) {
         self.0.send_in(node, message);
     }
 

@@ -13,13 +13,12 @@
 //! or the sender finds the waker. The same holds for the drop of the last address, which first counts down,
 //! then takes the lock for the waker, while the receiver reads the count in its hold.
 
-use alloc::boxed::Box;
 use core::mem::size_of;
 use core::ptr::NonNull;
 use core::task::Waker;
 
 use super::by_owner::{self, Acts, OwnerLink, Remains, process_in};
-use super::node::{List, Node};
+use super::node::{List, Room};
 use super::owner::Owner;
 use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::message::ask::Asked;
@@ -54,7 +53,7 @@ impl<M> Lists<M> {
         self.ordinary.append(&mut other.ordinary);
     }
 
-    pub(super) fn pop(&mut self) -> Option<Box<Node<M>>> {
+    pub(super) fn pop(&mut self) -> Option<Room<M>> {
         self.urgent.pop().or_else(|| self.ordinary.pop())
     }
 }
@@ -189,7 +188,7 @@ impl<M> Block<M> {
     /// `may_close`: whether the mailbox of who has crashed is closed, and what is in it dropped.
     fn send_and(&self, message: M, urgency: Urgency, may_close: bool) -> Result<(), SendError<M>> {
         sched::charge(1);
-        let mut spare: Option<Box<Node<M>>> = None;
+        let mut spare: Option<Room<M>> = None;
         loop {
             let mut inside = self.lock();
             if inside.closed {
@@ -204,7 +203,7 @@ impl<M> Block<M> {
             }
             let Some(mut node) = inside.free.pop().or_else(|| spare.take()) else {
                 drop(inside);
-                spare = Node::new();
+                spare = Room::new();
                 if spare.is_none() {
                     return Err(SendError::OutOfMemory(message));
                 }
@@ -217,7 +216,7 @@ impl<M> Block<M> {
     }
 
     /// Puts a node with its message behind those that have come, and wakes the receiver.
-    fn put(mut inside: SpinGuard<'_, Inside<M>>, node: Box<Node<M>>, urgency: Urgency) {
+    fn put(mut inside: SpinGuard<'_, Inside<M>>, node: Room<M>, urgency: Urgency) {
         match urgency {
             Urgency::Ordinary => inside.come.ordinary.push(node),
             Urgency::Urgent => inside.come.urgent.push(node),
@@ -232,7 +231,7 @@ impl<M> Block<M> {
     }
 
     /// Sends a message in a node that comes with it, as an urgent one, whatever the bound says. Who has closed gets nothing.
-    pub(super) fn send_in(&self, mut node: Box<Node<M>>, message: M) {
+    pub(super) fn send_in(&self, mut node: Room<M>, message: M) {
         node.message = Some(message);
         let mut inside = self.lock();
         if inside.closed {
@@ -320,7 +319,7 @@ pub(super) enum Outlook {
 impl<M> Inside<M> {
     /// The receiver has emptied a node. Comes back if it is not used again: to be dropped outside the lock.
     #[must_use]
-    pub(super) fn give_back(&mut self, node: Box<Node<M>>) -> Option<Box<Node<M>>> {
+    pub(super) fn give_back(&mut self, node: Room<M>) -> Option<Room<M>> {
         debug_assert!(node.message.is_none(), "a node came back with a message in it");
         self.waiting -= 1;
         if self.extra > 0 {

@@ -4,11 +4,15 @@
 //! has come under the lock; so does taking out a node that a cursor stands before. Nodes are used again: see
 //! [`block`](super::block).
 
-use alloc::boxed::Box;
+use alloc::alloc::{Layout, dealloc};
+use core::any::TypeId;
 use core::marker::PhantomData;
-use core::ptr;
+use core::mem::transmute;
+use core::ops::{Deref, DerefMut};
+use core::ptr::{self, NonNull};
 
 use crate::mem;
+use crate::watch::{self, Ended};
 
 /// Room for one message.
 pub(super) struct Node<M> {
@@ -16,10 +20,96 @@ pub(super) struct Node<M> {
     pub message: Option<M>,
 }
 
-impl<M> Node<M> {
+// A watch becomes a node.
+const _: () = {
+    let (node, watch) = (Layout::new::<Node<Ended>>(), Layout::new::<watch::Node>());
+    assert!(node.size() <= watch.size() && node.align() <= watch.align());
+};
+
+/// Whether it is the message that a watch becomes. Known when it is compiled; but [`TypeId::of`] can be asked of a type that outlives
+/// everything only, and to say so of every mailbox's message would be heard by those who name its type.
+fn is_ended<M>() -> bool {
+    trait Identified {
+        fn id(&self) -> TypeId
+        where
+            Self: 'static;
+    }
+    impl<M> Identified for PhantomData<M> {
+        fn id(&self) -> TypeId
+        where
+            Self: 'static,
+        {
+            TypeId::of::<Self>()
+        }
+    }
+    let message = PhantomData::<M>;
+    // SAFETY: only the bound changes, which no code depends on; there is nothing in it that could be kept.
+    let message = unsafe { transmute::<&dyn Identified, &(dyn Identified + 'static)>(&message) };
+    message.id() == TypeId::of::<PhantomData<Ended>>()
+}
+
+/// A node of the caller's own.
+pub(super) struct Room<M>(NonNull<Node<M>>);
+
+impl<M> Room<M> {
     /// A node without a message, if there is memory.
-    pub(super) fn new() -> Option<Box<Self>> {
-        mem::kernel_box(Self { next: ptr::null_mut(), message: None }).ok()
+    pub(super) fn new() -> Option<Self> {
+        // SAFETY: fresh memory of that layout.
+        mem::kernel_memory(Self::layout()).map(|memory| unsafe { Self::in_memory(memory) })
+    }
+
+    /// What the memory of each is. Those for the end of what was watched are as long as a watch, which becomes one where it lies: any node
+    /// may be used again for any message of its mailbox.
+    fn layout() -> Layout {
+        if is_ended::<M>() { Layout::new::<watch::Node>() } else { Layout::new::<Node<M>>() }
+    }
+
+    /// A node without a message in the memory of what was one watch, or will be.
+    ///
+    /// # Safety
+    /// The memory is the global allocator's, has the layout of all of these, and is given up by the caller.
+    pub(super) unsafe fn in_memory(memory: NonNull<u8>) -> Self {
+        let node = memory.cast::<Node<M>>();
+        // SAFETY: by contract it has room.
+        unsafe { node.write(Node { next: ptr::null_mut(), message: None }) };
+        Self(node)
+    }
+
+    fn into_raw(self) -> *mut Node<M> {
+        core::mem::ManuallyDrop::new(self).0.as_ptr()
+    }
+
+    /// # Safety
+    /// It came from [`Self::into_raw`], once, and is not null.
+    unsafe fn from_raw(node: *mut Node<M>) -> Self {
+        // SAFETY: by contract.
+        Self(unsafe { NonNull::new_unchecked(node) })
+    }
+}
+
+impl<M> Deref for Room<M> {
+    type Target = Node<M>;
+
+    fn deref(&self) -> &Node<M> {
+        // SAFETY: it is this one's own.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<M> DerefMut for Room<M> {
+    fn deref_mut(&mut self) -> &mut Node<M> {
+        // SAFETY: as above.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+impl<M> Drop for Room<M> {
+    fn drop(&mut self) {
+        // SAFETY: it is this one's own, and its memory has that layout.
+        unsafe {
+            self.0.drop_in_place();
+            dealloc(self.0.as_ptr().cast(), Self::layout());
+        }
     }
 }
 
@@ -28,7 +118,7 @@ pub(super) struct List<M> {
     first: *mut Node<M>,
     /// Meaningless while the list is empty.
     last: *mut Node<M>,
-    owned: PhantomData<Box<Node<M>>>,
+    owned: PhantomData<Room<M>>,
 }
 
 // SAFETY: a list owns its nodes, and they their messages.
@@ -46,9 +136,9 @@ impl<M> List<M> {
     }
 
     /// Puts a node at the end.
-    pub(super) fn push(&mut self, mut node: Box<Node<M>>) {
+    pub(super) fn push(&mut self, mut node: Room<M>) {
         node.next = ptr::null_mut();
-        let node = Box::into_raw(node);
+        let node = node.into_raw();
         self.append(&mut Self { first: node, last: node, owned: PhantomData });
     }
 
@@ -68,7 +158,7 @@ impl<M> List<M> {
     }
 
     /// Takes the first node.
-    pub(super) fn pop(&mut self) -> Option<Box<Node<M>>> {
+    pub(super) fn pop(&mut self) -> Option<Room<M>> {
         self.take_after(ptr::null_mut())
     }
 
@@ -82,7 +172,7 @@ impl<M> List<M> {
         &mut self,
         cursor: &mut Cursor<M>,
         mut matches: impl FnMut(&M) -> bool,
-    ) -> Option<Box<Node<M>>> {
+    ) -> Option<Room<M>> {
         loop {
             // SAFETY: by contract the node before the cursor is still in the list.
             let next = unsafe { cursor.before.as_ref() }.map_or(self.first, |node| node.next);
@@ -96,8 +186,8 @@ impl<M> List<M> {
     }
 
     /// Takes the node after `before`, one of the list's own, or the first if that is null.
-    fn take_after(&mut self, before: *mut Node<M>) -> Option<Box<Node<M>>> {
-        // SAFETY: `before` is null or in the list; all nodes in the list came from boxes and are its own.
+    fn take_after(&mut self, before: *mut Node<M>) -> Option<Room<M>> {
+        // SAFETY: `before` is null or in the list; all nodes in the list are its own, and were put there whole.
         unsafe {
             let link = if before.is_null() { &raw mut self.first } else { &raw mut (*before).next };
             let taken = *link;
@@ -108,7 +198,7 @@ impl<M> List<M> {
             if (*taken).next.is_null() {
                 self.last = before;
             }
-            Some(Box::from_raw(taken))
+            Some(Room::from_raw(taken))
         }
     }
 }
@@ -137,10 +227,10 @@ impl<M> Cursor<M> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cursor, List, Node};
+    use super::{Cursor, List, Room};
 
     fn push(list: &mut List<u32>, number: u32) {
-        let mut node = Node::new().expect("memory");
+        let mut node = Room::new().expect("memory");
         node.message = Some(number);
         list.push(node);
     }

@@ -1,32 +1,24 @@
-//! Mailboxes that watch: the message lies in a node of its own, made with the watch, and comes with the urgent ones, whatever the
-//! mailbox's bound says. A watch counts as an address: its mailbox waits for what it will tell.
+//! Mailboxes that watch: the message's node is made in the memory of the watch, and comes with the urgent ones, whatever the mailbox's bound
+//! says. A watch counts as an address: its mailbox waits for what it will tell.
 
-use alloc::boxed::Box;
+use core::alloc::Layout;
 use core::mem::size_of;
 use core::ptr::NonNull;
 
 use super::address::ProcessAddr;
-use super::node::Node as MessageNode;
+use super::node::Room;
 use crate::mem;
 use crate::watch::{self, Asked, Ended, Means, Node, Sealed};
 
-/// What a watch knows.
-struct Known {
-    address: ProcessAddr<Ended>,
-    node: Box<MessageNode<Ended>>,
-}
-
-const _: () = assert!(size_of::<Known>() <= size_of::<watch::Data>(), "it fits into the watch");
+const _: () = assert!(size_of::<ProcessAddr<Ended>>() <= size_of::<watch::Data>(), "it fits into the watch");
 
 impl Sealed for ProcessAddr<Ended> {
     fn means(&self) -> Option<Means> {
-        let node = MessageNode::new()?;
-        // Overwritten by whoever gets it.
-        let memory = mem::kernel_box(core::mem::MaybeUninit::<Node>::uninit()).ok()?;
+        let memory = mem::kernel_memory(Layout::new::<Node>())?.cast();
         let mut data = watch::Data::uninit();
         // SAFETY: it has room, as was asserted.
-        unsafe { data.as_mut_ptr().cast::<Known>().write(Known { address: self.clone(), node }) };
-        Some(Means { memory: NonNull::from(Box::leak(memory)).cast(), act, data })
+        unsafe { data.as_mut_ptr().cast::<Self>().write(self.clone()) };
+        Some(Means { memory, act, data })
     }
 }
 
@@ -34,16 +26,23 @@ impl Sealed for ProcessAddr<Ended> {
 /// As [`Act`](watch::Act); the node has the means of an address.
 unsafe fn act(node: NonNull<Node>, asked: Asked) -> bool {
     // SAFETY: by contract; written in `means`.
-    let known = unsafe { node.as_ref().data().cast::<Known>() };
+    let address = unsafe { node.as_ref().data().cast::<ProcessAddr<Ended>>() };
     if asked == Asked::IsPointless {
         // SAFETY: by contract it stays while it is looked at.
-        return unsafe { (*known).address.has_closed() };
+        return unsafe { (*address).has_closed() };
     }
-    // SAFETY: by contract it is the caller's alone, who gives it up: moved out once, and then freed, as it was made.
-    let (Known { address, node: message_node }, node) =
-        unsafe { (known.read(), Box::from_raw(node.as_ptr())) };
-    if let Asked::Tell(exit) = asked {
-        address.send_in(message_node, Ended::of(&node, exit));
+    // SAFETY: by contract it is the caller's alone, who gives it up: the address is moved out once, before a message's node is made of it,
+    // which has the same layout.
+    let (address, ended, room) = unsafe {
+        let ended = match asked {
+            Asked::Tell(exit) => Some(Ended::of(node.as_ref(), exit)),
+            _ => None,
+        };
+        (address.read(), ended, Room::in_memory(node.cast()))
+    };
+    match ended {
+        Some(ended) => address.send_in(room, ended),
+        None => drop(room),
     }
     true
 }

@@ -80,20 +80,32 @@ pub(crate) fn kernel_box<T>(value: T) -> Result<Box<T>, (OutOfMemory, T)> {
     fill(kernel_place_for(), value)
 }
 
-/// Boxes what `payer` pays for, or gives it back: also if that can pay no more.
+/// Boxes what `payer` pays for, or else whoever pays for the caller; or gives it back: also if that can pay no more.
 ///
 /// # Errors
 /// As for [`try_box`].
-pub(crate) fn try_box_paid_by<T>(payer: Payer, value: T) -> Result<Box<T>, (OutOfMemory, T)> {
-    #[cfg(target_os = "none")]
-    let place = match Layout::new::<T>() {
-        layout if layout.size() == 0 => Some(NonNull::dangling()),
-        layout => NonNull::new(super::heap::HEAP.alloc_paid_by(payer, layout)).map(NonNull::cast),
+#[inline(always)]
+pub(crate) fn try_box_paid_by<T>(payer: Option<Payer>, value: T) -> Result<Box<T>, (OutOfMemory, T)> {
+    let place = match payer {
+        None => place_for(),
+        Some(payer) => place_paid_by(payer, Layout::new::<T>()).map(NonNull::cast),
     };
+    fill(place, value)
+}
+
+/// Memory that `payer` pays for.
+#[cold]
+#[inline(never)]
+fn place_paid_by(payer: Payer, layout: Layout) -> Option<NonNull<u8>> {
+    if layout.size() == 0 {
+        return Some(layout.dangling_ptr());
+    }
+    #[cfg(target_os = "none")]
+    return NonNull::new(super::heap::HEAP.alloc_paid_by(payer, layout));
     // A host's allocator knows no payers.
     #[cfg(not(target_os = "none"))]
-    let place = if payer.lives() { place_for() } else { None };
-    fill(place, value)
+    // SAFETY: the size is not zero.
+    return NonNull::new(if payer.lives() { unsafe { alloc(layout) } } else { core::ptr::null_mut() });
 }
 
 fn fill<T>(place: Option<NonNull<T>>, value: T) -> Result<Box<T>, (OutOfMemory, T)> {
@@ -103,6 +115,16 @@ fn fill<T>(place: Option<NonNull<T>>, value: T) -> Result<Box<T>, (OutOfMemory, 
         place.write(value);
         Ok(Box::from_raw(place.as_ptr()))
     }
+}
+
+/// Uninitialised memory of that layout that nobody pays for; from the global allocator, unless it is empty.
+pub(crate) fn kernel_memory(layout: Layout) -> Option<NonNull<u8>> {
+    if layout.size() == 0 {
+        return Some(layout.dangling_ptr());
+    }
+    let _nobody = PaidBy::nobody();
+    // SAFETY: the size is not zero.
+    NonNull::new(unsafe { alloc(layout) })
 }
 
 /// Uninitialised memory for a `T` that nobody pays for.

@@ -21,6 +21,8 @@ pub(crate) mod stack;
 pub(crate) mod walk;
 
 pub use boxes::{OutOfMemory, try_box};
-pub(crate) use boxes::{kernel_box, kernel_box_in_place, kernel_box_with, try_box_in_place, try_box_paid_by};
+pub(crate) use boxes::{
+    kernel_box, kernel_box_in_place, kernel_box_with, kernel_memory, try_box_in_place, try_box_paid_by,
+};
 pub(crate) use limit::Payer;
 pub use limit::{LimitError, MemoryLimit};

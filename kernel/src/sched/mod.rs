@@ -89,4 +89,5 @@ pub(crate) use spawn::resident::spawn as spawn_resident;
 #[cfg(feature = "checks")]
 pub(crate) use spawn::residents::wake_all as wake_all_residents;
 pub use spawn::share::{CpuShare, CpuShareUsage};
+pub(crate) use spawn::telling::tell as tell_of_end;
 pub use spawn::{JoinError, JoinHandle, Spawn, SpawnError, procedure, spawn};

@@ -62,6 +62,11 @@ impl Control {
         process.watch(&Tells(this))
     }
 
+    /// Where the end is told.
+    pub(super) fn ends(&self) -> &Ends {
+        &self.ends
+    }
+
     /// Where `ends` keeps what it knows of this.
     pub(super) fn line(&self) -> *mut Line {
         self.line.get()
@@ -156,8 +161,7 @@ unsafe fn act_at_end(node: NonNull<Node>, asked: Asked) -> bool {
     if let Some(control) = unsafe { given_up(node, asked) }
         && let Asked::Tell(exit) = asked
     {
-        let ends = control.ends.clone();
-        ends.note(control, exit);
+        Ends::note(control, exit);
     }
     false
 }

@@ -8,6 +8,7 @@ use core::ops::Deref;
 use core::ptr;
 
 use super::control::Control;
+use crate::arch::atomic::{AtomicBool, Ordering};
 use crate::mem::OutOfMemory;
 use crate::message::Shared;
 use crate::sched::ProcessRef;
@@ -17,6 +18,8 @@ use crate::watch::Exit;
 /// What a supervisor shares with all its children.
 pub(super) struct Ends {
     inside: SpinLock<Inside>,
+    /// Whether the list has any; written under the lock.
+    has_any: AtomicBool,
 }
 
 /// What the lock guards, and with it the [`Line`] of each child.
@@ -24,9 +27,8 @@ struct Inside {
     first: Option<Shared<Control>>,
     /// Means something while there is a first.
     last: *const Control,
-    /// The supervisor, while it waits.
-    waits: Option<ProcessRef>,
-    is_closed: bool,
+    /// Until this is closed.
+    supervisor: Option<ProcessRef>,
 }
 
 // SAFETY: `last` is used under the lock only, and leads to what the list keeps.
@@ -49,16 +51,16 @@ impl Line {
 }
 
 impl Ends {
-    fn new() -> Self {
-        let inside = Inside { first: None, last: ptr::null(), waits: None, is_closed: false };
-        Self { inside: SpinLock::new(inside) }
+    fn new(supervisor: ProcessRef) -> Self {
+        let inside = Inside { first: None, last: ptr::null(), supervisor: Some(supervisor) };
+        Self { inside: SpinLock::new(inside), has_any: AtomicBool::new(false) }
     }
 
     /// A life of a child has begun, which `process` runs. Whether it has a supervisor; if not, it is to end.
     #[inline(always)]
     pub(super) fn begin(&self, control: &Control, process: Option<ProcessRef>) -> bool {
         let inside = self.inside.lock();
-        if inside.is_closed {
+        if inside.supervisor.is_none() {
             return false;
         }
         // SAFETY: under the lock, once.
@@ -70,15 +72,18 @@ impl Ends {
         true
     }
 
-    /// A child has ended. Called where nothing of the application's may run, and runs nothing.
-    pub(super) fn note(&self, control: Shared<Control>, exit_bits: u64) {
-        let mut inside = self.inside.lock();
-        let place = &raw const *control;
+    /// A child has ended: its supervisor has it told, and is woken. Called where nothing of the application's may run, and runs nothing.
+    pub(super) fn note(control: Shared<Control>, exit_bits: u64) {
+        let place = control.pointer();
+        // SAFETY: the child keeps its supervisor's, and is kept itself: by this call, and from where it is in the list by whoever takes it out,
+        // which needs the lock. To free the lock is the last that is done here.
+        let ends = unsafe { place.as_ref() }.ends();
+        let mut inside = ends.inside.lock();
         // SAFETY: under the lock, once; it is in no list, because its last end was taken out before it was started anew.
-        let line = unsafe { &mut *control.line() };
+        let line = unsafe { &mut *place.as_ref().line() };
         let process = line.process.take();
         line.exit = exit_bits;
-        let left = if inside.is_closed {
+        let left = if inside.supervisor.is_none() {
             Some(control)
         } else {
             match &inside.first {
@@ -86,31 +91,34 @@ impl Ends {
                 // SAFETY: under the lock; the list keeps its last, which is another than this.
                 Some(_) => unsafe { (*(*inside.last).line()).next = Some(control) },
             }
-            inside.last = place;
+            inside.last = place.as_ptr();
+            // Relaxed: published by the wake-up.
+            ends.has_any.store(true, Ordering::Relaxed);
             None
         };
-        let waits = inside.waits.take();
+        // Under the lock, so that nobody has to keep it. A turn that begins after this sees what was put into the list.
+        if let Some(supervisor) = &inside.supervisor {
+            supervisor.wake();
+        }
         drop(inside);
         // After the lock: it may free what it is the last to know.
         drop((process, left));
-        if let Some(supervisor) = waits {
-            supervisor.wake();
-        }
     }
 
     /// For the supervisor: who has ended first, and how; without, it is woken by the next.
     #[inline(always)]
-    pub(super) fn take(&self, supervisor: &ProcessRef) -> Option<(Shared<Control>, Exit)> {
-        let mut inside = self.inside.lock();
-        let Some(control) = inside.first.take() else {
-            if inside.waits.is_none() {
-                inside.waits = Some(supervisor.clone());
-            }
+    pub(super) fn take(&self) -> Option<(Shared<Control>, Exit)> {
+        // Relaxed: who woke the supervisor before this turn began is seen, because the beginning acquires what comes before a wake-up; and
+        // who wakes it later brings about another turn.
+        if !self.has_any.load(Ordering::Relaxed) {
             return None;
-        };
+        }
+        let mut inside = self.inside.lock();
+        let control = inside.first.take()?;
         // SAFETY: under the lock, once.
         let line = unsafe { &mut *control.line() };
         inside.first = line.next.take();
+        self.has_any.store(inside.first.is_some(), Ordering::Relaxed);
         let exit = Exit::from_bits(line.exit);
         drop(inside);
         Some((control, exit))
@@ -119,10 +127,10 @@ impl Ends {
     /// The supervisor is gone, or about to be.
     fn close(&self) {
         let mut inside = self.inside.lock();
-        inside.is_closed = true;
-        let (mut first, waits) = (inside.first.take(), inside.waits.take());
+        let (mut first, supervisor) = (inside.first.take(), inside.supervisor.take());
         drop(inside);
-        drop(waits);
+        // After the lock: it may free the supervisor.
+        drop(supervisor);
         // One after the other: each keeps the next.
         while let Some(control) = first {
             // SAFETY: what was in the list is this call's alone: a child that has ended is put there once.
@@ -147,8 +155,9 @@ impl Ends {
 pub(super) struct EndsHere(Shared<Ends>);
 
 impl EndsHere {
-    pub(super) fn new() -> Result<Self, OutOfMemory> {
-        Shared::new(Ends::new()).map(Self).map_err(|error| error.without_message())
+    /// Those of the children of that supervisor.
+    pub(super) fn new(supervisor: ProcessRef) -> Result<Self, OutOfMemory> {
+        Shared::new(Ends::new(supervisor)).map(Self).map_err(|error| error.without_message())
     }
 }
 

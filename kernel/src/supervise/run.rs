@@ -96,9 +96,8 @@ struct Running<'a> {
     ends: EndsHere,
     commands: &'a mut Mailbox,
     shutdown: Option<Shutdown>,
-    began: Instant,
-    /// Since then; read once for each event, because the steps that follow one take no time.
-    now: Duration,
+    /// Read once for each event, because the steps that follow one take no time.
+    now: Instant,
     /// Who waits for the end of all.
     stoppers: Vec<Reply<Answer>>,
 }
@@ -154,7 +153,7 @@ async fn run(
 }
 
 /// A child has ended.
-fn note_end(machine: &mut Machine<Kept>, now: Duration, control: &Shared<Control>, exit: Exit) {
+fn note_end(machine: &mut Machine<Kept>, now: Instant, control: &Shared<Control>, exit: Exit) {
     let is_it = |kept: &Kept| kept.control.pointer() == control.pointer();
     let Some(position) = machine.position(is_it) else { return };
     let process = machine.child(position).and_then(|kept| kept.lives.take());
@@ -172,16 +171,16 @@ impl<'a> Running<'a> {
         shutdown: Option<Shutdown>,
         commands: &'a mut Mailbox,
     ) -> Result<Self, Failed> {
-        let began = Instant::now();
+        let now = Instant::now();
+        let own = sched::current_process().ok_or(Failed)?;
         let mut running = Self {
             declared,
-            machine: Machine::new(declared.rules, began.ticks())?,
-            own: sched::current_process().ok_or(Failed)?,
-            ends: EndsHere::new()?,
+            machine: Machine::new(declared.rules, now.ticks())?,
+            ends: EndsHere::new(own.clone())?,
+            own,
             commands,
             shutdown,
-            began,
-            now: Duration::ZERO,
+            now,
             stoppers: Vec::new(),
         };
         if declared.is_incomplete {
@@ -204,7 +203,7 @@ impl<'a> Running<'a> {
                     sched::charge(10);
                     if sched::is_exhausted() {
                         sched::yield_now().await;
-                        self.now = self.began.elapsed();
+                        self.now = Instant::now();
                     }
                 }
                 Step::Ask(position) => {
@@ -220,7 +219,7 @@ impl<'a> Running<'a> {
                 Step::Forget(_, kept) => kept.forget(),
                 Step::Wait(until) => {
                     let event = self.wait(until).await;
-                    self.now = self.began.elapsed();
+                    self.now = Instant::now();
                     self.handle(event);
                 }
                 Step::End(outcome) => break outcome,
@@ -289,13 +288,13 @@ impl<'a> Running<'a> {
         }
     }
 
-    async fn wait(&mut self, until: Option<Duration>) -> Event {
-        let Self { ends, own, commands, shutdown, began, .. } = self;
+    async fn wait(&mut self, until: Option<Instant>) -> Event {
+        let Self { ends, commands, shutdown, .. } = self;
         let mut command = commands.receive();
         let mut shutdown = shutdown.as_mut().map(Shutdown::requested);
-        let mut due = until.map(|until| time::sleep_until(*began + until));
+        let mut due = until.map(time::sleep_until);
         poll_fn(|context| {
-            if let Some((control, exit)) = ends.take(own) {
+            if let Some((control, exit)) = ends.take() {
                 return Poll::Ready(Event::Ended(control, exit));
             }
             if let Some(due) = &mut due

@@ -30,7 +30,7 @@ impl Instant {
     }
 
     /// The moment at which the clock shows so many ticks.
-    pub(super) const fn at_tick(ticks: u64) -> Self {
+    pub(crate) const fn at_tick(ticks: u64) -> Self {
         Self(ticks)
     }
 

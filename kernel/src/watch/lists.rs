@@ -35,6 +35,14 @@ unsafe impl Send for List {}
 /// A row of watches that were taken out of their lists.
 pub struct Taken(*mut Node);
 
+impl Taken {
+    /// Whether none is left.
+    #[cfg(not(loom))]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_null()
+    }
+}
+
 impl Iterator for Taken {
     type Item = NonNull<Node>;
 

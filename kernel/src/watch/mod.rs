@@ -29,7 +29,7 @@
 //! [`link`] makes two end together.
 //!
 //! Here is what is known of neither actors nor processes: the watches that wait (`lists.rs`), and what is told. How a watcher is
-//! reached is in `actor/watch.rs` and `channel/watch.rs`; who ends, says so by `tell_all`.
+//! reached is in `actor/watch.rs` and `channel/watch.rs`; who ends, says so by `tell`, and has many told by a process (`sched/spawn/telling.rs`).
 
 #[cfg(not(loom))]
 mod ended;
@@ -37,6 +37,8 @@ mod ended;
 mod link;
 pub(crate) mod lists;
 pub(crate) mod node;
+#[cfg(not(loom))]
+mod rest;
 #[cfg(not(loom))]
 mod table;
 pub(crate) mod watched;
@@ -52,8 +54,10 @@ pub use link::{Link, Linkable, link};
 #[cfg(not(loom))]
 pub(crate) use node::{Asked, Data, Node};
 #[cfg(not(loom))]
+pub(crate) use rest::Rest;
+#[cfg(not(loom))]
 pub use table::Watch;
 #[cfg(not(loom))]
-pub(crate) use table::{ask_to_end, asked_to_end, tell_all, watch};
+pub(crate) use table::{ask_to_end, asked_to_end, tell, watch};
 #[cfg(not(loom))]
 pub(crate) use watched::Watched;

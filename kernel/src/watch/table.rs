@@ -3,6 +3,7 @@
 use super::ended::{Exit, Means, WatchId, Watcher};
 use super::lists::Lists;
 use super::node::{Asked, Data, Node};
+use super::rest::{AT_ONCE, Rest};
 use super::watched::Watched;
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::mem::OutOfMemory;
@@ -29,7 +30,7 @@ impl Watch {
         self.id
     }
 
-    /// Gives it up. Whether it was not told, and never will be; otherwise the message was sent already.
+    /// Gives it up. Whether it was not told, and never will be; otherwise the message was sent already, or is about to be.
     pub fn cancel(self) -> bool {
         let Some(node) = TABLE.take(self.who, self.id.number()) else { return false };
         // SAFETY: taken out of its list.
@@ -90,13 +91,9 @@ pub(crate) fn asked_to_end(who: Identity) -> Option<Data> {
     TABLE.find(who, |node| (node.number() & ASKS != 0).then(|| unsafe { node.data().read() }))
 }
 
-/// `who` has ended, which can be seen by now, and was watched: tells all watchers. Runs nothing of the application's. Takes as
-/// long as there are watchers, some hundred instructions for each.
-#[cold]
-#[inline(never)]
-pub(crate) fn tell_all(who: Identity, exit: Exit) {
-    for node in TABLE.take_all(who) {
-        // SAFETY: taken out of its list, with the link read before this.
-        unsafe { Node::act(node, Asked::Tell(exit.bits())) };
-    }
+/// `who` has ended, which can be seen by now, and was watched: tells as many watchers as can be told at once, some hundred instructions
+/// for each. Those that are left are the caller's to tell. Runs nothing of the application's.
+pub(crate) fn tell(who: Identity, exit: Exit) -> Option<Rest> {
+    let mut rest = Rest::new(TABLE.take_all(who), exit.bits());
+    rest.tell(AT_ONCE).then_some(rest)
 }

@@ -2,9 +2,9 @@
 
 use crate::actor::storage::{CellRef, Word, cell};
 use crate::message::ask::Asked;
-use crate::sched::AtWork;
+use crate::sched::{self, AtWork};
 use crate::sync::Identity;
-use crate::watch::{self, Exit};
+use crate::watch::Exit;
 
 /// The same for those who have asked it: the actor that has, or had, that word, or the state that it has left.
 pub(super) fn asked(cell: CellRef, word: Word) -> Asked {
@@ -20,11 +20,11 @@ pub(crate) fn identity(cell: CellRef, word: Word) -> Identity {
 }
 
 /// An actor has ended, as its word says by now: tells those who watch it. `word` is the one that it had while it lived. Runs nothing of
-/// the application's, and takes as long as there are watchers.
+/// the application's.
 #[inline(always)]
 pub(super) fn tell_of_end(cell: CellRef, word: Word, exit: Exit) {
     if cell::watched(cell, word).after_end() {
-        watch::tell_all(identity(cell, word), exit);
+        sched::tell_of_end(identity(cell, word), exit);
     }
 }
 

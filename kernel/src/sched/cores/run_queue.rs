@@ -91,6 +91,15 @@ impl RunQueue {
         self.queues.iter().map(PriorityQueue::stealable).sum::<usize>() + self.deadlines.stealable()
     }
 
+    /// The same for the owner, which need not look where nothing was flagged. To others a bit may seem clear for a moment
+    /// ([`ReadyMask::unflag`]).
+    pub(crate) fn stealable_here(&self) -> usize {
+        let flagged = self.ready.bits();
+        let waiting = Priority::ALL.into_iter().filter(|priority| flagged & priority.bit() != 0);
+        let by_deadline = if flagged & BY_DEADLINE == 0 { 0 } else { self.deadlines.stealable() };
+        waiting.map(|priority| self.of(priority).stealable()).sum::<usize>() + by_deadline
+    }
+
     /// Overwrites what is stale in the queues, so that a collection does not take it for pointers.
     ///
     /// # Safety

@@ -5,14 +5,15 @@ use crate::sched::policy::settings::{self, Setting};
 
 /// How many processes wait on a core that a thief could take; zero if there is only one and its core will reach it at
 /// once.
-fn crowding(core: &Core) -> u64 {
-    let waiting = core.queue.stealable() as u64;
+fn crowding(core: &Core, stealable: usize) -> u64 {
+    let waiting = stealable as u64;
     if waiting == 1 && !core.in_turn.is_in() { 0 } else { waiting }
 }
 
 /// Whether enough waits on a core to call a thief at once: one process, if the last that were taken were worth it.
-pub(crate) fn is_backlog(core: &Core) -> bool {
-    is_enough(core, crowding(core))
+#[inline(always)]
+pub(crate) fn is_backlog(core: &Core, stealable: usize) -> bool {
+    is_enough(core, crowding(core, stealable))
 }
 
 fn is_enough(core: &Core, waiting: u64) -> bool {
@@ -21,6 +22,6 @@ fn is_enough(core: &Core, waiting: u64) -> bool {
 
 /// Whether a thief may take from a core at `now`. Records what it sees.
 pub(crate) fn may_be_robbed(core: &Core, now: u64) -> bool {
-    let waiting = crowding(core);
+    let waiting = crowding(core, core.queue.stealable());
     core.crowd.lasts(waiting > 0, now) | is_enough(core, waiting)
 }

@@ -42,7 +42,7 @@ pub(crate) fn woken(process: Runnable, here: &PreemptGuard) {
     }
     if process.priority() == Priority::Normal && !process.is_pinned() {
         if core.put_next(process) {
-            call_thief_for(&core);
+            call_thief(&core);
         }
         return;
     }
@@ -56,22 +56,35 @@ fn keep(core: &ThisCore<'_>, process: Runnable) {
     core.push(process);
     urgent::ask_here(core, priority);
     if !pinned {
-        call_thief_for(core);
+        call_thief(core);
     }
 }
 
 /// Calls a thief if more waits on a core than that one will reach soon.
 #[inline(always)]
-pub(crate) fn call_thief_for(core: &Core) {
+fn call_thief_for(core: &Core) {
     // An estimate first: a core that becomes idle a moment later looks for itself.
     if wake::some_core_is_idle() {
-        call_idle_core_for(core);
+        call_idle_core_for(core, core.queue.stealable());
+    }
+}
+
+/// The same for the caller's own core.
+#[inline(always)]
+pub(crate) fn call_thief(core: &ThisCore<'_>) {
+    if wake::some_core_is_idle() {
+        call_idle_core(core.core());
     }
 }
 
 #[inline(never)]
-fn call_idle_core_for(core: &Core) {
-    if backlog::is_backlog(core) {
+fn call_idle_core(core: &Core) {
+    call_idle_core_for(core, core.queue.stealable_here());
+}
+
+#[inline(always)]
+fn call_idle_core_for(core: &Core, stealable: usize) {
+    if backlog::is_backlog(core, stealable) {
         wake::wake_thief();
     }
 }
@@ -83,10 +96,12 @@ const SPAWN_REDUCTIONS: u64 = 20;
 pub(crate) fn spawned(process: Runnable) {
     let here = PreemptGuard::new();
     process.set_enqueued_at(clock::now());
-    if Core::current(&here).is_some() {
+    let core = Core::current(&here);
+    if core.is_some() {
         // Paid by the parent.
         reductions::charge(SPAWN_REDUCTIONS);
     }
+    process.set_home(home_for(process.affinity_mask(), core));
     if global::is_for(&process) {
         return global::push(process);
     }
@@ -99,6 +114,15 @@ pub(crate) fn spawned(process: Runnable) {
             let target = place_from_outside(&process);
             deliver(process, target);
         }
+    }
+}
+
+/// The home of a new process: its parent's core if the mask allows it, else the first that it does.
+#[inline(always)]
+fn home_for(affinity: u64, core: Option<&Core>) -> CoreId {
+    match core {
+        Some(core) if affinity & core.id().mask() != 0 => core.id(),
+        _ => CoreId::new(affinity.trailing_zeros() as usize).unwrap_or(CoreId::BOOT),
     }
 }
 
@@ -136,7 +160,7 @@ pub(crate) fn requeue_as_next(core: &ThisCore<'_>, process: Runnable, now: u64) 
     process.set_enqueued_at(now);
     core.turn_ended_at.set(now);
     if core.put_next(process) {
-        call_thief_for(core);
+        call_thief(core);
     }
 }
 

@@ -18,6 +18,7 @@ use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, ProcessRef, Runnable, Step};
 use crate::sched::run::{aside, attention, due, idle, reserve, resume, slice, steal};
+use crate::sched::spawn::telling;
 use crate::stats::Activity;
 use crate::watch::Exit;
 
@@ -93,8 +94,6 @@ fn take_turn(process: NonNull<Header>, run: unsafe fn(NonNull<Header>) -> Step) 
     let block = StackBlock::current();
     // Relaxed: the block is touched by code on this stack and by interrupts on it.
     block.set_process(process.as_ptr().cast());
-    // SAFETY: its turn has begun, so it is alive.
-    block.account().set(unsafe { process.as_ref() }.account());
     block.preempt().enable();
     // SAFETY: the process is running, and this core alone runs it; the function is of its table.
     let step = unsafe { run(process) };
@@ -137,7 +136,9 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>>
         unsafe { resume::resume(core.core(), stack) }
     }
     let is_killed = header.run_state().begin();
-    StackBlock::current().grant(settings::get(Setting::Reductions));
+    let block = StackBlock::current();
+    block.grant(settings::get(Setting::Reductions));
+    block.account().set(header.account());
     let process = process.into_pointer();
     if is_killed {
         cancel(process);
@@ -175,6 +176,7 @@ fn check(core: &Core, header: &Header) {
 ///   now counts as the first of the coming turn;
 /// - nothing was stolen or looked for, and the reductions are as many as were granted. A setting that changes is read at
 ///   the end of a slice;
+/// - nobody pays for what is allocated: one for whom somebody does begins no turn here (`finish_turn` sees to that);
 /// - the core is the home of what has had a turn and waits in its deque: see `enqueue::deliver` and `move_process`.
 #[inline(always)]
 fn go_on(core: ThisCore<'_>, ended: Runnable) -> Option<NonNull<Header>> {
@@ -193,7 +195,7 @@ fn go_on(core: ThisCore<'_>, ended: Runnable) -> Option<NonNull<Header>> {
     check(&core, &next);
     core.begin_next_turn(now);
     core.statistics.scheduling_latency.record(now.saturating_sub(next.take_enqueued_at()));
-    enqueue::call_thief_for(core.core());
+    enqueue::call_thief(&core);
     Some(next.into_pointer())
 }
 
@@ -237,8 +239,8 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
         }
         Step::Yield => {
             due::note_more_to_do(core, header, || now);
-            if header.share().is_some() {
-                // As if it were woken: so its next turn does not follow another by the short way, which does not look at shares.
+            if header.is_limited() {
+                // As if it were woken: so its next turn does not follow another by the short way, which does not look at limits.
                 header.run_state().notify();
             }
             // SAFETY: its turn is over, and it stays marked as running while it is queued.
@@ -248,7 +250,7 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
             due::note_done(core, header, now);
             let exit = if header.run_state().is_ending() { Exit::Killed } else { Exit::Normal };
             header.run_state().finish();
-            header.tell_of_end(exit);
+            telling::tell_of_process(header, exit);
             population::note_end(header);
             core.pace.note_event();
             // SAFETY: the scheduler's reference, which ends with the process.

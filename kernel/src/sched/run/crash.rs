@@ -31,6 +31,7 @@ use crate::sched::cores::{Core, ThisCore, here, population};
 use crate::sched::place::enqueue;
 use crate::sched::process::{Header, ProcessRef, Runnable};
 use crate::sched::run::{aside, fresh};
+use crate::sched::spawn::telling;
 use crate::sync::{Identity, tell_of_crash};
 use crate::time;
 use crate::watch::Exit;
@@ -261,7 +262,7 @@ pub(super) unsafe fn end(core: &ThisCore<'_>, process: NonNull<Header>, exit: Ex
         header.run_state().finish_crashed();
         time::take_out_of_crashed(header.timers());
         tell_of_crash(Identity::Process(process.addr().get()));
-        header.tell_of_end(exit);
+        telling::tell_of_process(header, exit);
     }
     // SAFETY: the turn has ended, by contract.
     unsafe { (header.vtable().crash)(process, exit) };

@@ -73,7 +73,7 @@ pub(crate) fn search(core: &ThisCore<'_>) -> bool {
     core.statistics.steals.bump();
     core.statistics.processes_stolen.add(taken as u64);
     // Work found by a thief while more is visible wakes the next.
-    if place::is_backlog(core) || self::candidates(core).count() > 0 {
+    if place::is_backlog(core, core.queue.stealable()) || self::candidates(core).count() > 0 {
         wake::wake_thief();
     }
     true

@@ -7,11 +7,10 @@ use core::time::Duration;
 
 use crate::arch::{CoreId, CoreSet};
 use crate::mem::{MemoryLimit, Payer};
-use crate::sched::cores::{self, Core, here, population};
+use crate::sched::cores::{self, here, population};
 use crate::sched::place::enqueue;
 use crate::sched::process::{Deadline, Priority, ProcessRef, Runnable, ShareRef};
 use crate::sched::spawn::task::{self, JoinHandle};
-use crate::sync::PreemptGuard;
 
 /// Why a process was not started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -206,6 +205,11 @@ impl Spawn {
         Self { payer: Some(limit.payer()), ..self }
     }
 
+    /// Nobody pays for it, whoever starts it.
+    pub(crate) fn unlimited(self) -> Self {
+        Self { payer: Some(Payer::NOBODY), ..self }
+    }
+
     /// Starts a process.
     ///
     /// # Errors
@@ -244,6 +248,19 @@ impl Spawn {
         self.create_and_start(here::share_here(), future, false)
     }
 
+    /// The same, in that share.
+    pub(crate) fn start_alone_in<F>(
+        self,
+        share: Option<ShareRef>,
+        future: F,
+    ) -> Result<ProcessRef, SpawnError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.create_and_start(share, future, false)
+    }
+
     #[inline(always)]
     fn create_and_start<F>(
         self,
@@ -259,17 +276,17 @@ impl Spawn {
         if affinity == 0 {
             return Err(SpawnError::NoSuchCore);
         }
-        let payer = self.payer.unwrap_or_else(Payer::here);
-        if !payer.lives() {
+        if self.payer.is_some_and(|payer| !payer.lives()) {
             return Err(SpawnError::LimitDropped);
         }
-        let deadline = keep(self.deadline, self.priority)?;
+        let deadline = match self.deadline {
+            None => None,
+            deadline => keep(deadline, self.priority)?,
+        };
         // A mask of every core also includes those that come online later.
         let affinity = if self.affinity == u64::MAX { u64::MAX } else { affinity };
         count(affinity)?;
-        let home = CoreId::new(home_for(affinity)).unwrap_or(CoreId::BOOT);
-        let created =
-            task::create(future, is_joined, self.priority, (deadline, share), affinity, home, payer);
+        let created = task::create(future, is_joined, self.priority, (deadline, share), affinity, self.payer);
         let (process, reference) = match created {
             Ok(created) => created,
             Err(future) => {
@@ -305,13 +322,4 @@ impl Default for Spawn {
 fn start(process: Runnable) {
     process.run_state().mark_queued();
     enqueue::spawned(process);
-}
-
-/// The parent's core if the mask allows it, else the first that it does.
-fn home_for(affinity: u64) -> usize {
-    let here = PreemptGuard::new();
-    match Core::current(&here) {
-        Some(core) if affinity & core.id().mask() != 0 => core.id().index(),
-        _ => affinity.trailing_zeros() as usize,
-    }
 }

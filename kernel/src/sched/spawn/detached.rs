@@ -80,7 +80,7 @@ impl Reservation {
         };
         let header = Header::new(&VTABLE, of.priority(), u64::MAX, home)
             .with_deadline(deadline)
-            .in_share(of.share().cloned());
+            .with_limits(0, of.share().cloned());
         header.run_state().mark_running();
         crate::mem::kernel_box(DetachedProcess { header, token: None }).ok().map(Self)
     }

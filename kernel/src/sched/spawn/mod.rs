@@ -11,6 +11,7 @@ mod resident_process;
 pub(crate) mod residents;
 pub(crate) mod share;
 mod task;
+pub(crate) mod telling;
 
 pub use builder::{Spawn, SpawnError, procedure, spawn};
 pub use task::{JoinError, JoinHandle};

@@ -35,9 +35,8 @@ pub fn spawn(
     builder::count(core.mask())?;
     let header = Header::new(&VTABLE, priority, core.mask(), core)
         .with_deadline(deadline)
-        .with_account(payer)
-        .in_share(here::share_here());
-    let Ok(process) = mem::try_box_paid_by(payer, ResidentProcess { header, resident }) else {
+        .with_limits(payer.number().into(), here::share_here());
+    let Ok(process) = mem::try_box_paid_by(Some(payer), ResidentProcess { header, resident }) else {
         population::uncount(core.mask());
         return Err(SpawnError::OutOfMemory);
     };

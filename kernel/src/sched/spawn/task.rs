@@ -46,7 +46,7 @@ use crate::mem::{self, Payer, orphans};
 use crate::sched::place::waker;
 use crate::sched::process::{Deadline, Header, Priority, ProcessRef, ShareRef, Step, VTable};
 use crate::stats;
-use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
+use crate::sync::{PreemptGuard, SpinLock, account_here, is_kept_for, keep_waker};
 use crate::watch::Exit;
 
 /// Why there is no result of a process.
@@ -211,24 +211,23 @@ impl<T> Joinable<T> {
 /// Makes a task with one reference for the scheduler and one for the caller; not yet queued. Unless it is to be joined, nobody will ask for its
 /// result.
 ///
-/// Gives the future back when there is no memory for it, or `payer` cannot pay.
+/// Gives the future back when there is no memory for it, or `payer`, or else who pays for the caller, cannot pay.
 pub(crate) fn create<F>(
     future: F,
     is_joined: bool,
     priority: Priority,
     (deadline, share): (Option<Box<Deadline>>, Option<ShareRef>),
     affinity: u64,
-    home: CoreId,
-    payer: Payer,
+    payer: Option<Payer>,
 ) -> Result<(NonNull<Header>, ProcessRef), F>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    let header = Header::new(&Task::<F>::VTABLE, priority, affinity, home)
+    let account = payer.map_or_else(account_here, |payer| payer.number().into());
+    let header = Header::new(&Task::<F>::VTABLE, priority, affinity, CoreId::BOOT)
         .with_deadline(deadline)
-        .with_account(payer)
-        .in_share(share);
+        .with_limits(account, share);
     let outcome = if is_joined { Outcome::Running(None) } else { Outcome::Abandoned };
     let joinable = Joinable { header, outcome: SpinLock::new(outcome), is_joined };
     let task = Task { joinable, body: UnsafeCell::new(ManuallyDrop::new(future)) };

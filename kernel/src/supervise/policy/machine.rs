@@ -16,21 +16,17 @@ use core::time::Duration;
 use super::rules::{Restart, Rules, Strategy};
 use crate::mem::OutOfMemory;
 use crate::random::Random;
-
-/// In a word, which holds 584 years of them.
-fn nanoseconds(time: Duration) -> u64 {
-    time.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(time.subsec_nanos()))
-}
+use crate::time::{Instant, ticks_of};
 
 /// What becomes of a child.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// It does not run. With a moment it is to be started then, at the earliest.
-    Rests(Option<Duration>),
+    Rests(Option<Instant>),
     /// It was started then.
-    Runs(Duration),
+    Runs(Instant),
     /// It was asked to end, and has time until then.
-    Asked(Duration),
+    Asked(Instant),
     /// It was killed.
     Killed,
 }
@@ -46,7 +42,7 @@ impl Stage {
 enum Leaves {
     No,
     /// When those after it that leave, too, have ended. With a moment it is to be started again then.
-    InOrder(Option<Duration>),
+    InOrder(Option<Instant>),
     /// At once, and for ever.
     ForEver,
 }
@@ -97,7 +93,7 @@ pub enum Step<C> {
     /// This one is not known any more.
     Forget(u64, C),
     /// Nothing, until something happens or this moment has come.
-    Wait(Option<Duration>),
+    Wait(Option<Instant>),
     /// All have ended, and the supervisor does.
     End(Outcome),
 }
@@ -106,10 +102,12 @@ pub enum Step<C> {
 pub struct Machine<C> {
     rules: Rules,
     entries: Vec<Entry<C>>,
-    /// When the last restarts were, in nanoseconds, the oldest first; at most as many as the window allows.
-    restarts: VecDeque<u64>,
-    /// The window, in nanoseconds.
+    /// When the last restarts were, the oldest first; at most as many as the window allows.
+    restarts: VecDeque<Instant>,
+    /// The window, in clock ticks.
     window: u64,
+    /// How long one must have run to be healthy, in clock ticks.
+    healthy: u64,
     random: Random,
     ends: Option<Outcome>,
     /// Some may be to end, or about to.
@@ -124,9 +122,9 @@ impl<C> Machine<C> {
         let mut restarts = VecDeque::new();
         restarts.try_reserve_exact(rules.most).map_err(|_| OutOfMemory)?;
         let random = Random::new(seed, 0);
-        let (entries, window) = (Vec::new(), nanoseconds(rules.window));
-        let (ends, some_leave, is_unsettled) = (None, false, true);
-        Ok(Self { rules, entries, restarts, window, random, ends, some_leave, is_unsettled })
+        let (window, healthy) = (ticks_of(rules.window), ticks_of(rules.backoff.healthy()));
+        let (entries, ends, some_leave, is_unsettled) = (Vec::new(), None, false, true);
+        Ok(Self { rules, entries, restarts, window, healthy, random, ends, some_leave, is_unsettled })
     }
 
     /// One more child, which is to be started, with a number of its own. It comes back if the supervisor ends, or has no memory for
@@ -137,7 +135,7 @@ impl<C> Machine<C> {
         child: C,
         (restart, limit): (Restart, Duration),
         is_added: bool,
-        now: Duration,
+        now: Instant,
     ) -> Result<(), C> {
         if self.ends.is_some() || self.entries.try_reserve(1).is_err() {
             return Err(child);
@@ -187,7 +185,7 @@ impl<C> Machine<C> {
     }
 
     /// A child has ended, or could not be started. `failed` counts only if it was not asked to.
-    pub fn ended(&mut self, position: usize, failed: bool, now: Duration) {
+    pub fn ended(&mut self, position: usize, failed: bool, now: Instant) {
         let backoff = &self.rules.backoff;
         let Some(entry) = self.entries.get_mut(position).filter(|entry| entry.stage.lives()) else { return };
         self.is_unsettled = true;
@@ -215,13 +213,13 @@ impl<C> Machine<C> {
             return;
         }
         if let Stage::Runs(since) = stage
-            && backoff.is_healthy(now.saturating_sub(since))
+            && now.ticks().saturating_sub(since.ticks()) >= self.healthy
         {
             entry.failures = 0;
         }
         entry.delay = backoff.delay(entry.failures, &self.random);
         entry.failures = entry.failures.saturating_add(1);
-        let (number, at) = (entry.number, now.saturating_add(entry.delay));
+        let (number, at) = (entry.number, if entry.delay.is_zero() { now } else { now + entry.delay });
         if self.is_one_too_many(now) {
             return self.end(Outcome::GaveUp(number));
         }
@@ -248,9 +246,8 @@ impl<C> Machine<C> {
     }
 
     /// Notes a restart, unless there have been as many as the window allows.
-    fn is_one_too_many(&mut self, now: Duration) -> bool {
-        let now = nanoseconds(now);
-        while self.restarts.front().is_some_and(|at| now.saturating_sub(*at) > self.window) {
+    fn is_one_too_many(&mut self, now: Instant) -> bool {
+        while self.restarts.front().is_some_and(|at| now.ticks().saturating_sub(at.ticks()) > self.window) {
             self.restarts.pop_front();
         }
         if self.restarts.len() >= self.rules.most {
@@ -261,12 +258,12 @@ impl<C> Machine<C> {
     }
 
     /// What is to be done now. To be asked until the answer is to wait, or to end.
-    pub fn next(&mut self, now: Duration) -> Step<C> {
+    pub fn next(&mut self, now: Instant) -> Step<C> {
         if !self.is_unsettled {
             return Step::Wait(None);
         }
-        let mut until: Option<Duration> = None;
-        let mut note = |moment: Duration| until = Some(until.map_or(moment, |until| until.min(moment)));
+        let mut until: Option<Instant> = None;
+        let mut note = |moment: Instant| until = Some(until.map_or(moment, |until| until.min(moment)));
         // Whether one lives that leaves in order, or any at all.
         let (mut one_leaves, mut one_lives) = (false, false);
         let leaving = if self.some_leave { self.entries.len() } else { 0 };
@@ -286,7 +283,7 @@ impl<C> Machine<C> {
                     return Step::Forget(number, child);
                 }
                 Stage::Runs(_) if may_leave => {
-                    entry.stage = Stage::Asked(now.saturating_add(entry.limit));
+                    entry.stage = Stage::Asked(now + entry.limit);
                     return Step::Ask(position);
                 }
                 Stage::Asked(limit) if limit <= now => {

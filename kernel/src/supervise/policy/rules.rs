@@ -72,9 +72,9 @@ impl Backoff {
         Self { reset_after: healthy, ..self }
     }
 
-    /// Whether a child that has run so long begins from the first delay.
-    pub(super) fn is_healthy(&self, ran: Duration) -> bool {
-        ran >= self.reset_after
+    /// How long a child must have run to begin from the first delay.
+    pub(super) fn healthy(&self) -> Duration {
+        self.reset_after
     }
 
     /// The longest delay of one that has failed so often before.

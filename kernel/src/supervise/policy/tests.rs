@@ -6,13 +6,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::machine::{Machine, Outcome, Step};
 use super::rules::{Backoff, Restart, Rules, Strategy};
 use crate::random::Random;
+use crate::time::Instant;
 
 const LIMIT: Duration = Duration::from_millis(100);
 const WINDOW: Duration = Duration::from_secs(5);
 const STRATEGIES: [Strategy; 3] = [Strategy::OneForOne, Strategy::OneForAll, Strategy::RestForOne];
 
+/// When everything begins.
+const START: Instant = Instant::at_tick(0);
+
 fn milliseconds(number: u64) -> Duration {
     Duration::from_millis(number)
+}
+
+/// So long after that.
+fn at(number: u64) -> Instant {
+    START + milliseconds(number)
 }
 
 fn rules(strategy: Strategy, most: usize, backoff: Backoff) -> Rules {
@@ -23,12 +32,12 @@ fn rules(strategy: Strategy, most: usize, backoff: Backoff) -> Rules {
 fn running(rules: Rules, restarts: &[Restart]) -> Machine<usize> {
     let mut machine = Machine::new(rules, 1).unwrap();
     for (child, restart) in restarts.iter().enumerate() {
-        machine.add(child as u64, child, (*restart, LIMIT), false, Duration::ZERO).unwrap();
+        machine.add(child as u64, child, (*restart, LIMIT), false, START).unwrap();
     }
     for child in 0..restarts.len() {
-        assert_eq!(machine.next(Duration::ZERO), Step::Start(child));
+        assert_eq!(machine.next(START), Step::Start(child));
     }
-    assert_eq!(machine.next(Duration::ZERO), Step::Wait(None));
+    assert_eq!(machine.next(START), Step::Wait(None));
     machine
 }
 
@@ -37,85 +46,85 @@ const THREE: [Restart; 3] = [Restart::Permanent; 3];
 #[test]
 fn one_for_one_starts_that_one() {
     let mut machine = running(rules(Strategy::OneForOne, 9, Backoff::NONE), &THREE);
-    machine.ended(1, true, Duration::ZERO);
-    assert_eq!(machine.next(Duration::ZERO), Step::Start(1));
-    assert_eq!(machine.next(Duration::ZERO), Step::Wait(None));
+    machine.ended(1, true, START);
+    assert_eq!(machine.next(START), Step::Start(1));
+    assert_eq!(machine.next(START), Step::Wait(None));
 }
 
 #[test]
 fn one_for_all_stops_the_others_from_the_last_on_and_starts_all() {
     let mut machine = running(rules(Strategy::OneForAll, 9, Backoff::NONE), &THREE);
-    machine.ended(1, true, Duration::ZERO);
-    assert_eq!(machine.next(Duration::ZERO), Step::Ask(2));
-    assert_eq!(machine.next(Duration::ZERO), Step::Wait(Some(LIMIT)));
+    machine.ended(1, true, START);
+    assert_eq!(machine.next(START), Step::Ask(2));
+    assert_eq!(machine.next(START), Step::Wait(Some(START + LIMIT)));
     // It crashes while it ends: that was asked for.
-    machine.ended(2, true, milliseconds(1));
-    assert_eq!(machine.next(milliseconds(1)), Step::Ask(0));
-    machine.ended(0, false, milliseconds(2));
+    machine.ended(2, true, at(1));
+    assert_eq!(machine.next(at(1)), Step::Ask(0));
+    machine.ended(0, false, at(2));
     for child in 0..3 {
-        assert_eq!(machine.next(milliseconds(2)), Step::Start(child));
+        assert_eq!(machine.next(at(2)), Step::Start(child));
     }
-    assert_eq!(machine.next(milliseconds(2)), Step::Wait(None));
+    assert_eq!(machine.next(at(2)), Step::Wait(None));
     assert_eq!(machine.known().map(|(_, known)| known.restarts).collect::<Vec<_>>(), [0, 1, 0]);
 }
 
 #[test]
 fn rest_for_one_leaves_those_before_alone() {
     let mut machine = running(rules(Strategy::RestForOne, 9, Backoff::NONE), &THREE);
-    machine.ended(1, true, Duration::ZERO);
-    assert_eq!(machine.next(Duration::ZERO), Step::Ask(2));
-    machine.ended(2, false, Duration::ZERO);
-    assert_eq!(machine.next(Duration::ZERO), Step::Start(1));
-    assert_eq!(machine.next(Duration::ZERO), Step::Start(2));
-    assert_eq!(machine.next(Duration::ZERO), Step::Wait(None));
+    machine.ended(1, true, START);
+    assert_eq!(machine.next(START), Step::Ask(2));
+    machine.ended(2, false, START);
+    assert_eq!(machine.next(START), Step::Start(1));
+    assert_eq!(machine.next(START), Step::Start(2));
+    assert_eq!(machine.next(START), Step::Wait(None));
 }
 
 #[test]
 fn who_does_not_end_is_killed_after_its_limit_and_nobody_else_before_it_has_ended() {
     let mut machine = running(rules(Strategy::OneForOne, 9, Backoff::NONE), &THREE);
     machine.end(Outcome::Stopped);
-    assert_eq!(machine.next(milliseconds(7)), Step::Ask(2));
-    assert_eq!(machine.next(milliseconds(106)), Step::Wait(Some(milliseconds(107))));
-    assert_eq!(machine.next(milliseconds(107)), Step::Kill(2));
-    assert_eq!(machine.next(milliseconds(999)), Step::Wait(None));
-    machine.ended(2, true, milliseconds(999));
+    assert_eq!(machine.next(at(7)), Step::Ask(2));
+    assert_eq!(machine.next(at(106)), Step::Wait(Some(at(107))));
+    assert_eq!(machine.next(at(107)), Step::Kill(2));
+    assert_eq!(machine.next(at(999)), Step::Wait(None));
+    machine.ended(2, true, at(999));
     for child in [1, 0] {
-        assert_eq!(machine.next(milliseconds(999)), Step::Ask(child));
-        machine.ended(child, false, milliseconds(999));
+        assert_eq!(machine.next(at(999)), Step::Ask(child));
+        machine.ended(child, false, at(999));
     }
-    assert_eq!(machine.next(milliseconds(999)), Step::End(Outcome::Stopped));
+    assert_eq!(machine.next(at(999)), Step::End(Outcome::Stopped));
 }
 
 #[test]
 fn who_ends_as_it_should_is_not_started_again() {
     let restarts = [Restart::Permanent, Restart::Transient, Restart::Temporary];
     let mut machine = running(rules(Strategy::OneForOne, 9, Backoff::NONE), &restarts);
-    machine.ended(2, true, Duration::ZERO);
-    assert_eq!(machine.next(Duration::ZERO), Step::Forget(2, 2));
-    machine.ended(1, true, Duration::ZERO);
-    assert_eq!(machine.next(Duration::ZERO), Step::Start(1));
-    machine.ended(1, false, Duration::ZERO);
-    assert_eq!(machine.next(Duration::ZERO), Step::Wait(None));
-    machine.ended(0, false, Duration::ZERO);
-    assert_eq!(machine.next(Duration::ZERO), Step::Start(0));
-    assert_eq!(machine.next(Duration::ZERO), Step::Wait(None));
+    machine.ended(2, true, START);
+    assert_eq!(machine.next(START), Step::Forget(2, 2));
+    machine.ended(1, true, START);
+    assert_eq!(machine.next(START), Step::Start(1));
+    machine.ended(1, false, START);
+    assert_eq!(machine.next(START), Step::Wait(None));
+    machine.ended(0, false, START);
+    assert_eq!(machine.next(START), Step::Start(0));
+    assert_eq!(machine.next(START), Step::Wait(None));
 }
 
 #[test]
 fn more_restarts_than_the_window_allows_are_too_many() {
     let mut machine = running(rules(Strategy::OneForOne, 2, Backoff::NONE), &THREE);
     // The third at a moment is allowed when the first was longer ago than the window.
-    for at in [0, 10, 5001, 5011] {
-        machine.ended(0, true, milliseconds(at));
-        assert_eq!(machine.next(milliseconds(at)), Step::Start(0), "at {at} ms");
+    for moment in [0, 10, 5001, 5011] {
+        machine.ended(0, true, at(moment));
+        assert_eq!(machine.next(at(moment)), Step::Start(0), "at {moment} ms");
     }
-    machine.ended(0, true, milliseconds(10_001));
+    machine.ended(0, true, at(10_001));
     for child in [2, 1] {
-        assert_eq!(machine.next(milliseconds(10_001)), Step::Ask(child));
-        machine.ended(child, false, milliseconds(10_001));
+        assert_eq!(machine.next(at(10_001)), Step::Ask(child));
+        machine.ended(child, false, at(10_001));
     }
-    assert_eq!(machine.next(milliseconds(10_001)), Step::End(Outcome::GaveUp(0)));
-    assert!(machine.add(9, 9, (Restart::Permanent, LIMIT), true, milliseconds(10_001)).is_err());
+    assert_eq!(machine.next(at(10_001)), Step::End(Outcome::GaveUp(0)));
+    assert!(machine.add(9, 9, (Restart::Permanent, LIMIT), true, at(10_001)).is_err());
 }
 
 #[test]
@@ -123,7 +132,7 @@ fn delays_double_up_to_the_ceiling_and_begin_anew_after_a_healthy_time() {
     let backoff =
         Backoff::new(milliseconds(10), milliseconds(65)).jitter_percent(50).reset_after(milliseconds(1000));
     let mut machine = running(rules(Strategy::OneForOne, 99, backoff), &THREE);
-    let mut now = Duration::ZERO;
+    let mut now = START;
     for whole in [10, 20, 40, 65, 65, 65] {
         machine.ended(0, true, now);
         let Step::Wait(Some(due)) = machine.next(now) else { panic!("it was started at once") };
@@ -135,7 +144,7 @@ fn delays_double_up_to_the_ceiling_and_begin_anew_after_a_healthy_time() {
         assert_eq!(machine.next(due), Step::Start(0));
         now = due + milliseconds(999);
     }
-    now += milliseconds(1);
+    now = now + milliseconds(1);
     machine.ended(0, true, now);
     assert!(machine.known().next().is_some_and(|(_, known)| known.delay <= milliseconds(10)));
 }
@@ -163,20 +172,20 @@ fn who_is_terminated_waits_for_nobody_and_is_forgotten() {
     let mut machine = running(rules(Strategy::OneForOne, 9, Backoff::NONE), &THREE);
     machine.terminate(2);
     machine.terminate(0);
-    assert_eq!(machine.next(Duration::ZERO), Step::Ask(2));
-    assert_eq!(machine.next(Duration::ZERO), Step::Ask(0));
-    machine.ended(0, false, Duration::ZERO);
-    assert_eq!(machine.next(Duration::ZERO), Step::Forget(0, 0));
-    assert_eq!(machine.next(Duration::ZERO), Step::Wait(Some(LIMIT)));
-    machine.ended(1, true, Duration::ZERO);
-    assert_eq!(machine.next(Duration::ZERO), Step::Forget(2, 2));
+    assert_eq!(machine.next(START), Step::Ask(2));
+    assert_eq!(machine.next(START), Step::Ask(0));
+    machine.ended(0, false, START);
+    assert_eq!(machine.next(START), Step::Forget(0, 0));
+    assert_eq!(machine.next(START), Step::Wait(Some(START + LIMIT)));
+    machine.ended(1, true, START);
+    assert_eq!(machine.next(START), Step::Forget(2, 2));
     assert_eq!(machine.terminate(2), None);
 }
 
 /// What is expected, in sets of keys; a key is greater the later the child was declared.
 struct Model {
     rules: Rules,
-    now: Duration,
+    now: Instant,
     restart: BTreeMap<usize, Restart>,
     added: BTreeSet<usize>,
     /// Who runs, or is to be started.
@@ -186,8 +195,8 @@ struct Model {
     /// Who lives, and is to end with others, or was terminated.
     leaves: BTreeSet<usize>,
     terminated: BTreeSet<usize>,
-    asked: BTreeMap<usize, Duration>,
-    restarts: Vec<Duration>,
+    asked: BTreeMap<usize, Instant>,
+    restarts: Vec<Instant>,
     ends: Option<Outcome>,
 }
 
@@ -293,7 +302,7 @@ fn the_machine_does_what_the_model_says() {
         let mut machine = Machine::new(rules, seed).unwrap();
         let mut model = Model {
             rules,
-            now: Duration::ZERO,
+            now: START,
             restart: BTreeMap::new(),
             added: BTreeSet::new(),
             wanted: BTreeSet::new(),
@@ -350,13 +359,13 @@ fn the_machine_does_what_the_model_says() {
                     machine.end(Outcome::Stopped);
                     model.end(Outcome::Stopped);
                 }
-                _ => model.now += milliseconds([1, 30, 150, 3000][random.below(4)]),
+                _ => model.now = model.now + milliseconds([1, 30, 150, 3000][random.below(4)]),
             }
         }
         // In the end all is as is wanted: those who leave are killed, and all delays are over.
         for _ in 0..100 {
             settle(&mut machine, &mut model);
-            model.now += milliseconds(300);
+            model.now = model.now + milliseconds(300);
         }
         assert_eq!(model.lives, model.wanted, "seed {seed}");
         let known: BTreeSet<usize> = machine.known().map(|(key, _)| *key).collect();
