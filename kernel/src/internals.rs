@@ -241,6 +241,7 @@ pub mod sync {
     pub use crate::actor::mail::processing_flag::ProcessingFlag;
     pub use crate::actor::run::live_count::LiveCount;
     pub use crate::actor::storage::word_cell::WordCell;
+    pub use crate::mem::limit::accounts::{Accounts, Payer};
     pub use crate::mutex::lock_word::{Holder, LockWord, Taken};
     pub use crate::sched::cores::idle_flag::{Depth, IdleFlag};
     pub use crate::sched::cores::in_turn::InTurn;

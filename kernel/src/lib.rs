@@ -47,6 +47,12 @@ mod actor {
     }
 }
 #[cfg(loom)]
+mod mem {
+    pub mod limit {
+        pub mod accounts;
+    }
+}
+#[cfg(loom)]
 mod mutex {
     pub mod lock_word;
 }

@@ -33,6 +33,8 @@ mod in_hand;
 #[cfg(any(loom, shuttle))]
 mod kill;
 #[cfg(any(loom, shuttle))]
+mod limits;
+#[cfg(any(loom, shuttle))]
 mod links;
 #[cfg(any(loom, shuttle))]
 mod lists;
@@ -92,6 +94,7 @@ fn main() -> std::process::ExitCode {
             links::MODELS,
             kill::MODELS,
             signals::MODELS,
+            limits::MODELS,
             written::MODELS,
             timers::MODELS,
         ]
