@@ -239,6 +239,7 @@ pub mod sync {
     pub use crate::actor::mail::guest_flag::GuestFlag;
     pub use crate::actor::mail::owner_hint::OwnerHint;
     pub use crate::actor::mail::processing_flag::ProcessingFlag;
+    pub use crate::actor::run::extent::Extent;
     pub use crate::actor::run::live_count::LiveCount;
     pub use crate::actor::storage::word_cell::WordCell;
     pub use crate::mem::limit::accounts::{Accounts, Payer};

@@ -40,6 +40,7 @@ mod actor {
     }
     pub mod run {
         pub mod detachment;
+        pub mod extent;
         pub mod live_count;
     }
     pub mod storage {

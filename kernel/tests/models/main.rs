@@ -17,6 +17,8 @@
 #[cfg(any(loom, shuttle))]
 mod aside;
 #[cfg(any(loom, shuttle))]
+mod batch;
+#[cfg(any(loom, shuttle))]
 mod checks;
 #[cfg(any(loom, shuttle))]
 mod delayed_call;
@@ -84,6 +86,7 @@ fn main() -> std::process::ExitCode {
             rounds::MODELS,
             lives::MODELS,
             aside::MODELS,
+            batch::MODELS,
             live_count::MODELS,
             turns::MODELS,
             mutex::MODELS,
