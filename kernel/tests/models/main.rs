@@ -57,6 +57,8 @@ mod signals;
 #[cfg(any(loom, shuttle))]
 mod standstill;
 #[cfg(any(loom, shuttle))]
+mod supervise;
+#[cfg(any(loom, shuttle))]
 mod swap;
 #[cfg(any(loom, shuttle))]
 mod timers;
@@ -98,6 +100,7 @@ fn main() -> std::process::ExitCode {
             kill::MODELS,
             signals::MODELS,
             limits::MODELS,
+            supervise::MODELS,
             written::MODELS,
             timers::MODELS,
         ]
