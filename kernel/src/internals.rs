@@ -250,13 +250,14 @@ pub mod sync {
     pub use crate::sched::cores::raised_flag::RaisedFlag;
     pub use crate::sched::cores::ready_mask::ReadyMask;
     pub use crate::sched::cores::standstill::Standstill;
+    pub use crate::sched::process::budget::Budget;
     pub use crate::sched::process::run_state::RunState;
     pub use crate::sched::run::quiescence::{Looked, Quiescence};
     pub use crate::sched::run::written::Written;
     pub use crate::sync::{Identity, PreemptGuard, PreemptWord, ReferenceCount};
     pub use crate::sync::{SpinGuard, SpinLock, preemption_is_disabled};
     pub use crate::time::timers::call_state::CallState;
-    pub use crate::time::timers::state::TimerState;
+    pub use crate::time::timers::state::{State as TimerIs, TimerState};
 
     /// Watches.
     pub mod watch {

@@ -68,6 +68,7 @@ mod sched {
         pub mod standstill;
     }
     pub mod process {
+        pub mod budget;
         pub mod run_state;
     }
     pub mod run {

@@ -53,6 +53,8 @@ mod nodes;
 #[cfg(any(loom, shuttle))]
 mod rounds;
 #[cfg(any(loom, shuttle))]
+mod shares;
+#[cfg(any(loom, shuttle))]
 mod signals;
 #[cfg(any(loom, shuttle))]
 mod standstill;
@@ -101,6 +103,7 @@ fn main() -> std::process::ExitCode {
             signals::MODELS,
             limits::MODELS,
             supervise::MODELS,
+            shares::MODELS,
             written::MODELS,
             timers::MODELS,
         ]
