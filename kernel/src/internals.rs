@@ -239,8 +239,10 @@ pub mod sync {
     pub use crate::actor::mail::guest_flag::GuestFlag;
     pub use crate::actor::mail::owner_hint::OwnerHint;
     pub use crate::actor::mail::processing_flag::ProcessingFlag;
+    pub use crate::actor::run::extent::Extent;
     pub use crate::actor::run::live_count::LiveCount;
     pub use crate::actor::storage::word_cell::WordCell;
+    pub use crate::mem::limit::accounts::{Accounts, Payer};
     pub use crate::mutex::lock_word::{Holder, LockWord, Taken};
     pub use crate::sched::cores::idle_flag::{Depth, IdleFlag};
     pub use crate::sched::cores::in_turn::InTurn;
@@ -248,13 +250,14 @@ pub mod sync {
     pub use crate::sched::cores::raised_flag::RaisedFlag;
     pub use crate::sched::cores::ready_mask::ReadyMask;
     pub use crate::sched::cores::standstill::Standstill;
+    pub use crate::sched::process::budget::Budget;
     pub use crate::sched::process::run_state::RunState;
     pub use crate::sched::run::quiescence::{Looked, Quiescence};
     pub use crate::sched::run::written::Written;
     pub use crate::sync::{Identity, PreemptGuard, PreemptWord, ReferenceCount};
     pub use crate::sync::{SpinGuard, SpinLock, preemption_is_disabled};
     pub use crate::time::timers::call_state::CallState;
-    pub use crate::time::timers::state::TimerState;
+    pub use crate::time::timers::state::{State as TimerIs, TimerState};
 
     /// Watches.
     pub mod watch {

@@ -40,10 +40,17 @@ mod actor {
     }
     pub mod run {
         pub mod detachment;
+        pub mod extent;
         pub mod live_count;
     }
     pub mod storage {
         pub mod word_cell;
+    }
+}
+#[cfg(loom)]
+mod mem {
+    pub mod limit {
+        pub mod accounts;
     }
 }
 #[cfg(loom)]
@@ -61,6 +68,7 @@ mod sched {
         pub mod standstill;
     }
     pub mod process {
+        pub mod budget;
         pub mod run_state;
     }
     pub mod run {

@@ -17,6 +17,8 @@
 #[cfg(any(loom, shuttle))]
 mod aside;
 #[cfg(any(loom, shuttle))]
+mod batch;
+#[cfg(any(loom, shuttle))]
 mod checks;
 #[cfg(any(loom, shuttle))]
 mod delayed_call;
@@ -32,6 +34,8 @@ mod harness;
 mod in_hand;
 #[cfg(any(loom, shuttle))]
 mod kill;
+#[cfg(any(loom, shuttle))]
+mod limits;
 #[cfg(any(loom, shuttle))]
 mod links;
 #[cfg(any(loom, shuttle))]
@@ -49,9 +53,13 @@ mod nodes;
 #[cfg(any(loom, shuttle))]
 mod rounds;
 #[cfg(any(loom, shuttle))]
+mod shares;
+#[cfg(any(loom, shuttle))]
 mod signals;
 #[cfg(any(loom, shuttle))]
 mod standstill;
+#[cfg(any(loom, shuttle))]
+mod supervise;
 #[cfg(any(loom, shuttle))]
 mod swap;
 #[cfg(any(loom, shuttle))]
@@ -82,6 +90,7 @@ fn main() -> std::process::ExitCode {
             rounds::MODELS,
             lives::MODELS,
             aside::MODELS,
+            batch::MODELS,
             live_count::MODELS,
             turns::MODELS,
             mutex::MODELS,
@@ -92,6 +101,9 @@ fn main() -> std::process::ExitCode {
             links::MODELS,
             kill::MODELS,
             signals::MODELS,
+            limits::MODELS,
+            supervise::MODELS,
+            shares::MODELS,
             written::MODELS,
             timers::MODELS,
         ]

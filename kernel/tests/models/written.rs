@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use magpie::internals::arch::atomic::{AtomicU64, Ordering};
 use magpie::internals::sync::Written;
 
-use crate::harness::{Model, ordering, step};
+use crate::harness::{Model, Mutant, ordering, step};
 use crate::tool::{Arc, Plain, pause, run, task};
 
 pub const MODELS: &[Model] = &[
@@ -18,7 +18,8 @@ pub const MODELS: &[Model] = &[
             ordering("take-relaxed"),
             ordering("say-read-relaxed"),
             ordering("was-read-relaxed"),
-            step("take-back-unasked"),
+            // Who asks says last that it is over. Without orderings nothing is taken back before it was read.
+            Mutant { name: "take-back-unasked", rejected_by: &["loom"] },
         ],
     },
     Model {

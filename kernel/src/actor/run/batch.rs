@@ -8,28 +8,18 @@
 use alloc::boxed::Box;
 use core::ptr::{self, NonNull};
 
+use super::extent::Extent;
 use super::tally::Tally;
 use crate::actor::mail::{Envelope, Gulp, Mailbox, Segment};
-use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::mem;
 use crate::sync::PreemptGuard;
-
-/// In a batch's state: no interrupt has changed it.
-const WHOLE: u8 = 0;
-
-/// The delivery loop is to stop behind an envelope. All that the batch loses is its end.
-const CUT: u8 = 1;
-
-/// The rest was handed to another batch: this one ends with the envelope at `split_at`.
-const SPLIT: u8 = 2;
 
 /// One batch. Written by the activation that delivers it and by the interrupt that splits it, on one core,
 /// one at a time: every access is relaxed.
 pub(super) struct Batch {
-    /// The envelope that is being delivered, or comes next.
-    position: AtomicPtr<u8>,
-    /// Where the envelopes of the current segment end for this batch.
-    end: AtomicPtr<u8>,
+    /// What of the current segment is its own.
+    extent: Extent,
     /// The current segment; null when there is no batch.
     segment: AtomicPtr<Segment>,
     /// Where it came from.
@@ -38,11 +28,6 @@ pub(super) struct Batch {
     is_unchecked: AtomicBool,
     /// The delivery loop is at work: the interrupt may split the batch.
     armed: AtomicBool,
-    /// What an interrupt has done to it: [`WHOLE`], [`CUT`] or [`SPLIT`].
-    state: AtomicU8,
-    /// While it is cut: its end.
-    whole_end: AtomicPtr<u8>,
-    split_at: AtomicPtr<u8>,
     /// After a split: the activation holds the actor of that envelope. If not, the envelope is a dead letter, or has ended
     /// its actor.
     holds_actor: AtomicBool,
@@ -60,15 +45,11 @@ impl Batch {
     /// No batch yet.
     pub(super) fn new() -> Option<NonNull<Self>> {
         let batch = Self {
-            position: AtomicPtr::new(ptr::null_mut()),
-            end: AtomicPtr::new(ptr::null_mut()),
+            extent: Extent::new(),
             segment: AtomicPtr::new(ptr::null_mut()),
             mailbox: AtomicPtr::new(ptr::null_mut()),
             is_unchecked: AtomicBool::new(true),
             armed: AtomicBool::new(false),
-            state: AtomicU8::new(WHOLE),
-            whole_end: AtomicPtr::new(ptr::null_mut()),
-            split_at: AtomicPtr::new(ptr::null_mut()),
             holds_actor: AtomicBool::new(false),
             has_given_back: AtomicBool::new(false),
             drains: AtomicBool::new(false),
@@ -108,13 +89,13 @@ impl Batch {
         // SAFETY: by contract; a batch lives until its mailbox is put down or another takes over, and the gate goes with it.
         let (segment, position, end, is_unchecked) = unsafe {
             if mailbox.hand.is_plain_and_checked() {
-                let (segment, end) = mailbox.hand.become_plain_batch(&self.end);
+                let (segment, end) = mailbox.hand.become_plain_batch(self.extent.end_cell());
                 (segment, Segment::begin(segment), end, false)
             } else {
-                mailbox.hand.become_batch(&self.end, is_alone)
+                mailbox.hand.become_batch(self.extent.end_cell(), is_alone)
             }
         };
-        self.position.store(position.as_ptr(), Ordering::Relaxed);
+        self.extent.go_to(position);
         self.segment.store(segment.as_ptr(), Ordering::Relaxed);
         self.is_unchecked.store(is_unchecked, Ordering::Relaxed);
         (position < end).then_some(position.cast())
@@ -154,7 +135,7 @@ impl Batch {
         // gate goes with it. The chain is the batch's.
         unsafe {
             if first.as_ref().next.is_null() {
-                self.mailbox().hand.open_for_batch(&self.end, first, here);
+                self.mailbox().hand.open_for_batch(self.extent.end_cell(), first, here);
             } else {
                 self.mailbox().hand.open_behind_chain(Segment::last_of(first), here);
             }
@@ -164,7 +145,7 @@ impl Batch {
     /// Senders that wrote behind another batch of this mailbox's write behind this one.
     pub(super) fn take_gate(&self) {
         // SAFETY: as in `open_gate`; in the same segment.
-        unsafe { self.mailbox().hand.move_to_batch(&self.end) };
+        unsafe { self.mailbox().hand.move_to_batch(self.extent.end_cell()) };
     }
 
     /// Writes down how far its last segment is in use: senders on its core may have written more since it was taken out. Its
@@ -205,8 +186,7 @@ impl Batch {
 
     /// Goes on in `segment` from `position` to `end`.
     pub(super) fn set_place(&self, segment: NonNull<Segment>, position: NonNull<u8>, end: NonNull<u8>) {
-        self.position.store(position.as_ptr(), Ordering::Relaxed);
-        self.end.store(end.as_ptr(), Ordering::Relaxed);
+        self.extent.set(position, end);
         self.segment.store(segment.as_ptr(), Ordering::Relaxed);
     }
 
@@ -234,16 +214,12 @@ impl Batch {
     /// The envelope that is being delivered or comes next, unless the current segment is done.
     #[inline(always)]
     pub(super) fn current(&self) -> Option<NonNull<Envelope>> {
-        let position = self.position.load(Ordering::Relaxed);
-        // Less, not unequal: after a split the position may be past the end.
-        if position < self.end.load(Ordering::Relaxed) { NonNull::new(position.cast()) } else { None }
+        self.extent.current().map(NonNull::cast)
     }
 
     /// As [`Self::current`], were the batch not cut.
     pub(super) fn current_of_whole(&self) -> Option<NonNull<Envelope>> {
-        let position = self.position.load(Ordering::Relaxed);
-        let end = if self.state() == CUT { &self.whole_end } else { &self.end };
-        if position < end.load(Ordering::Relaxed) { NonNull::new(position.cast()) } else { None }
+        self.extent.current_of_whole().map(NonNull::cast)
     }
 
     /// The envelope at the position was delivered; it had that many bytes. Returns where the next one is; whether
@@ -252,7 +228,7 @@ impl Batch {
     pub(super) fn advance(&self, envelope: NonNull<Envelope>, bytes: usize) -> NonNull<Envelope> {
         // SAFETY: within the segment, or one past its end.
         let next = unsafe { envelope.cast::<u8>().add(bytes) };
-        self.position.store(next.as_ptr(), Ordering::Relaxed);
+        self.extent.go_to(next);
         next.cast()
     }
 
@@ -260,76 +236,59 @@ impl Batch {
     /// else that the delivery loop knows.
     #[inline(always)]
     pub(super) fn is_done_at(&self, position: NonNull<Envelope>) -> bool {
-        // Not less, rather than equal: after a split the position may be past the end.
-        position.cast().as_ptr() >= self.end.load(Ordering::Relaxed)
+        self.extent.is_done_at(position.cast().as_ptr())
     }
 
     /// Where its envelopes end. There is a batch.
     pub(super) fn end(&self) -> NonNull<u8> {
         // SAFETY: set from a pointer that is not null.
-        unsafe { NonNull::new_unchecked(self.end.load(Ordering::Relaxed)) }
+        unsafe { NonNull::new_unchecked(self.extent.end()) }
     }
 
     /// The envelope that comes next, or the end. There is a batch.
     pub(super) fn position(&self) -> NonNull<u8> {
         // SAFETY: as above.
-        unsafe { NonNull::new_unchecked(self.position.load(Ordering::Relaxed)) }
+        unsafe { NonNull::new_unchecked(self.extent.position()) }
     }
 
     /// The interrupt hands everything after `envelope` to another batch. `holds_actor`: the activation keeps the actor.
     pub(super) fn split(&self, envelope: NonNull<Envelope>, holds_actor: bool) {
-        self.end.store(envelope.cast().as_ptr(), Ordering::Relaxed);
-        self.split_at.store(envelope.cast().as_ptr(), Ordering::Relaxed);
         // The end of an actor is noted with preemption off, so what is noted now was another envelope's. That
         // may have lain at this very address, in a segment that was used again.
         self.ended_at.store(ptr::null_mut(), Ordering::Relaxed);
         self.holds_actor.store(holds_actor, Ordering::Relaxed);
-        self.state.store(SPLIT, Ordering::Relaxed);
+        self.extent.split(envelope.cast());
     }
 
     #[inline(always)]
     pub(super) fn is_split(&self) -> bool {
-        self.state() == SPLIT
-    }
-
-    #[inline(always)]
-    fn state(&self) -> u8 {
-        self.state.load(Ordering::Relaxed)
+        self.extent.is_split()
     }
 
     /// Whether an interrupt has split or cut it.
     #[inline(always)]
     pub(super) fn was_changed(&self) -> bool {
-        self.state() != WHOLE
+        self.extent.was_changed()
     }
 
     /// The delivery loop is to stop behind the envelope that is being delivered, or comes next, though more follows or comes meanwhile.
     /// Senders on this core write where they did. For the interrupt, on the worker's core with preemption enabled, while the batch is
     /// armed and not split.
     pub(super) fn cut(&self) {
-        if self.state() == CUT {
-            return;
+        // SAFETY: measuring changes nothing; it is in the segment.
+        let behind = |envelope: NonNull<u8>| unsafe { envelope.add(Envelope::measure(envelope.cast())) };
+        if self.extent.cut(behind) {
+            // SAFETY: as in `take_gate`; the place lives as long as the batch.
+            unsafe { self.mailbox().hand.move_to_batch(self.extent.whole_end_cell()) };
         }
-        let whole_end = self.end();
-        self.whole_end.store(whole_end.as_ptr(), Ordering::Relaxed);
-        if let Some(envelope) = self.current() {
-            // SAFETY: measuring changes nothing; it is in the segment.
-            let behind = unsafe { envelope.cast::<u8>().add(Envelope::measure(envelope)) };
-            self.end.store(behind.as_ptr(), Ordering::Relaxed);
-        }
-        self.state.store(CUT, Ordering::Relaxed);
-        // SAFETY: as in `take_gate`; the place lives as long as the batch.
-        unsafe { self.mailbox().hand.move_to_batch(&self.whole_end) };
     }
 
     /// It has its end again, if it was cut. Whether it was. On the worker's core, with preemption off. The caller is the delivery loop's
     /// activation, splits the batch, or has found that activation gone: a loop that has come to the end that was cut to takes it for
     /// the batch's if it finds the batch neither cut nor split.
     pub(super) fn mend(&self) -> bool {
-        let was_cut = self.state() == CUT;
+        let was_cut = self.extent.mend();
         if was_cut {
-            self.end.store(self.whole_end.load(Ordering::Relaxed), Ordering::Relaxed);
-            self.state.store(WHOLE, Ordering::Relaxed);
             self.take_gate();
         }
         was_cut
@@ -337,13 +296,12 @@ impl Batch {
 
     /// After a split: the envelope that this batch still has to deliver, if it has not yet.
     pub(super) fn undelivered(&self) -> Option<NonNull<Envelope>> {
-        let position = self.position.load(Ordering::Relaxed);
-        if position == self.split_at.load(Ordering::Relaxed) { NonNull::new(position.cast()) } else { None }
+        self.extent.undelivered().map(NonNull::cast)
     }
 
     /// The envelope that the batch was split at.
     pub(super) fn held(&self) -> Option<NonNull<Envelope>> {
-        NonNull::new(self.split_at.load(Ordering::Relaxed).cast())
+        NonNull::new(self.extent.split_at().cast())
     }
 
     /// After a split: begins with what was in the side queue.
@@ -380,14 +338,12 @@ impl Batch {
 
     /// After a split: whether the actor that is held has ended.
     pub(super) fn has_ended_actor(&self) -> bool {
-        self.ended_at.load(Ordering::Relaxed) == self.split_at.load(Ordering::Relaxed)
+        self.ended_at.load(Ordering::Relaxed) == self.extent.split_at()
     }
 
     /// Whether this batch was split at `envelope` and holds its actor.
     pub(super) fn holds(&self, envelope: NonNull<Envelope>) -> bool {
-        self.is_split()
-            && self.holds_actor()
-            && self.split_at.load(Ordering::Relaxed) == envelope.cast().as_ptr()
+        self.is_split() && self.holds_actor() && self.extent.split_at() == envelope.cast().as_ptr()
     }
 }
 

@@ -13,7 +13,7 @@
 
 use core::num::NonZeroU32;
 
-use crate::arch::atomic::{AtomicU64, Ordering, const_fn};
+use crate::arch::atomic::{AtomicU64, Ordering};
 
 const USED_BITS: u32 = 40;
 const USED: u64 = (1 << USED_BITS) - 1;
@@ -22,14 +22,12 @@ const HELD: u64 = 1 << USED_BITS;
 const LIFE: u64 = HELD << 1;
 const LIVES: u64 = !(HELD | USED);
 
-/// How many accounts there are. The first is nobody's and never used.
-pub(super) const ACCOUNTS: usize = 256;
 /// The largest limit.
-pub(super) const MOST_BYTES: usize = USED as usize;
+pub const MOST_BYTES: usize = USED as usize;
 
 /// Who pays: an account in one of its lives. Two lives are taken for one if they are exactly 2^23 apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Payer(NonZeroU32);
+pub struct Payer(NonZeroU32);
 
 /// In every payer, above the life and the number.
 const PAYER: u32 = 1 << 31;
@@ -37,7 +35,7 @@ const NUMBER_BITS: u32 = 8;
 
 impl Payer {
     /// Nobody.
-    pub(crate) const NOBODY: Self = Self::new(0, 0);
+    pub const NOBODY: Self = Self::new(0, 0);
 
     const fn new(number: u8, word: u64) -> Self {
         // There are 23 bits of it.
@@ -46,7 +44,7 @@ impl Payer {
     }
 
     /// The account's number.
-    pub(crate) fn number(self) -> u8 {
+    pub fn number(self) -> u8 {
         // The lowest bits.
         self.0.get() as u8
     }
@@ -66,21 +64,32 @@ struct Account {
     most: AtomicU64,
 }
 
-/// All of them.
-pub(super) struct Accounts([Account; ACCOUNTS]);
+/// All of them: so many, of which the first is nobody's and never used. Numbers have eight bits.
+pub struct Accounts<const N: usize>([Account; N]);
 
-impl Accounts {
-    const_fn! {
-        /// All free.
-        pub(super) fn new() -> Self {
-            Self([const {
-                Account { word: AtomicU64::new(0), limit: AtomicU64::new(0), most: AtomicU64::new(0) }
-            }; ACCOUNTS])
-        }
+impl<const N: usize> Accounts<N> {
+    /// All free.
+    #[cfg(not(loom))]
+    #[expect(clippy::new_without_default, reason = "there is one table, a static")]
+    pub const fn new() -> Self {
+        Self(
+            [const { Account { word: AtomicU64::new(0), limit: AtomicU64::new(0), most: AtomicU64::new(0) } };
+                N],
+        )
+    }
+
+    /// All free.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(core::array::from_fn(|_| Account {
+            word: AtomicU64::new(0),
+            limit: AtomicU64::new(0),
+            most: AtomicU64::new(0),
+        }))
     }
 
     /// Begins a life of a free account, which is held. `None` if there is none.
-    pub(super) fn open(&self, limit: usize) -> Option<Payer> {
+    pub fn open(&self, limit: usize) -> Option<Payer> {
         self.0.iter().zip(0..=u8::MAX).skip(1).find_map(|(account, number)| {
             // Relaxed: the exchange decides.
             let before = account.word.load(Ordering::Relaxed);
@@ -98,28 +107,28 @@ impl Accounts {
     }
 
     /// Ends the hold that the account's life began with.
-    pub(super) fn let_go(&self, payer: Payer) {
+    pub fn let_go(&self, payer: Payer) {
         // Release: pairs with the acquire in `open`.
         self.of(payer.number()).word.fetch_and(!HELD, Ordering::Release);
     }
 
     /// The payer whose number this is, as long as something of it is in use.
-    pub(super) fn payer(&self, number: u8) -> Payer {
+    pub fn payer(&self, number: u8) -> Payer {
         Payer::new(number, self.word(number))
     }
 
     /// Whether its life goes on: it is held, or something is in use.
-    pub(super) fn lives(&self, payer: Payer) -> bool {
+    pub fn lives(&self, payer: Payer) -> bool {
         payer == Payer::NOBODY || is_of(self.word(payer.number()), payer)
     }
 
     /// Whether so many bytes more would be within the limit now.
-    pub(super) fn has_room(&self, number: u8, bytes: usize) -> bool {
+    pub fn has_room(&self, number: u8, bytes: usize) -> bool {
         self.admits(self.word(number), number, bytes)
     }
 
     /// Charges it, if the limit admits that, and its life goes on.
-    pub(super) fn charge(&self, payer: Payer, bytes: usize) -> bool {
+    pub fn charge(&self, payer: Payer, bytes: usize) -> bool {
         let account = self.of(payer.number());
         let mut before = self.word(payer.number());
         loop {
@@ -142,20 +151,20 @@ impl Accounts {
     }
 
     /// Takes back what was charged.
-    pub(super) fn give_back(&self, number: u8, bytes: usize) {
+    pub fn give_back(&self, number: u8, bytes: usize) {
         // Release: pairs with the acquire in `open`.
         let before = self.of(number).word.fetch_sub(bytes as u64, Ordering::Release);
         debug_assert!(before & USED >= bytes as u64, "more came back to account {number} than was charged");
     }
 
     /// Bytes in use now, and the most that ever were.
-    pub(super) fn usage(&self, payer: Payer) -> (usize, usize) {
+    pub fn usage(&self, payer: Payer) -> (usize, usize) {
         let most = self.of(payer.number()).most.load(Ordering::Relaxed);
         ((self.word(payer.number()) & USED) as usize, most as usize)
     }
 
     /// The limit.
-    pub(super) fn limit(&self, number: u8) -> usize {
+    pub fn limit(&self, number: u8) -> usize {
         self.of(number).limit.load(Ordering::Relaxed) as usize
     }
 
@@ -180,13 +189,19 @@ fn is_of(word: u64, payer: Payer) -> bool {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{ACCOUNTS, Accounts, MOST_BYTES};
+    use super::{Accounts, MOST_BYTES};
     use alloc::boxed::Box;
     use alloc::vec::Vec;
 
+    const ACCOUNTS: usize = 256;
+
+    fn accounts() -> Box<Accounts<ACCOUNTS>> {
+        Box::new(Accounts::new())
+    }
+
     #[test]
     fn a_limit_is_reached_to_the_byte() {
-        let accounts = Box::new(Accounts::new());
+        let accounts = accounts();
         let payer = accounts.open(100).expect("free");
         assert!(accounts.charge(payer, 60) && !accounts.charge(payer, 41) && accounts.charge(payer, 40));
         assert!(!accounts.charge(payer, 1) && accounts.charge(payer, 0));
@@ -200,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_number_is_given_again_when_nobody_has_it() {
-        let accounts = Box::new(Accounts::new());
+        let accounts = accounts();
         let all: Vec<_> = core::iter::from_fn(|| accounts.open(10)).collect();
         assert_eq!(all.len(), ACCOUNTS - 1);
         let payer = all[7];
@@ -219,7 +234,7 @@ mod tests {
     #[test]
     fn threads_agree_on_what_is_in_use() {
         const ROUNDS: usize = if cfg!(miri) { 50 } else { 20_000 };
-        let accounts = Box::new(Accounts::new());
+        let accounts = accounts();
         for _ in 0..3 {
             // Two of three at a time.
             let payer = accounts.open(20).expect("free");
@@ -244,7 +259,7 @@ mod tests {
     #[test]
     fn no_life_begins_before_the_last_has_ended() {
         const ROUNDS: usize = if cfg!(miri) { 50 } else { 10_000 };
-        let accounts = Box::new(Accounts::new());
+        let accounts = accounts();
         // All but two are taken.
         let _others: Vec<_> = (0..ACCOUNTS - 3).map(|_| accounts.open(1)).collect();
         std::thread::scope(|scope| {

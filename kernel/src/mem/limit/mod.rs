@@ -7,7 +7,7 @@
 //! Memory that serves others is nobody's: mailboxes and their buffers, the kernel's lists and what it keeps for the next
 //! ([`kernel_box`](super::kernel_box), [`PaidBy::nobody`](crate::sync::PaidBy::nobody)).
 
-mod accounts;
+pub(crate) mod accounts;
 mod charged;
 mod owners;
 
@@ -20,7 +20,8 @@ pub(super) use owners::{LEAST_BYTES as LEAST_CHARGED_BYTES, Owners};
 use super::OutOfMemory;
 use crate::sync::account_here;
 
-static ACCOUNTS: Accounts = Accounts::new();
+/// As many as a byte can number.
+static ACCOUNTS: Accounts<256> = Accounts::new();
 
 /// How much memory processes, and the actors of executors, may have in use together, with all that they start.
 ///

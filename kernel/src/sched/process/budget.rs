@@ -4,7 +4,7 @@
 //! no more is used than there was; what was not used in a period is gone. All times are in clock ticks.
 
 /// What a share has left.
-pub(crate) struct Budget {
+pub struct Budget {
     each: u64,
     period: u64,
     /// When the period began in which it was last looked at.
@@ -15,25 +15,25 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// So much in each period, of which the first begins at `now`. Neither is nothing.
-    pub(crate) fn new(each: u64, period: u64, now: u64) -> Self {
+    pub fn new(each: u64, period: u64, now: u64) -> Self {
         Self { each: each.max(1), period: period.max(1), began: now, used: 0 }
     }
 
     /// How much is left at `now`; nothing is `None`.
-    pub(crate) fn left(&mut self, now: u64) -> Option<u64> {
+    pub fn left(&mut self, now: u64) -> Option<u64> {
         self.go_on(now);
         self.each.checked_sub(self.used).filter(|&left| left > 0)
     }
 
     /// A turn that ends at `now` has taken so much. How much is used of this period.
-    pub(crate) fn charge(&mut self, ticks: u64, now: u64) -> u64 {
+    pub fn charge(&mut self, ticks: u64, now: u64) -> u64 {
         self.go_on(now);
         self.used = self.used.saturating_add(ticks);
         self.used
     }
 
     /// When the next period begins: there may be something left then. Nothing is left just now.
-    pub(crate) fn next(&self) -> u64 {
+    pub fn next(&self) -> u64 {
         self.began.saturating_add(self.period)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows a core or a queue.
 
-mod budget;
+pub(crate) mod budget;
 pub(crate) mod deadline;
 mod header;
 mod priority;
