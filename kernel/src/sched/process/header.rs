@@ -9,21 +9,24 @@
 //! A header is kept alive by references: one for the scheduler until the process has ended, one for each
 //! waker and handle.
 
+use core::fmt;
 use core::ptr::NonNull;
+use core::time::Duration;
 
 use super::deadline::Deadline;
 use super::run_state::RunState;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use crate::arch::{CoreId, CoreSet};
+use crate::arch::{CoreId, CoreSet, clock};
 use crate::mem::stack::StackBlock;
 use crate::mem::{OutOfMemory, Payer};
 use crate::queue::Linked;
+use crate::roll::Place;
 use crate::sched::process::priority::Priority;
 use crate::sched::process::resident::{AtWork, Detached, EndOfPiece};
 use crate::sched::process::share::ShareRef;
 use crate::sched::process::step::Step;
 use crate::sync::{Identity, ReferenceCount};
-use crate::time::OwnedTimers;
+use crate::time::{OwnedTimers, of_ticks};
 use crate::watch::{self, Exit, Watch, Watched, Watcher};
 use alloc::boxed::Box;
 
@@ -91,7 +94,7 @@ pub struct Header {
     /// How often it has changed cores.
     migrations: AtomicU32,
     priority: Priority,
-    /// Whether it is `Normal`, may run anywhere and has no share: what a turn's end asks first.
+    /// Whether it is `Normal`, may run anywhere, has no share and is on a roll: what a turn's end asks first.
     is_ordinary: AtomicBool,
     /// The core it ran on last, or was placed on.
     home: AtomicU8,
@@ -101,6 +104,8 @@ pub struct Header {
     has_failed: AtomicBool,
     /// Who pays for what it allocates; never changed.
     account: u8,
+    /// The core on whose roll it is, if it is on one.
+    roll: AtomicU8,
     /// Whether somebody may watch it.
     watched: Watched,
     /// If it has one; never changed.
@@ -111,6 +116,10 @@ pub struct Header {
     reductions: AtomicU64,
     /// The timers that would wake it.
     timers: OwnedTimers,
+    /// Where it is entered on that roll, or null.
+    place: AtomicPtr<Place>,
+    /// When it was made, in clock ticks.
+    began_at: u64,
 }
 
 /// What a process is doing.
@@ -129,8 +138,16 @@ pub enum ProcessState {
     Ended,
 }
 
-fn is_ordinary(priority: Priority, affinity: u64) -> bool {
-    priority == Priority::Normal && affinity == u64::MAX
+impl fmt::Display for ProcessState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Waiting => "waiting",
+            Self::Ready => "ready",
+            Self::Running => "running",
+            Self::Suspended => "suspended",
+            Self::Ended => "ended",
+        })
+    }
 }
 
 // SAFETY: `link` is the same field as long as the header lives, used by nothing but the lists.
@@ -142,6 +159,7 @@ unsafe impl Linked for Header {
 
 impl Header {
     /// The header of a process that is not yet queued, with one reference, the scheduler's.
+    #[inline(always)]
     pub(crate) fn new(vtable: &'static VTable, priority: Priority, affinity: u64, home: CoreId) -> Self {
         Self {
             run_state: RunState::new(),
@@ -154,25 +172,30 @@ impl Header {
             moved_at: AtomicU64::new(0),
             migrations: AtomicU32::new(0),
             priority,
-            is_ordinary: AtomicBool::new(is_ordinary(priority, affinity)),
+            is_ordinary: AtomicBool::new(false),
             home: AtomicU8::new(home.index() as u8),
             has_yielded: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
             account: 0,
+            roll: AtomicU8::new(0),
             watched: Watched::new(),
             deadline: None,
             share: None,
             reductions: AtomicU64::new(0),
             timers: OwnedTimers::new(),
+            place: AtomicPtr::new(core::ptr::null_mut()),
+            began_at: clock::now(),
         }
     }
 
     /// The same with a deadline, for one that is `High`.
+    #[inline(always)]
     pub(crate) fn with_deadline(self, deadline: Option<Box<Deadline>>) -> Self {
         Self { deadline, ..self }
     }
 
     /// The same with an account that pays for what it allocates.
+    #[inline(always)]
     pub(crate) fn with_account(self, account: Payer) -> Self {
         Self { account: account.number(), ..self }
     }
@@ -184,10 +207,9 @@ impl Header {
     }
 
     /// The same with a share of CPU time. Its turns do not follow each other by the core loop's short way.
+    #[inline(always)]
     pub(crate) fn in_share(self, share: Option<ShareRef>) -> Self {
-        let header = Self { share, ..self };
-        header.set_affinity(header.affinity_mask());
-        header
+        Self { share, ..self }
     }
 
     #[inline(always)]
@@ -214,6 +236,12 @@ impl Header {
     /// one. Relaxed, here and below: a hint of how it will behave.
     pub(crate) fn has_yielded(&self) -> bool {
         self.run_state.has_begun() || self.has_yielded.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has ended a turn by itself, and waited then.
+    #[inline(always)]
+    pub(crate) fn has_waited(&self) -> bool {
+        self.has_yielded.load(Ordering::Relaxed)
     }
 
     /// It has ended a turn by itself, and waits.
@@ -288,14 +316,40 @@ impl Header {
         self.affinity.load(Ordering::Relaxed)
     }
 
+    /// For one that has not been started.
     pub(crate) fn set_affinity(&self, mask: u64) {
-        // Relaxed: as above; a process that is queued elsewhere moves when it is next enqueued.
+        // Relaxed: as above.
         self.affinity.store(mask, Ordering::Relaxed);
-        let is_ordinary = is_ordinary(self.priority, mask) && self.share.is_none();
+    }
+
+    /// It was entered on that core's roll, or struck off. By whoever has the process in hand.
+    pub(crate) fn set_listed(&self, place: Option<(CoreId, &'static Place)>) {
+        // Relaxed, all: whoever has the process in hand next has synchronised with this one.
+        let Some((core, place)) = place else {
+            return self.place.store(core::ptr::null_mut(), Ordering::Relaxed);
+        };
+        self.roll.store(core.index() as u8, Ordering::Relaxed);
+        self.place.store(core::ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+        let is_ordinary =
+            self.priority == Priority::Normal && self.affinity_mask() == u64::MAX && self.share.is_none();
         self.is_ordinary.store(is_ordinary, Ordering::Relaxed);
     }
 
-    /// Whether it is `Normal`, may run on every core, and has no share of CPU time.
+    /// The core on whose roll it is, and where it is entered, if it is.
+    pub(crate) fn listed(&self) -> Option<(CoreId, &'static Place)> {
+        // SAFETY: null, or a place, which stays for ever. Relaxed: as above.
+        let place = unsafe { self.place.load(Ordering::Relaxed).as_ref() }?;
+        Some((CoreId::new(self.roll.load(Ordering::Relaxed).into())?, place))
+    }
+
+    /// Whether it is on a roll.
+    #[inline(always)]
+    pub(crate) fn is_listed(&self) -> bool {
+        // Relaxed: as above.
+        !self.place.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Whether it is `Normal`, may run on every core, has no share of CPU time, and is on a roll.
     #[inline(always)]
     pub(crate) fn is_ordinary(&self) -> bool {
         // Relaxed: as for the mask.
@@ -389,6 +443,22 @@ impl Header {
         } else {
             ProcessState::Waiting
         }
+    }
+
+    /// How long ago it was started.
+    ///
+    /// ```
+    /// # use magpie::sched;
+    /// # sched::run_on_threads(2, 1, async {
+    /// let own = sched::current_process().ok_or("no process runs")?;
+    /// let before = own.age();
+    /// sched::yield_now().await;
+    /// assert!(own.age() >= before);
+    /// # Ok::<(), &str>(())
+    /// # }).unwrap().unwrap();
+    /// ```
+    pub fn age(&self) -> Duration {
+        of_ticks(clock::now().saturating_sub(self.began_at))
     }
 
     /// The type of its future, or what else it is.
