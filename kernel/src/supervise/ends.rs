@@ -3,11 +3,14 @@
 //!
 //! A supervisor that is gone takes nothing any more. If it was not dropped, because it crashed, the first link to it that tells of its end
 //! closes this; so the list and what is in it do not keep each other for ever.
+//!
+//! It is also what others see of a supervisor: it is on a [`Roll`](crate::roll::Roll) until it is freed.
 
 use core::ops::Deref;
 use core::ptr;
 
 use super::control::Control;
+use super::inspect::{Entry, SUPERVISORS};
 use crate::mem::OutOfMemory;
 use crate::message::Shared;
 use crate::sched::ProcessRef;
@@ -16,7 +19,10 @@ use crate::watch::Exit;
 
 /// What a supervisor shares with all its children.
 pub(super) struct Ends {
+    /// First, so that it is struck off before the rest is dropped.
+    entry: Entry,
     inside: SpinLock<Inside>,
+    name: Option<&'static str>,
 }
 
 /// What the lock guards, and with it the [`Line`] of each child.
@@ -26,6 +32,8 @@ struct Inside {
     last: *const Control,
     /// The supervisor, while it waits.
     waits: Option<ProcessRef>,
+    /// The supervisor, until this is closed.
+    own: Option<ProcessRef>,
     is_closed: bool,
 }
 
@@ -49,9 +57,27 @@ impl Line {
 }
 
 impl Ends {
-    fn new() -> Self {
-        let inside = Inside { first: None, last: ptr::null(), waits: None, is_closed: false };
-        Self { inside: SpinLock::new(inside) }
+    fn new(own: ProcessRef, name: Option<&'static str>) -> Self {
+        let inside = Inside { first: None, last: ptr::null(), waits: None, own: Some(own), is_closed: false };
+        Self { inside: SpinLock::new(inside), name, entry: Entry::new(&SUPERVISORS) }
+    }
+
+    /// As it was declared.
+    pub(super) fn name(&self) -> Option<&'static str> {
+        self.name
+    }
+
+    /// The supervisor, while it lives.
+    pub(super) fn own(&self) -> Option<ProcessRef> {
+        self.inside.lock().own.clone()
+    }
+
+    /// The number of the supervisor and the process of this child, while both live.
+    pub(super) fn life(&self, control: &Control) -> Option<(usize, Option<ProcessRef>)> {
+        let inside = self.inside.lock();
+        // SAFETY: under the lock, once.
+        let process = unsafe { &mut *control.line() }.process.clone();
+        Some((inside.own.as_ref()?.id(), process))
     }
 
     /// A life of a child has begun, which `process` runs. Whether it has a supervisor; if not, it is to end.
@@ -120,7 +146,7 @@ impl Ends {
     fn close(&self) {
         let mut inside = self.inside.lock();
         inside.is_closed = true;
-        let (mut first, waits) = (inside.first.take(), inside.waits.take());
+        let (mut first, waits) = (inside.first.take(), (inside.waits.take(), inside.own.take()));
         drop(inside);
         drop(waits);
         // One after the other: each keeps the next.
@@ -147,8 +173,11 @@ impl Ends {
 pub(super) struct EndsHere(Shared<Ends>);
 
 impl EndsHere {
-    pub(super) fn new() -> Result<Self, OutOfMemory> {
-        Shared::new(Ends::new()).map(Self).map_err(|error| error.without_message())
+    /// Those of the children of `own`, which is the caller.
+    pub(super) fn new(own: ProcessRef, name: Option<&'static str>) -> Result<Self, OutOfMemory> {
+        let ends = Self(Shared::new(Ends::new(own, name)).map_err(|error| error.without_message())?);
+        // SAFETY: it lies there until it is freed, with its entry.
+        unsafe { ends.entry.enter(ends.pointer().cast()) }.map(|()| ends)
     }
 }
 

@@ -14,6 +14,7 @@ use super::control::Control;
 use super::ends::EndsHere;
 use super::handle::{Answer, ChildId, ChildState, Command, Commands, MOST_COMMANDS, NotTaken, SupervisorRef};
 use super::policy::{Machine, Outcome, Step};
+use super::print;
 use super::shutdown::Shutdown;
 use super::supervisor::{StartError, Supervisor};
 use crate::channel::{ProcessMailbox, Reply, Request};
@@ -27,6 +28,11 @@ use crate::watch::{Exit, Watch};
 
 /// The number of the last child of all supervisors.
 static LAST_CHILD: AtomicU64 = AtomicU64::new(0);
+
+fn next_number() -> u64 {
+    // Relaxed: it counts, and orders nothing.
+    LAST_CHILD.fetch_add(1, Ordering::Relaxed) + 1
+}
 
 /// It has given up, or could not begin.
 pub(super) struct Failed;
@@ -177,12 +183,13 @@ impl<'a> Running<'a> {
         shutdown: Option<Shutdown>,
         commands: &'a mut Mailbox,
     ) -> Result<Self, Failed> {
+        print::note_used();
         let began = Instant::now();
         let mut running = Self {
             declared,
             machine: Machine::new(declared.rules, began.ticks())?,
             own: sched::current_process().ok_or(Failed)?,
-            ends: EndsHere::new()?,
+            ends: EndsHere::new(sched::current_process().ok_or(Failed)?, declared.name)?,
             commands,
             shutdown,
             began,
@@ -193,9 +200,10 @@ impl<'a> Running<'a> {
             return Err(Failed);
         }
         for (index, child) in declared.children.iter().enumerate() {
-            let control = Control::new(&running.ends, &running.own)?;
+            let number = next_number();
+            let control = Control::new(&running.ends, &running.own, (number, child.name))?;
             let kept = Kept::new(Source::Declared(index), child.name, child.how, control);
-            running.add(kept, child.restart_and_limit(), false).ok_or(Failed)?;
+            running.add(number, kept, child.restart_and_limit(), false).ok_or(Failed)?;
         }
         Ok(running)
     }
@@ -256,9 +264,13 @@ impl<'a> Running<'a> {
     }
 
     /// One more child; forgotten at once if there is no memory for it, or the supervisor ends.
-    fn add(&mut self, kept: Kept, rules: (super::Restart, Duration), is_added: bool) -> Option<ChildId> {
-        // Relaxed: it counts, and orders nothing.
-        let number = LAST_CHILD.fetch_add(1, Ordering::Relaxed) + 1;
+    fn add(
+        &mut self,
+        number: u64,
+        kept: Kept,
+        rules: (super::Restart, Duration),
+        is_added: bool,
+    ) -> Option<ChildId> {
         match self.machine.add(number, kept, rules, is_added, self.now) {
             Ok(()) => Some(ChildId(number)),
             Err(kept) => {
@@ -271,6 +283,7 @@ impl<'a> Running<'a> {
     fn start(&mut self, position: usize) {
         let Some(kept) = self.machine.child(position) else { return };
         kept.life += 1;
+        kept.control.note_life();
         let shutdown = Shutdown::new(kept.control.clone(), kept.life);
         let blueprint = match &kept.source {
             Source::Added(blueprint) => Some(blueprint),
@@ -380,13 +393,14 @@ impl<'a> Running<'a> {
         let (rules, Child { name, how, blueprint, .. }) = (child.restart_and_limit(), child);
         let blueprint = blueprint.ok_or(NotTaken::OutOfMemory)?;
         // If it cannot be kept, it is dropped outside this process all the same.
-        let Ok(control) = Control::new(&self.ends, &self.own) else {
+        let number = next_number();
+        let Ok(control) = Control::new(&self.ends, &self.own, (number, name)) else {
             discard(blueprint);
             return Err(NotTaken::OutOfMemory);
         };
         let kept = Kept::new(Source::Added(blueprint), name, how, control);
         let ends = self.machine.ends();
         let refused = if ends { NotTaken::Ends } else { NotTaken::OutOfMemory };
-        self.add(kept, rules, true).ok_or(refused)
+        self.add(number, kept, rules, true).ok_or(refused)
     }
 }

@@ -67,6 +67,7 @@ pub(super) async fn tend<A: Actor>(
 ) -> Result<(), Failed> {
     let mut ends = ProcessMailbox::<Ended>::new(1).map_err(|_| Failed)?;
     let actor = Tended(spawn(&executor, actor, bound).await?);
+    shutdown.control().note_actor(actor.0.actor_id().number());
     actor.0.watch(&ends.address()).map_err(|_| Failed)?;
     let ended = {
         let (mut end, mut requested) = (ends.receive(), shutdown.requested());
