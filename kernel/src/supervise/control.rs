@@ -82,17 +82,16 @@ impl Control {
         process.watch(&Tells(this))
     }
 
-    /// Another life begins.
+    /// Another life begins, the so many-th.
     #[inline(always)]
-    pub(super) fn note_life(&self) {
-        // Relaxed, here and below: seen from outside, and nothing is inferred. Only the supervisor counts.
-        self.lives.store(self.lives.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        self.actor.store(0, Ordering::Relaxed);
+    pub(super) fn note_life(&self, life: u64) {
+        // Relaxed, here and below: seen from outside, and nothing is inferred.
+        self.lives.store(life, Ordering::Relaxed);
     }
 
-    /// In this life it is that actor.
-    pub(super) fn note_actor(&self, number: usize) {
-        self.actor.store(number, Ordering::Relaxed);
+    /// In this life it is that actor; there is none yet.
+    pub(super) fn note_actor(&self, number: Option<usize>) {
+        self.actor.store(number.unwrap_or(0), Ordering::Relaxed);
     }
 
     /// What is seen of it, while its supervisor lives.

@@ -283,7 +283,7 @@ impl<'a> Running<'a> {
     fn start(&mut self, position: usize) {
         let Some(kept) = self.machine.child(position) else { return };
         kept.life += 1;
-        kept.control.note_life();
+        kept.control.note_life(kept.life);
         let shutdown = Shutdown::new(kept.control.clone(), kept.life);
         let blueprint = match &kept.source {
             Source::Added(blueprint) => Some(blueprint),
