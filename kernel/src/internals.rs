@@ -18,6 +18,16 @@ pub mod actor {
     }
 }
 
+/// Supervisors.
+#[cfg(not(loom))]
+pub mod supervise {
+    /// How to print the supervisors and their children, for the serial line, if there ever was a supervisor.
+    #[inline(always)]
+    pub fn printer() -> Option<fn()> {
+        crate::supervise::printer()
+    }
+}
+
 /// The machine.
 pub mod arch {
     pub use crate::arch::outcomes::{Full, Steal, SwapOutcome};

@@ -102,6 +102,8 @@ pub mod mutex;
 #[cfg(not(loom))]
 pub mod registry;
 #[cfg(not(loom))]
+mod roll;
+#[cfg(not(loom))]
 pub mod sched;
 #[cfg(not(loom))]
 pub mod stats;

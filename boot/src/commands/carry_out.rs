@@ -1,8 +1,9 @@
 //! Carries out a command, and prints the result.
 
 use magpie::arch::CoreId;
+use magpie::channel;
 use magpie::crash;
-use magpie::internals::actor;
+use magpie::internals::{actor, supervise};
 use magpie::log::text;
 use magpie::registry;
 use magpie::sched::{self, LoadMonitor, SettingError};
@@ -35,10 +36,9 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
             text!("{Worst}");
         }
         Command::Crashes => crashes(),
-        Command::Actors => match actor::printer() {
-            Some(print) => print(),
-            None => text!("none"),
-        },
+        Command::Actors => print_with(actor::printer()),
+        Command::Processes => processes(),
+        Command::Tree => print_with(supervise::printer()),
         Command::Kill(name) => {
             let is_killed = registry::kill(name).is_ok();
             text!("{name} is {}killed", if is_killed { "" } else { "not " });
@@ -55,6 +55,42 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
         Command::Offline(core) => in_service(core, "out of service", sched::offline),
         Command::Online(core) => in_service(core, "in service", sched::online),
     }
+}
+
+/// Prints what is only in an image that has some of it.
+fn print_with(printer: Option<fn()>) {
+    match printer {
+        Some(print) => print(),
+        None => text!("none"),
+    }
+}
+
+/// How many processes are shown: a thousand would flood the line.
+const MOST_PROCESSES: u64 = 100;
+
+fn processes() {
+    text!("    number state     core waiting reductions moved    age ms type, name");
+    let mut listed = 0;
+    for process in sched::processes() {
+        listed += 1;
+        if listed <= MOST_PROCESSES {
+            let (id, name) = (process.id(), registry::name_of(process.id()));
+            text!(
+                "{id:10x} {:9} {:4} {:7} {:10} {:5} {:9} {} {}",
+                process.state(),
+                process.home().index(),
+                channel::waiting_for(&process),
+                process.reductions(),
+                process.migrations(),
+                process.age().as_millis() as u64,
+                process.type_name(),
+                name.as_deref().unwrap_or("")
+            );
+        }
+    }
+    // Some may have ended since they were listed.
+    let new = sched::live_processes().saturating_sub(listed);
+    text!("{listed} in all, and {new} that have not had a turn yet");
 }
 
 fn crashes() {

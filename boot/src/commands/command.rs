@@ -15,6 +15,10 @@ pub(super) enum Command<'a> {
     Crashes,
     /// The actors.
     Actors,
+    /// The processes.
+    Processes,
+    /// The supervisors and their children.
+    Tree,
     /// Kills whoever has that name.
     Kill(&'a str),
     /// Every setting and its value.
@@ -34,6 +38,8 @@ load             each core's load since it was last asked for
 stats            what each core has done since the start
 crashes          the last 32 crashes
 actors           the actors
+ps               the processes
+tree             the supervisors and their children
 kill NAME        kills who has that name
 settings         every setting and its value
 set NAME VALUE   changes a setting
@@ -76,6 +82,8 @@ pub(super) fn parse(line: &str) -> Result<Command<'_>, CommandError<'_>> {
         "stats" => alone(Command::Stats, "stats"),
         "crashes" => alone(Command::Crashes, "crashes"),
         "actors" => alone(Command::Actors, "actors"),
+        "ps" => alone(Command::Processes, "ps"),
+        "tree" => alone(Command::Tree, "tree"),
         "kill" => match rest {
             [Some(name), None, _] => Ok(Command::Kill(name)),
             _ => Err(CommandError::Usage("kill NAME")),
@@ -113,6 +121,8 @@ mod tests {
             ("stats", Command::Stats),
             ("crashes", Command::Crashes),
             ("actors", Command::Actors),
+            ("ps", Command::Processes),
+            ("tree", Command::Tree),
             ("kill printer", Command::Kill("printer")),
             ("settings", Command::Settings),
             ("set  sched.slice_us\t500", Command::Set { name: "sched.slice_us", value: 500 }),
@@ -130,6 +140,7 @@ mod tests {
         assert_eq!(parse("hlep"), Err(CommandError::Unknown("hlep")));
         assert_eq!(parse("load 3"), Err(CommandError::Usage("load")));
         assert_eq!(parse("crashes 3"), Err(CommandError::Usage("crashes")));
+        assert_eq!(parse("ps aux"), Err(CommandError::Usage("ps")));
         assert_eq!(parse("kill"), Err(CommandError::Usage("kill NAME")));
         assert_eq!(parse("kill a b"), Err(CommandError::Usage("kill NAME")));
         assert_eq!(parse("crash"), Err(CommandError::Unknown("crash")));

@@ -9,9 +9,11 @@ use super::line::{Completed, Line, MOST_BYTES};
 use crate::random::{Random, setting};
 use std::vec::Vec;
 
-const PIECES: [&[u8]; 22] = [
+const PIECES: [&[u8]; 24] = [
     b"help",
     b"actors",
+    b"ps",
+    b"tree",
     b"kill",
     b"load",
     b"stats",

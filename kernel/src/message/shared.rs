@@ -130,11 +130,23 @@ impl<M> Clone for Shared<M> {
     }
 }
 
+/// Not a part of each drop, of which most only count.
+///
+/// # Safety
+/// The last reference is gone.
+#[cold]
+#[inline(never)]
+unsafe fn free<M>(counted: NonNull<Counted<M>>) {
+    // SAFETY: by contract; the memory came from a box.
+    drop(unsafe { Box::from_raw(counted.as_ptr()) });
+}
+
 impl<M> Drop for Shared<M> {
+    #[inline(always)]
     fn drop(&mut self) {
         if self.counted().references.release() {
-            // SAFETY: the last reference is gone; the memory came from a box.
-            drop(unsafe { Box::from_raw(self.counted.as_ptr()) });
+            // SAFETY: it was the last.
+            unsafe { free(self.counted) };
         }
     }
 }

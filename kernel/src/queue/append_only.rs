@@ -37,6 +37,12 @@ impl<T: Linked> AppendOnly<T> {
         }
     }
 
+    /// Whether nothing was added yet.
+    pub fn is_empty(&self) -> bool {
+        // Relaxed: nothing is read because of it.
+        self.newest.load(Ordering::Relaxed).is_null()
+    }
+
     /// The items that were there when it was called.
     pub fn iter(&self) -> impl Iterator<Item = NonNull<T>> {
         // Acquire: pairs with the release in `push`, and with those of all older items, too: each exchange continues the

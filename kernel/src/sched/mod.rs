@@ -59,6 +59,7 @@ pub(crate) use cores::here::{at_work_here, core_here, has_more_here, is_in_resid
 pub use cores::here::{current_core, current_process};
 pub use cores::population::live_processes;
 pub(crate) use cores::raised::Raisable;
+pub use cores::roll_call::processes;
 pub use cores::{CoreLoad, Load, LoadMonitor};
 pub(crate) use place::wake::{some_core_is_idle, wake_thief};
 pub(crate) use place::waker::{priority_of, process_of, timers_of};

@@ -4,9 +4,12 @@
 use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, size_of};
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::task::Waker;
 
 use super::ends::{Ends, Line};
+use super::handle::ChildId;
+use super::inspect::{CHILDREN, ChildInfo, Entry};
 use crate::mem::OutOfMemory;
 use crate::message::Shared;
 use crate::sched::{self, ProcessRef};
@@ -15,7 +18,16 @@ use crate::watch::{self, Asked, Exit, Means, Node, Watch};
 
 /// What a supervisor and its child share.
 pub(super) struct Control {
+    /// First, so that it is struck off before the rest is dropped.
+    entry: Entry,
     ends: Shared<Ends>,
+    /// No other child of any supervisor has the same.
+    number: u64,
+    name: &'static str,
+    /// How often it was started. For those who look from outside, as all of these.
+    lives: AtomicU64,
+    /// The number of the actor that is tended in this life, or 0.
+    actor: AtomicUsize,
     asking: SpinLock<Asking>,
     line: UnsafeCell<Line>,
     /// The watch for the end of a life. From the moment when a life is watched until its end was taken from the supervisor's [`Ends`] it is in use.
@@ -44,15 +56,23 @@ impl Control {
     pub(super) fn new(
         ends: &Shared<Ends>,
         supervisor: &ProcessRef,
+        (number, name): (u64, &'static str),
     ) -> Result<(Shared<Self>, Watch), OutOfMemory> {
         let control = Self {
             ends: ends.clone(),
+            number,
+            name,
+            lives: AtomicU64::new(0),
+            actor: AtomicUsize::new(0),
+            entry: Entry::new(&CHILDREN),
             asking: SpinLock::new(Asking { asked: 0, waker: None }),
             line: UnsafeCell::new(Line::new()),
             end: UnsafeCell::new(MaybeUninit::uninit()),
             link: UnsafeCell::new(MaybeUninit::uninit()),
         };
         let control = Shared::new(control).map_err(|error| error.without_message())?;
+        // SAFETY: it lies there until it is freed, with its entry.
+        unsafe { control.entry.enter(control.pointer().cast()) }?;
         let link = supervisor.watch(&EndsWith(&control))?;
         Ok((control, link))
     }
@@ -60,6 +80,32 @@ impl Control {
     /// Has the end of a life told to the supervisor. Of the life before it that was told.
     pub(super) fn watch(this: &Shared<Self>, process: &ProcessRef) -> Result<Watch, OutOfMemory> {
         process.watch(&Tells(this))
+    }
+
+    /// Another life begins, the so many-th.
+    #[inline(always)]
+    pub(super) fn note_life(&self, life: u64) {
+        // Relaxed, here and below: seen from outside, and nothing is inferred.
+        self.lives.store(life, Ordering::Relaxed);
+    }
+
+    /// In this life it is that actor; there is none yet.
+    pub(super) fn note_actor(&self, number: Option<usize>) {
+        self.actor.store(number.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// What is seen of it, while its supervisor lives.
+    pub(super) fn look(&self) -> Option<ChildInfo> {
+        let (supervisor, process) = self.ends.life(self)?;
+        let actor = self.actor.load(Ordering::Relaxed);
+        Some(ChildInfo {
+            id: ChildId(self.number),
+            name: self.name,
+            supervisor,
+            actor: (process.is_some() && actor != 0).then_some(actor),
+            process,
+            restarts: self.lives.load(Ordering::Relaxed).saturating_sub(1),
+        })
     }
 
     /// Where the end is told.

@@ -3,11 +3,14 @@
 //!
 //! A supervisor that is gone takes nothing any more. If it was not dropped, because it crashed, the first link to it that tells of its end
 //! closes this; so the list and what is in it do not keep each other for ever.
+//!
+//! It is also what others see of a supervisor: it is on a [`Roll`](crate::roll::Roll) until it is freed.
 
 use core::ops::Deref;
 use core::ptr;
 
 use super::control::Control;
+use super::inspect::{Entry, SUPERVISORS};
 use crate::arch::atomic::{AtomicBool, Ordering};
 use crate::mem::OutOfMemory;
 use crate::message::Shared;
@@ -17,9 +20,12 @@ use crate::watch::Exit;
 
 /// What a supervisor shares with all its children.
 pub(super) struct Ends {
+    /// First, so that it is struck off before the rest is dropped.
+    entry: Entry,
     inside: SpinLock<Inside>,
     /// Whether the list has any; written under the lock.
     has_any: AtomicBool,
+    name: Option<&'static str>,
 }
 
 /// What the lock guards, and with it the [`Line`] of each child.
@@ -51,9 +57,28 @@ impl Line {
 }
 
 impl Ends {
-    fn new(supervisor: ProcessRef) -> Self {
+    fn new(supervisor: ProcessRef, name: Option<&'static str>) -> Self {
         let inside = Inside { first: None, last: ptr::null(), supervisor: Some(supervisor) };
-        Self { inside: SpinLock::new(inside), has_any: AtomicBool::new(false) }
+        let (inside, has_any) = (SpinLock::new(inside), AtomicBool::new(false));
+        Self { inside, has_any, name, entry: Entry::new(&SUPERVISORS) }
+    }
+
+    /// As it was declared.
+    pub(super) fn name(&self) -> Option<&'static str> {
+        self.name
+    }
+
+    /// The supervisor, while it lives.
+    pub(super) fn own(&self) -> Option<ProcessRef> {
+        self.inside.lock().supervisor.clone()
+    }
+
+    /// The number of the supervisor and the process of this child, while both live.
+    pub(super) fn life(&self, control: &Control) -> Option<(usize, Option<ProcessRef>)> {
+        let inside = self.inside.lock();
+        // SAFETY: under the lock, once.
+        let process = unsafe { &mut *control.line() }.process.clone();
+        Some((inside.supervisor.as_ref()?.id(), process))
     }
 
     /// A life of a child has begun, which `process` runs. Whether it has a supervisor; if not, it is to end.
@@ -155,9 +180,11 @@ impl Ends {
 pub(super) struct EndsHere(Shared<Ends>);
 
 impl EndsHere {
-    /// Those of the children of that supervisor.
-    pub(super) fn new(supervisor: ProcessRef) -> Result<Self, OutOfMemory> {
-        Shared::new(Ends::new(supervisor)).map(Self).map_err(|error| error.without_message())
+    /// Those of the children of that supervisor, and its name.
+    pub(super) fn new(supervisor: ProcessRef, name: Option<&'static str>) -> Result<Self, OutOfMemory> {
+        let ends = Self(Shared::new(Ends::new(supervisor, name)).map_err(|error| error.without_message())?);
+        // SAFETY: it lies there until it is freed, with its entry.
+        unsafe { ends.entry.enter(ends.pointer().cast()) }.map(|()| ends)
     }
 }
 

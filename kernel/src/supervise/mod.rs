@@ -52,14 +52,16 @@
 //! is not started again.
 //!
 //! What is decided stands in `policy/`, which knows no process; what is done, in `run.rs`. How a child is started is in
-//! `blueprint.rs`, an actor's in `tend.rs`; what it shares with its supervisor in `control.rs`, and how its end is told in `ends.rs`.
+//! `blueprint.rs`, an actor's in `tend.rs`; what it shares with its supervisor in `control.rs`, and how its end is told in `ends.rs`. What is seen of both from outside is in `inspect.rs`.
 
 mod blueprint;
 mod child;
 mod control;
 mod ends;
 mod handle;
+mod inspect;
 mod policy;
+mod print;
 mod run;
 mod shutdown;
 mod supervisor;
@@ -68,6 +70,8 @@ mod tend;
 pub use blueprint::Ending;
 pub use child::Child;
 pub use handle::{ChildId, ChildState, NotTaken, SupervisorRef};
+pub use inspect::{ChildInfo, SupervisorInfo, children, supervised, supervisors};
 pub use policy::{Backoff, Restart, Strategy};
+pub(crate) use print::printer;
 pub use shutdown::Shutdown;
 pub use supervisor::{StartError, Supervisor};

@@ -13,6 +13,7 @@ use super::control::Control;
 use super::ends::EndsHere;
 use super::handle::{Answer, ChildId, ChildState, Command, Commands, MOST_COMMANDS, NotTaken, SupervisorRef};
 use super::policy::{Machine, Outcome, Step};
+use super::print;
 use super::shutdown::Shutdown;
 use super::supervisor::{StartError, Supervisor};
 use crate::channel::{ProcessMailbox, Reply, Request};
@@ -26,6 +27,11 @@ use crate::watch::{Exit, Watch};
 
 /// The number of the last child of all supervisors.
 static LAST_CHILD: AtomicU64 = AtomicU64::new(0);
+
+fn next_number() -> u64 {
+    // Relaxed: it counts, and orders nothing.
+    LAST_CHILD.fetch_add(1, Ordering::Relaxed) + 1
+}
 
 /// It has given up, or could not begin.
 pub(super) struct Failed;
@@ -171,12 +177,13 @@ impl<'a> Running<'a> {
         shutdown: Option<Shutdown>,
         commands: &'a mut Mailbox,
     ) -> Result<Self, Failed> {
+        print::note_used();
         let now = Instant::now();
         let own = sched::current_process().ok_or(Failed)?;
         let mut running = Self {
             declared,
             machine: Machine::new(declared.rules, now.ticks())?,
-            ends: EndsHere::new(own.clone())?,
+            ends: EndsHere::new(own.clone(), declared.name)?,
             own,
             commands,
             shutdown,
@@ -187,9 +194,10 @@ impl<'a> Running<'a> {
             return Err(Failed);
         }
         for (index, child) in declared.children.iter().enumerate() {
-            let control = Control::new(&running.ends, &running.own)?;
+            let number = next_number();
+            let control = Control::new(&running.ends, &running.own, (number, child.name))?;
             let kept = Kept::new(Source::Declared(index), child.name, child.how, control);
-            running.add(kept, child.restart_and_limit(), false).ok_or(Failed)?;
+            running.add(number, kept, child.restart_and_limit(), false).ok_or(Failed)?;
         }
         Ok(running)
     }
@@ -250,9 +258,13 @@ impl<'a> Running<'a> {
     }
 
     /// One more child; forgotten at once if there is no memory for it, or the supervisor ends.
-    fn add(&mut self, kept: Kept, rules: (super::Restart, Duration), is_added: bool) -> Option<ChildId> {
-        // Relaxed: it counts, and orders nothing.
-        let number = LAST_CHILD.fetch_add(1, Ordering::Relaxed) + 1;
+    fn add(
+        &mut self,
+        number: u64,
+        kept: Kept,
+        rules: (super::Restart, Duration),
+        is_added: bool,
+    ) -> Option<ChildId> {
         match self.machine.add(number, kept, rules, is_added, self.now) {
             Ok(()) => Some(ChildId(number)),
             Err(kept) => {
@@ -265,6 +277,7 @@ impl<'a> Running<'a> {
     fn start(&mut self, position: usize) {
         let Some(kept) = self.machine.child(position) else { return };
         kept.life += 1;
+        kept.control.note_life(kept.life);
         let shutdown = Shutdown::new(kept.control.clone(), kept.life);
         let plan = match &kept.source {
             Source::Added(plan) => Some(plan),
@@ -373,10 +386,12 @@ impl<'a> Running<'a> {
     fn take(&mut self, child: Child) -> Result<ChildId, NotTaken> {
         let (rules, Child { name, how, plan, .. }) = (child.restart_and_limit(), child);
         let plan = plan.ok_or(NotTaken::OutOfMemory)?;
-        let control = Control::new(&self.ends, &self.own).map_err(|OutOfMemory| NotTaken::OutOfMemory)?;
+        let number = next_number();
+        let control = Control::new(&self.ends, &self.own, (number, name))
+            .map_err(|OutOfMemory| NotTaken::OutOfMemory)?;
         let kept = Kept::new(Source::Added(plan), name, how, control);
         let ends = self.machine.ends();
         let refused = if ends { NotTaken::Ends } else { NotTaken::OutOfMemory };
-        self.add(kept, rules, true).ok_or(refused)
+        self.add(number, kept, rules, true).ok_or(refused)
     }
 }

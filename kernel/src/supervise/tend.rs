@@ -65,8 +65,10 @@ pub(super) async fn tend<A: Actor>(
     bound: Option<Bound>,
     mut shutdown: Shutdown,
 ) -> Result<(), Failed> {
+    shutdown.control().note_actor(None);
     let mut ends = ProcessMailbox::<Ended>::new(1).map_err(|_| Failed)?;
     let actor = Tended(spawn(&executor, actor, bound).await?);
+    shutdown.control().note_actor(Some(actor.0.actor_id().number()));
     actor.0.watch(&ends.address()).map_err(|_| Failed)?;
     let ended = {
         let (mut end, mut requested) = (ends.receive(), shutdown.requested());

@@ -40,6 +40,11 @@ impl PreemptWord {
         self.load() == 0
     }
 
+    /// Whether preemption is disabled once only: an interrupt handler that has done so interrupted what may be preempted.
+    pub fn is_held_once(&self) -> bool {
+        self.load() == 1
+    }
+
     /// Disables preemption, for an interrupt handler or another section that must not end with a trap.
     pub fn hold(&self) {
         self.store(self.load() + 1);

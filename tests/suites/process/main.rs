@@ -6,6 +6,7 @@ extern crate alloc;
 mod asking;
 mod crash;
 mod everywhere;
+mod listing;
 mod naming;
 mod seeing;
 mod timers;

@@ -13,6 +13,7 @@ pub const CASES: &[Case] = &[
     ("commands::are_carried_out_with_gicv3_from_el2", |bench| on(bench, &["--gic", "3", "--el2"])),
     ("commands::are_carried_out_on_the_raspberry_pi", on_raspberry_pi),
     ("commands::crashes_are_listed", crashes),
+    ("commands::supervisors_are_listed", supervisors),
     ("commands::noise_does_no_harm", noise),
     ("commands::nobody_listens_unasked", unasked),
     ("commands::a_flood_of_lines_does_not_stop_the_clock", flood),
@@ -56,7 +57,7 @@ fn flood(_: &Bench<'_>) -> Result<Outcome> {
 
 fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
     let typed =
-        b"help\nset sched.slice_us 500\r\ncrashes\nactors\nkill nobody\nkill\nset sched.slice_us 5\nset nonsense 1\nlaod\noffline 1\noffline 0\n\
+        b"help\nset sched.slice_us 500\r\ncrashes\nactors\nps\ntree\nkill nobody\nkill\nset sched.slice_us 5\nset nonsense 1\nlaod\noffline 1\noffline 0\n\
                   online 1\nsettings\nload\nstats\n";
     let said = tell(bench, &[options, &["--commands"]].concat(), typed)?;
     for line in [
@@ -65,6 +66,7 @@ fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
         "sched.slice_us goes from 50 to 1000000; it stays as it is",
         "nothing has crashed",
         "none",
+        "    number state     core waiting reductions moved    age ms type, name",
         "nobody is not killed",
         "it takes other words: kill NAME",
         "there is no setting nonsense: settings lists them",
@@ -77,6 +79,15 @@ fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
     ] {
         said.expect_line(line)?;
     }
+    // The listener itself, while it carries the command out, and the main process, which sleeps.
+    for (state, what) in [("running", "listen::listen"), ("waiting", "idle::")] {
+        let is_it = |line: &str| {
+            let words: Vec<_> = line.split_whitespace().collect();
+            words.len() >= 8 && words[1] == state && words[7].contains(what)
+        };
+        anyhow::ensure!(said.text().lines().any(is_it), "{what} is not listed as {state}\n{}", said.text());
+    }
+    anyhow::ensure!(said.text().matches("> tree\nnone\n").count() == 1, "there is a tree\n{}", said.text());
     let count = |start: &str| said.text().lines().filter(|line| line.starts_with(start)).count();
     anyhow::ensure!(count("load during ") == 1, "the load was not printed\n{}", said.text());
     anyhow::ensure!(count("longest, ns") == 1, "what took longest was not printed\n{}", said.text());
@@ -113,6 +124,42 @@ fn crashes(bench: &Bench<'_>) -> Result<Outcome> {
     ] {
         ensure!(listed.contains(part), "nothing says '{part}':\n{listed}");
     }
+    Ok(Outcome::Passed)
+}
+
+/// What is typed is in the port before the example begins, so the tree is that of its first moments, or of a later one.
+fn supervisors(bench: &Bench<'_>) -> Result<Outcome> {
+    let mut command = tool()?;
+    command.args(["qemu", "pipeline", "--no-install", "--smp", "2", "--commands"]);
+    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut child = command.spawn().context("this tool cannot start itself")?;
+    let mut input = child.stdin.take().context("it has no input")?;
+    let mut lines = BufReader::new(child.stdout.take().context("it says nothing")?).lines();
+    loop {
+        let line = lines.next().context("it ends before anything has crashed")??;
+        // Several lives were begun by then.
+        if line.contains("injected") {
+            break;
+        }
+    }
+    input.write_all(b"tree\nps\n").context("it does not read its input")?;
+    let listed = lines.collect::<Result<Vec<_>, _>>()?;
+    child.wait().context("it cannot be waited for")?;
+    let text = listed.join("\n");
+    let after = listed.iter().skip_while(|line| *line != "> tree").skip(1);
+    let tree: Vec<_> = after.take_while(|line| *line != "> ps").collect();
+    ensure!(
+        tree.first()
+            .is_some_and(|line| *line == "    number state     core reductions       age restarts name"),
+        "there is no tree:\n{text}"
+    );
+    // A crash may be reported in the middle of it.
+    let rows: Vec<_> = tree.iter().filter(|line| line.ends_with(['r', 's', 'e'])).collect();
+    let place = |name: &str| rows.iter().position(|line| line.ends_with(name));
+    let places = [" a supervisor", "   stages", "     square", "     double"].map(place);
+    ensure!(places.iter().all(Option::is_some) && places.is_sorted(), "the tree is another:\n{text}");
+    ensure!(text.contains("that have not had a turn yet"), "there is no list:\n{text}");
     Ok(Outcome::Passed)
 }
 

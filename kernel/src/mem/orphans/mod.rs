@@ -23,6 +23,7 @@ use super::heap::HEAP;
 use crate::arch::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::SpinLock;
 use collect::{ADDRESS_BITS, Collector};
+use marks::Mark;
 pub(super) use world::Memory;
 use world::Walk;
 
@@ -152,8 +153,9 @@ pub fn begin() -> Option<Collection> {
 
 impl Collection {
     /// Frees what nobody can reach any more. `each_root` shows all memory outside of the heap where pointers into it may be,
-    /// `each_unused` an address in each block of the heap that nobody reads before it is written to. If the search is
-    /// not complete at the time `end`, in clock ticks, nothing is freed.
+    /// `each_unused` an address in each block of the heap that nobody reads before it is written to. `forget` is called with what says of an
+    /// address in the first 16 bytes of a block whether that is about to be freed, if anything is. If the search is not complete at
+    /// the time `end`, in clock ticks, nothing is freed.
     ///
     /// # Safety
     /// Nobody else is in the heap or changes any memory meanwhile, and pointers into the heap are nowhere else.
@@ -161,6 +163,7 @@ impl Collection {
         &mut self,
         each_root: impl Fn(&mut dyn FnMut(Range<usize>)),
         each_unused: impl Fn(&mut dyn FnMut(usize)),
+        forget: impl Fn(&dyn Fn(usize) -> bool),
         end: u64,
     ) {
         let marks = HEAP.marked.marks();
@@ -172,6 +175,9 @@ impl Collection {
         if !unsafe { collector.mark(&walk, &marks) } {
             marks.settle();
             return;
+        }
+        if marks.next_candidate(marks.base()).is_some() {
+            forget(&|address| marks.get(address) == Mark::Candidate);
         }
         // SAFETY: as above; nobody can reach what is still a candidate.
         let (blocks, bytes) = unsafe { world::free_candidates(&HEAP, &marks) };

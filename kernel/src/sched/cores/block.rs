@@ -4,6 +4,7 @@
 //! preemption disabled or from its interrupts.
 
 use core::cell::Cell;
+use core::ptr;
 
 use super::handover::Handover;
 use super::idle_flag::IdleFlag;
@@ -15,6 +16,7 @@ use crate::in_place::write_fields;
 use crate::mem::kernel_box_in_place;
 use crate::mem::stack::StackRef;
 use crate::random::Random;
+use crate::roll::Roll;
 use crate::sched::cores::raised::Raised;
 use crate::sched::cores::run_queue::RunQueue;
 use crate::sched::policy::migration::TargetHistory;
@@ -95,6 +97,8 @@ pub(crate) struct Core {
     robbed_at: AtomicU64,
     /// When another core woke it, in clock ticks; 0 when nobody has since it went on.
     woken_at: AtomicU64,
+    /// The processes that were first seen there.
+    pub(super) roll: Roll,
     /// Last, because it is large.
     pub queue: RunQueue,
 }
@@ -173,8 +177,11 @@ pub(crate) fn install(cores: usize) -> usize {
     for id in (0..cores).filter_map(CoreId::new) {
         // SAFETY: `init` makes a core at the place that it is handed.
         let Ok(core) = (unsafe { kernel_box_in_place(|place| Core::init(place, id)) }) else { break };
+        let core = alloc::boxed::Box::leak(core);
+        // An interrupt that is to enter somebody takes no memory.
+        core.roll.grow();
         // Release: pairs with the acquire in `get`.
-        CORES[id.index()].store(alloc::boxed::Box::leak(core), Ordering::Release);
+        CORES[id.index()].store(ptr::from_ref(core).cast_mut(), Ordering::Release);
         made += 1;
     }
     COUNT.store(made, Ordering::Relaxed);
@@ -225,6 +232,7 @@ impl Core {
                 pace: Pace::new(),
                 robbed_at: AtomicU64::new(0),
                 woken_at: AtomicU64::new(0),
+                roll: Roll::new(),
             } in place {
                 queue: RunQueue::init,
             });

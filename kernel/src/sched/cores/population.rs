@@ -2,7 +2,7 @@
 
 use crate::arch::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::arch::{CoreId, MAX_CORES, barrier};
-use crate::sched::cores;
+use crate::sched::cores::{self, roll_call};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::Header;
 
@@ -91,7 +91,11 @@ pub(crate) fn uncount(affinity: u64) {
     uncount_pinned(affinity);
 }
 
-/// A process has ended.
+/// A process has ended. The scheduler's reference to it still lives.
+#[inline(always)]
 pub(crate) fn note_end(header: &Header) {
+    if header.is_listed() {
+        roll_call::strike(header);
+    }
     uncount(header.affinity_mask());
 }

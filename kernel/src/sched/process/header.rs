@@ -17,6 +17,7 @@ mod table;
 mod watching;
 
 use alloc::boxed::Box;
+use core::time::Duration;
 
 pub use self::reference::ProcessRef;
 pub use self::state::ProcessState;
@@ -25,12 +26,13 @@ use super::deadline::Deadline;
 use super::priority::Priority;
 use super::run_state::RunState;
 use super::share::ShareRef;
-use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use crate::arch::{CoreId, clock};
 use crate::mem::stack::StackBlock;
 use crate::queue::Linked;
+use crate::roll::Place;
 use crate::sync::ReferenceCount;
-use crate::time::OwnedTimers;
+use crate::time::{OwnedTimers, of_ticks};
 use crate::watch::Watched;
 
 /// What every process has, and what can be asked about it: a [`ProcessRef`] leads to it.
@@ -71,7 +73,7 @@ pub struct Header {
     /// How often it has changed cores.
     migrations: AtomicU32,
     priority: Priority,
-    /// Whether it is `Normal`, may run anywhere and has no limit: what a turn's end asks first.
+    /// Whether it is `Normal`, may run anywhere, has no limit and is on a roll: what a turn's end asks first.
     is_ordinary: AtomicBool,
     /// The core it ran on last, or was placed on.
     home: AtomicU8,
@@ -81,6 +83,8 @@ pub struct Header {
     has_failed: AtomicBool,
     /// Who pays for what it allocates; never changed.
     account: u8,
+    /// The core on whose roll it is, if it is on one.
+    roll: AtomicU8,
     /// Whether somebody may watch it.
     watched: Watched,
     /// If it has one; never changed.
@@ -91,10 +95,10 @@ pub struct Header {
     reductions: AtomicU64,
     /// The timers that would wake it.
     timers: OwnedTimers,
-}
-
-fn is_ordinary(priority: Priority, affinity: u64) -> bool {
-    priority == Priority::Normal && affinity == u64::MAX
+    /// Where it is entered on that roll, or null.
+    place: AtomicPtr<Place>,
+    /// When it was made, in clock ticks.
+    began_at: u64,
 }
 
 // SAFETY: `link` is the same field as long as the header lives, used by nothing but the lists.
@@ -106,6 +110,7 @@ unsafe impl Linked for Header {
 
 impl Header {
     /// The header of a process that is not yet queued, with one reference, the scheduler's.
+    #[inline(always)]
     pub(crate) fn new(vtable: &'static VTable, priority: Priority, affinity: u64, home: CoreId) -> Self {
         Self {
             run_state: RunState::new(),
@@ -118,20 +123,24 @@ impl Header {
             moved_at: AtomicU64::new(0),
             migrations: AtomicU32::new(0),
             priority,
-            is_ordinary: AtomicBool::new(is_ordinary(priority, affinity)),
+            is_ordinary: AtomicBool::new(false),
             home: AtomicU8::new(home.index() as u8),
             has_yielded: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
             account: 0,
+            roll: AtomicU8::new(0),
             watched: Watched::new(),
             deadline: None,
             share: None,
             reductions: AtomicU64::new(0),
             timers: OwnedTimers::new(),
+            place: AtomicPtr::new(core::ptr::null_mut()),
+            began_at: clock::now(),
         }
     }
 
     /// The same with a deadline, for one that is `High`.
+    #[inline(always)]
     pub(crate) fn with_deadline(self, deadline: Option<Box<Deadline>>) -> Self {
         Self { deadline, ..self }
     }
@@ -147,12 +156,7 @@ impl Header {
     #[inline(always)]
     pub(crate) fn with_limits(self, account: u32, share: Option<ShareRef>) -> Self {
         // Numbers have eight bits.
-        let header = Self { account: account as u8, share, ..self };
-        if header.is_limited() {
-            // Relaxed: as for the mask.
-            header.is_ordinary.store(false, Ordering::Relaxed);
-        }
-        header
+        Self { account: account as u8, share, ..self }
     }
 
     /// Whether it has an account or a share.
@@ -187,6 +191,22 @@ impl Header {
 
     pub(crate) fn vtable(&self) -> &'static VTable {
         self.vtable
+    }
+
+    /// How long ago it was started.
+    ///
+    /// ```
+    /// # use magpie::sched;
+    /// # sched::run_on_threads(2, 1, async {
+    /// let own = sched::current_process().ok_or("no process runs")?;
+    /// let before = own.age();
+    /// sched::yield_now().await;
+    /// assert!(own.age() >= before);
+    /// # Ok::<(), &str>(())
+    /// # }).unwrap().unwrap();
+    /// ```
+    pub fn age(&self) -> Duration {
+        of_ticks(clock::now().saturating_sub(self.began_at))
     }
 
     /// The type of its future, or what else it is.

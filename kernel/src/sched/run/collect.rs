@@ -12,6 +12,7 @@ use crate::arch::stack_layout::FRAME_IN_BLOCK;
 use crate::arch::switch::Frame;
 use crate::arch::{clock, image};
 use crate::mem::{orphans, stack};
+use crate::roll;
 use crate::sched::cores::{self, Core, calls};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::run::halt;
@@ -88,6 +89,8 @@ unsafe fn collect(core: &Core) {
             collection.run(
                 |visit| each_root(standing, visit),
                 |visit| standing.exception_stacks().for_each(|stacks| visit(stacks.start)),
+                // Who stands still holds no lock, and neither does this core's loop.
+                roll::forget,
                 began + settings::ticks(Setting::CollectMicroseconds),
             );
         };

@@ -13,7 +13,7 @@ use core::ptr::NonNull;
 
 use crate::arch::clock;
 use crate::mem::stack::StackBlock;
-use crate::sched::cores::{Core, ThisCore, population};
+use crate::sched::cores::{Core, ThisCore, population, roll_call};
 use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, ProcessRef, Runnable, Step};
@@ -208,6 +208,20 @@ fn begin_another(process: Runnable, now: u64) -> Option<NonNull<Header>> {
     begin_turn(&core, process)
 }
 
+/// A process has ended a turn by itself and waits, for the first time. From here on it is seen among the others.
+///
+/// # Safety
+/// It is alive, and the caller has it in hand.
+#[cold]
+#[inline(never)]
+unsafe fn note_first_wait(core: &'static Core, process: NonNull<Header>) {
+    // SAFETY: by contract.
+    unsafe {
+        process.as_ref().note_yielded();
+        roll_call::enter(core, process, true);
+    }
+}
+
 /// The turn that ran on this stack has ended, wherever it began.
 ///
 /// # Safety
@@ -230,7 +244,10 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
     core.turn_ended_at.set(now);
     match step {
         Step::Pending => {
-            header.note_yielded();
+            if !header.has_waited() {
+                // SAFETY: the process is alive, and in hand.
+                unsafe { note_first_wait(core.core(), process) };
+            }
             due::note_done(core, header, now);
             if header.run_state().end_pending() {
                 // SAFETY: `end_pending` says that it is to be queued, by its last turn and nobody else.
@@ -238,6 +255,10 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
             }
         }
         Step::Yield => {
+            if !header.is_listed() {
+                // SAFETY: the process is alive, and in hand.
+                unsafe { roll_call::enter(core.core(), process, true) };
+            }
             due::note_more_to_do(core, header, || now);
             if header.is_limited() {
                 // As if it were woken: so its next turn does not follow another by the short way, which does not look at limits.

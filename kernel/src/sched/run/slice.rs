@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 
 use crate::arch::clock;
 use crate::mem::stack::StackBlock;
-use crate::sched::cores::{self, Core};
+use crate::sched::cores::{self, Core, roll_call};
 use crate::sched::place::{self, wake};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::Header;
@@ -63,6 +63,7 @@ fn timer_fired(core: &'static Core) {
             // SAFETY: its turn runs on this stack, so it is alive.
             unsafe { judge(core, resident, now) };
         }
+        note_running(core);
     }
     let look = core.next_look.get();
     if slice_ended || (look != 0 && now >= look) {
@@ -75,6 +76,18 @@ fn timer_fired(core: &'static Core) {
     // Or it was the slice's end, before the moment of something urgent. What is due by now the end of this interrupt takes care of.
     if let Some(at) = time::next_urgent_deadline(core.id()).filter(|&at| at > now) {
         comparator::arm_if_earlier(at);
+    }
+}
+
+/// A slice has ended: what runs is seen among the other processes from here on, if it can be entered now.
+fn note_running(core: &'static Core) {
+    let block = StackBlock::current();
+    // One that disables preemption may hold the very lock. The handler disables it once.
+    if block.preempt().is_held_once()
+        && let Some(process) = NonNull::new(block.process().cast::<Header>())
+    {
+        // SAFETY: its turn runs on this stack, with preemption enabled.
+        unsafe { roll_call::enter(core, process, false) };
     }
 }
 

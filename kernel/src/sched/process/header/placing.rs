@@ -1,8 +1,9 @@
 //! Where a process may run, where it did, and since when it waits there. The queues and the rules of migration ask for this.
 
-use super::{Header, is_ordinary};
+use super::Header;
 use crate::arch::atomic::Ordering;
 use crate::arch::{CoreId, CoreSet};
+use crate::roll::Place;
 use crate::sched::process::priority::Priority;
 
 impl Header {
@@ -21,14 +22,39 @@ impl Header {
         self.affinity.load(Ordering::Relaxed)
     }
 
+    /// For one that has not been started.
     pub(crate) fn set_affinity(&self, mask: u64) {
-        // Relaxed: as above; a process that is queued elsewhere moves when it is next enqueued.
+        // Relaxed: as above.
         self.affinity.store(mask, Ordering::Relaxed);
-        let is_ordinary = is_ordinary(self.priority, mask) && !self.is_limited();
-        self.is_ordinary.store(is_ordinary, Ordering::Relaxed);
     }
 
-    /// Whether it is `Normal`, may run on every core, and has neither an account nor a share of CPU time.
+    /// It was entered on that core's roll, or struck off. By whoever has the process in hand.
+    pub(crate) fn set_listed(&self, place: Option<(CoreId, &'static Place)>) {
+        // Relaxed, all: whoever has the process in hand next has synchronised with this one.
+        let Some((core, place)) = place else {
+            return self.place.store(core::ptr::null_mut(), Ordering::Relaxed);
+        };
+        self.roll.store(core.index() as u8, Ordering::Relaxed);
+        self.place.store(core::ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+        let may_run_anywhere = self.priority == Priority::Normal && self.affinity_mask() == u64::MAX;
+        self.is_ordinary.store(may_run_anywhere && !self.is_limited(), Ordering::Relaxed);
+    }
+
+    /// The core on whose roll it is, and where it is entered, if it is.
+    pub(crate) fn listed(&self) -> Option<(CoreId, &'static Place)> {
+        // SAFETY: null, or a place, which stays for ever. Relaxed: as above.
+        let place = unsafe { self.place.load(Ordering::Relaxed).as_ref() }?;
+        Some((CoreId::new(self.roll.load(Ordering::Relaxed).into())?, place))
+    }
+
+    /// Whether it is on a roll.
+    #[inline(always)]
+    pub(crate) fn is_listed(&self) -> bool {
+        // Relaxed: as above.
+        !self.place.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Whether it is `Normal`, may run on every core, has neither an account nor a share of CPU time, and is on a roll.
     #[inline(always)]
     pub(crate) fn is_ordinary(&self) -> bool {
         // Relaxed: as for the mask.

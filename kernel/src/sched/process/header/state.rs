@@ -1,5 +1,7 @@
 //! What a process is doing: its run state, the stack that it is suspended on, and what both come to for who asks.
 
+use core::fmt;
+
 use super::Header;
 use crate::arch::atomic::Ordering;
 use crate::mem::stack::StackBlock;
@@ -21,11 +23,29 @@ pub enum ProcessState {
     Ended,
 }
 
+impl fmt::Display for ProcessState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Waiting => "waiting",
+            Self::Ready => "ready",
+            Self::Running => "running",
+            Self::Suspended => "suspended",
+            Self::Ended => "ended",
+        })
+    }
+}
+
 impl Header {
     /// Whether the process, which the caller has taken from a queue, has ended a turn by itself before, or is suspended in
     /// one. Relaxed, here and below: a hint of how it will behave.
     pub(crate) fn has_yielded(&self) -> bool {
         self.run_state.has_begun() || self.has_yielded.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has ended a turn by itself, and waited then.
+    #[inline(always)]
+    pub(crate) fn has_waited(&self) -> bool {
+        self.has_yielded.load(Ordering::Relaxed)
     }
 
     /// It has ended a turn by itself, and waits.
