@@ -44,7 +44,7 @@ pub fn spawn(
     let header = NonNull::from(Box::leak(process)).cast::<Header>();
     // SAFETY: the scheduler's own reference keeps the process alive until it is done.
     let process = unsafe { ProcessRef::count(header) };
-    if let Err(error) = residents::add(process.clone()) {
+    if let Err(error) = residents::add(&process) {
         // It was never queued, so it ends here: what was counted for it, and the scheduler's own reference.
         population::note_end(&process);
         // SAFETY: the reference that the header was made with, which nobody else will give up.
