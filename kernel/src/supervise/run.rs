@@ -118,8 +118,9 @@ pub(super) fn root(supervisor: Supervisor) -> Result<SupervisorRef, StartError> 
     let mut mailbox = Mailbox::new(MOST_COMMANDS)?;
     let commands = mailbox.address();
     let own = commands.clone();
+    let machine = machine_of(&supervisor)?;
     let body = async move {
-        let has_failed = run(&supervisor, None, &mut mailbox, own).await.is_err();
+        let has_failed = run(&supervisor, machine, None, &mut mailbox, own).await.is_err();
         discard((supervisor, mailbox));
         if has_failed && let Some(own) = sched::current_process() {
             own.note_failed();
@@ -138,19 +139,25 @@ pub(super) async fn nested(supervisor: Shared<Supervisor>, shutdown: Shutdown) -
         let own = SupervisorRef { commands: commands.clone(), process };
         registry::register(name, own).map_err(|_| Failed)?;
     }
-    let result = run(&supervisor, Some(shutdown), &mut mailbox, commands).await;
+    let machine = machine_of(&supervisor)?;
+    let result = run(&supervisor, machine, Some(shutdown), &mut mailbox, commands).await;
     discard((supervisor, mailbox));
     result
+}
+
+fn machine_of(supervisor: &Supervisor) -> Result<Machine<Kept>, OutOfMemory> {
+    Machine::new(supervisor.rules, Instant::now().ticks())
 }
 
 /// `own` keeps the mailbox open.
 async fn run(
     declared: &Supervisor,
+    machine: Machine<Kept>,
     shutdown: Option<Shutdown>,
     commands: &mut Mailbox,
     own: Commands,
 ) -> Result<(), Failed> {
-    let result = match Running::new(declared, shutdown, commands) {
+    let result = match Running::new(declared, machine, shutdown, commands) {
         Ok(running) => running.run().await,
         Err(failed) => Err(failed),
     };
@@ -174,24 +181,21 @@ fn note_end(machine: &mut Machine<Kept>, now: Duration, control: &Shared<Control
 impl<'a> Running<'a> {
     fn new(
         declared: &'a Supervisor,
+        machine: Machine<Kept>,
         shutdown: Option<Shutdown>,
         commands: &'a mut Mailbox,
     ) -> Result<Self, Failed> {
-        let began = Instant::now();
         let mut running = Self {
             declared,
-            machine: Machine::new(declared.rules, began.ticks())?,
+            machine,
             own: sched::current_process().ok_or(Failed)?,
             ends: EndsHere::new()?,
             commands,
             shutdown,
-            began,
+            began: Instant::now(),
             now: Duration::ZERO,
             stoppers: Vec::new(),
         };
-        if declared.is_incomplete {
-            return Err(Failed);
-        }
         for (index, child) in declared.children.iter().enumerate() {
             let control = Control::new(&running.ends, &running.own)?;
             let kept = Kept::new(Source::Declared(index), child.name, child.how, control);

@@ -122,7 +122,9 @@ impl<C> Machine<C> {
     /// Without children.
     pub fn new(rules: Rules, seed: u64) -> Result<Self, OutOfMemory> {
         let mut restarts = VecDeque::new();
-        restarts.try_reserve_exact(rules.most).map_err(|_| OutOfMemory)?;
+        if rules.most != usize::MAX {
+            restarts.try_reserve_exact(rules.most).map_err(|_| OutOfMemory)?;
+        }
         let random = Random::new(seed, 0);
         let (entries, window) = (Vec::new(), nanoseconds(rules.window));
         let (ends, some_leave, is_unsettled) = (None, false, true);
@@ -249,6 +251,9 @@ impl<C> Machine<C> {
 
     /// Notes a restart, unless there have been as many as the window allows.
     fn is_one_too_many(&mut self, now: Duration) -> bool {
+        if self.rules.most == usize::MAX {
+            return false;
+        }
         let now = nanoseconds(now);
         while self.restarts.front().is_some_and(|at| now.saturating_sub(*at) > self.window) {
             self.restarts.pop_front();
