@@ -21,6 +21,7 @@ mod mutex;
 mod orphans;
 mod points;
 mod records;
+mod refusals;
 mod remains;
 mod soundness;
 mod stacks;

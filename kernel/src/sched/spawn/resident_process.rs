@@ -1,9 +1,9 @@
 //! A resident's form as a process.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::ptr::NonNull;
 
+use crate::mem::Counted;
 use crate::sched::process::{AtWork, Detached, EndOfPiece, Header, Resident, Step, VTable};
 use crate::sched::spawn::residents;
 use crate::watch::Exit;
@@ -11,7 +11,7 @@ use crate::watch::Exit;
 #[repr(C)]
 pub(crate) struct ResidentProcess {
     pub(crate) header: Header,
-    pub(crate) resident: Arc<dyn Resident>,
+    pub(crate) resident: Counted<dyn Resident>,
 }
 
 pub(crate) static VTABLE: VTable = VTable {
