@@ -99,6 +99,8 @@ pub struct Header {
     has_yielded: AtomicBool,
     /// It has said itself that it failed.
     has_failed: AtomicBool,
+    /// It has come back from being put aside, and had no turn since.
+    has_come_back: AtomicBool,
     /// Who pays for what it allocates; never changed.
     account: u8,
     /// Whether somebody may watch it.
@@ -158,6 +160,7 @@ impl Header {
             home: AtomicU8::new(home.index() as u8),
             has_yielded: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
+            has_come_back: AtomicBool::new(false),
             account: 0,
             watched: Watched::new(),
             deadline: None,
@@ -412,6 +415,17 @@ impl Header {
     pub fn has_failed(&self) -> bool {
         // Relaxed: see `note_failed`.
         self.has_failed.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has come back from being put aside, and had no turn since.
+    pub(crate) fn has_come_back(&self) -> bool {
+        // Relaxed: by whoever has it in hand; a queue hands it on.
+        self.has_come_back.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether it has.
+    pub(crate) fn set_come_back(&self, has_come_back: bool) {
+        self.has_come_back.store(has_come_back, Ordering::Relaxed);
     }
 
     /// Whether it has ended.

@@ -224,22 +224,27 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
     let header = unsafe { process.as_ref() };
     let now = clock::now();
     core.note_turn(header, now, || header.vtable().name);
-    aside::charge(core, header, now);
+    let has_share = aside::charge(core, header, now);
     core.turn_ended_at.set(now);
     match step {
         Step::Pending => {
             header.note_yielded();
             due::note_done(core, header, now);
+            let share = if has_share { header.share().cloned() } else { None };
             if header.run_state().end_pending() {
                 // SAFETY: `end_pending` says that it is to be queued, by its last turn and nobody else.
                 enqueue::requeue_at(core, unsafe { Runnable::new(process) }, now);
+            } else if let Some(share) = share {
+                aside::make_way(core, &share, now);
             }
         }
         Step::Yield => {
             due::note_more_to_do(core, header, || now);
-            if header.share().is_some() {
+            if has_share {
                 // As if it were woken: so its next turn does not follow another by the short way, which does not look at shares.
                 header.run_state().notify();
+                // SAFETY: as below.
+                return aside::take_turns(core, unsafe { Runnable::new(process) }, now);
             }
             // SAFETY: its turn is over, and it stays marked as running while it is queued.
             enqueue::requeue_at(core, unsafe { Runnable::new(process) }, now);
@@ -251,6 +256,9 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
             header.tell_of_end(exit);
             population::note_end(header);
             core.pace.note_event();
+            if has_share && let Some(share) = header.share() {
+                aside::make_way(core, share, now);
+            }
             // SAFETY: the scheduler's reference, which ends with the process.
             drop(unsafe { ProcessRef::from_counted(process) });
         }
