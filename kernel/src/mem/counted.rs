@@ -77,6 +77,7 @@ impl<T: ?Sized> Counted<T> {
         self.deref_place().references.is_one()
     }
 
+    #[inline(always)]
     fn deref_place(&self) -> &Place<T> {
         // SAFETY: alive as long as a reference exists.
         unsafe { self.0.as_ref() }
@@ -93,6 +94,7 @@ impl<T: ?Sized> Deref for Counted<T> {
 }
 
 impl<T: ?Sized> Clone for Counted<T> {
+    #[inline(always)]
     fn clone(&self) -> Self {
         self.deref_place().references.add();
         Self(self.0)
@@ -100,6 +102,7 @@ impl<T: ?Sized> Clone for Counted<T> {
 }
 
 impl<T: ?Sized> Drop for Counted<T> {
+    #[inline(always)]
     fn drop(&mut self) {
         if self.deref_place().references.release() {
             // SAFETY: the last reference is gone; the memory came from a box.

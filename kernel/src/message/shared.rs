@@ -94,12 +94,14 @@ impl<M> core::error::Error for NotShared<M> {}
 impl<M> Deref for Shared<M> {
     type Target = M;
 
+    #[inline(always)]
     fn deref(&self) -> &M {
         &self.0
     }
 }
 
 impl<M> Clone for Shared<M> {
+    #[inline(always)]
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }

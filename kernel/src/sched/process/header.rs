@@ -97,10 +97,8 @@ pub struct Header {
     home: AtomicU8,
     /// It has ended a turn by itself before, and waited then.
     has_yielded: AtomicBool,
-    /// It has said itself that it failed.
-    has_failed: AtomicBool,
-    /// It has come back from being put aside, and had no turn since.
-    has_come_back: AtomicBool,
+    /// [`FAILED`] and [`CAME_BACK`]: in one byte, because with another a process would be longer by a word.
+    marks: AtomicU8,
     /// Who pays for what it allocates; never changed.
     account: u8,
     /// Whether somebody may watch it.
@@ -114,6 +112,11 @@ pub struct Header {
     /// The timers that would wake it.
     timers: OwnedTimers,
 }
+
+/// It has said itself that it failed.
+const FAILED: u8 = 1;
+/// It has come back from being put aside, and had no turn since.
+const CAME_BACK: u8 = 2;
 
 /// What a process is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -159,8 +162,7 @@ impl Header {
             is_ordinary: AtomicBool::new(is_ordinary(priority, affinity)),
             home: AtomicU8::new(home.index() as u8),
             has_yielded: AtomicBool::new(false),
-            has_failed: AtomicBool::new(false),
-            has_come_back: AtomicBool::new(false),
+            marks: AtomicU8::new(0),
             account: 0,
             watched: Watched::new(),
             deadline: None,
@@ -243,7 +245,7 @@ impl Header {
     /// It says itself, in its last turn, that it has failed.
     pub(crate) fn note_failed(&self) {
         // Relaxed: read after its end, which is seen through its run state, or on the core that it ended on.
-        self.has_failed.store(true, Ordering::Relaxed);
+        self.marks.fetch_or(FAILED, Ordering::Relaxed);
     }
 
     fn identity(&self) -> Identity {
@@ -414,18 +416,22 @@ impl Header {
     /// Whether it has said itself that it failed: a [supervisor](crate::supervise) that gave up, or a child that returned an error.
     pub fn has_failed(&self) -> bool {
         // Relaxed: see `note_failed`.
-        self.has_failed.load(Ordering::Relaxed)
+        self.marks.load(Ordering::Relaxed) & FAILED != 0
     }
 
     /// Whether it has come back from being put aside, and had no turn since.
     pub(crate) fn has_come_back(&self) -> bool {
         // Relaxed: by whoever has it in hand; a queue hands it on.
-        self.has_come_back.load(Ordering::Relaxed)
+        self.marks.load(Ordering::Relaxed) & CAME_BACK != 0
     }
 
     /// Notes whether it has.
     pub(crate) fn set_come_back(&self, has_come_back: bool) {
-        self.has_come_back.store(has_come_back, Ordering::Relaxed);
+        if has_come_back {
+            self.marks.fetch_or(CAME_BACK, Ordering::Relaxed);
+        } else {
+            self.marks.fetch_and(!CAME_BACK, Ordering::Relaxed);
+        }
     }
 
     /// Whether it has ended.

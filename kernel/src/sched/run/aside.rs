@@ -66,11 +66,30 @@ fn come_back(core: &ThisCore<'_>, process: Option<NonNull<Header>>) {
     }
 }
 
-/// One of this share waits or has ended: another comes back for it.
+/// One that has ended: another of its share comes back for it.
 #[cold]
 #[inline(never)]
-pub(crate) fn make_way(core: &ThisCore<'_>, share: &Share, now: u64) {
-    come_back(core, share.take_one_if_left(now));
+pub(crate) fn make_way(core: &ThisCore<'_>, process: &Header, now: u64) {
+    come_back(core, process.share().and_then(|share| share.take_one_if_left(now)));
+}
+
+/// One that has a share waits from `now` on, unless it was woken meanwhile: another comes back for it.
+///
+/// # Safety
+/// Its turn is over, and was the caller's.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn end_pending(core: &ThisCore<'_>, process: NonNull<Header>, now: u64) {
+    // SAFETY: the scheduler's reference has kept it alive during its turn.
+    let header = unsafe { process.as_ref() };
+    // When it waits, somebody else may end it.
+    let share = header.share().cloned();
+    if header.run_state().end_pending() {
+        // SAFETY: `end_pending` says that it is to be queued, by its last turn and nobody else.
+        enqueue::requeue_at(core, unsafe { Runnable::new(process) }, now);
+    } else if let Some(share) = share {
+        come_back(core, share.take_one_if_left(now));
+    }
 }
 
 /// One that has a share has ended its turn at `now`, and wants another: behind those that are aside.

@@ -230,12 +230,13 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
         Step::Pending => {
             header.note_yielded();
             due::note_done(core, header, now);
-            let share = if has_share { header.share().cloned() } else { None };
+            if has_share {
+                // SAFETY: as below.
+                return unsafe { aside::end_pending(core, process, now) };
+            }
             if header.run_state().end_pending() {
                 // SAFETY: `end_pending` says that it is to be queued, by its last turn and nobody else.
                 enqueue::requeue_at(core, unsafe { Runnable::new(process) }, now);
-            } else if let Some(share) = share {
-                aside::make_way(core, &share, now);
             }
         }
         Step::Yield => {
@@ -256,8 +257,8 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
             header.tell_of_end(exit);
             population::note_end(header);
             core.pace.note_event();
-            if has_share && let Some(share) = header.share() {
-                aside::make_way(core, share, now);
+            if has_share {
+                aside::make_way(core, header, now);
             }
             // SAFETY: the scheduler's reference, which ends with the process.
             drop(unsafe { ProcessRef::from_counted(process) });
