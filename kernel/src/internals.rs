@@ -206,7 +206,7 @@ pub mod mem {
     /// Allocations that are refused on demand.
     #[cfg(feature = "checks")]
     pub mod refusal {
-        pub use crate::mem::refusal::refuse_one_in;
+        pub use crate::mem::refusal::{refuse_one_after, refuse_one_in};
     }
 
     /// The pool of stacks.

@@ -17,8 +17,8 @@ impl<A: Actor> Context<A> {
 
     /// The executor that runs the actor.
     pub fn executor(&self) -> ExecutorHandle {
-        // SAFETY: an executor is inside an `Arc`, and alive while a behaviour of its actors runs.
-        unsafe { ExecutorHandle::of(self.state()) }
+        // SAFETY: a behaviour is running.
+        ExecutorHandle::new(unsafe { ExecutorState::counted(directory::get(self.word.mailbox())) })
     }
 
     fn state(&self) -> &ExecutorState {

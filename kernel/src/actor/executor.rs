@@ -100,6 +100,6 @@ impl Executor {
     /// ```
     pub async fn stop_within(self, limit: Duration) -> Stopped {
         // SAFETY: there is one `Executor` for an executor, and it ends here.
-        unsafe { shutdown::stop(self.handle.state_arc(), limit) }.await
+        unsafe { shutdown::stop(self.handle.counted_state(), limit) }.await
     }
 }

@@ -1,6 +1,5 @@
 //! Handles: the right to spawn actors on an executor, for any number of owners on any core.
 
-use alloc::sync::Arc;
 use core::fmt;
 
 use super::address::Addr;
@@ -9,6 +8,7 @@ use super::mail::{Bound, directory};
 use super::run::ExecutorState;
 use super::spawn::{self, NotSpawned};
 use crate::arch::{CoreId, CoreSet};
+use crate::mem::Counted;
 
 /// How much memory an executor's mailboxes have needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -62,7 +62,7 @@ pub struct HighWater {
 /// # }).unwrap().unwrap();
 /// ```
 #[derive(Clone)]
-pub struct ExecutorHandle(Arc<ExecutorState>);
+pub struct ExecutorHandle(Counted<ExecutorState>);
 
 impl fmt::Debug for ExecutorHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -71,25 +71,15 @@ impl fmt::Debug for ExecutorHandle {
 }
 
 impl ExecutorHandle {
-    pub(super) fn new(executor: Arc<ExecutorState>) -> Self {
+    pub(super) fn new(executor: Counted<ExecutorState>) -> Self {
         Self(executor)
-    }
-
-    /// # Safety
-    /// `shared` is inside an `Arc`, as every executor's is, and alive.
-    pub(super) unsafe fn of(executor: &ExecutorState) -> Self {
-        // SAFETY: by contract.
-        unsafe {
-            Arc::increment_strong_count(executor);
-            Self(Arc::from_raw(executor))
-        }
     }
 
     pub(super) fn state(&self) -> &ExecutorState {
         &self.0
     }
 
-    pub(super) fn state_arc(&self) -> Arc<ExecutorState> {
+    pub(super) fn counted_state(&self) -> Counted<ExecutorState> {
         self.0.clone()
     }
 

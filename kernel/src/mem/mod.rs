@@ -5,6 +5,7 @@ mod block;
 mod boxes;
 mod cache;
 pub(crate) mod central;
+mod counted;
 mod depot;
 pub(crate) mod heap;
 mod keeper;
@@ -24,5 +25,6 @@ pub use boxes::{OutOfMemory, try_box};
 pub(crate) use boxes::{
     kernel_box, kernel_box_in_place, kernel_box_with, kernel_memory, try_box_in_place, try_box_paid_by,
 };
+pub(crate) use counted::Counted;
 pub(crate) use limit::Payer;
 pub use limit::{LimitError, MemoryLimit};

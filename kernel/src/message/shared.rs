@@ -1,20 +1,13 @@
 //! One message for many receivers, without copying it.
 //!
 //! Each receiver gets a counted reference; the last one drops the message. Making one may fail for lack of
-//! memory, which the library's `Arc` cannot say on stable Rust.
+//! memory.
 
-use alloc::boxed::Box;
 use core::fmt;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use crate::mem::{self, OutOfMemory};
-use crate::sync::ReferenceCount;
-
-struct Counted<M> {
-    references: ReferenceCount,
-    message: M,
-}
+use crate::mem::{Counted, OutOfMemory};
 
 /// A reference to a message that several actors receive. A behaviour for it is `Receive<Shared<M>>`.
 ///
@@ -37,14 +30,7 @@ struct Counted<M> {
 /// }
 /// assert_eq!(Shared::new(7).map(|number| *number), Ok(7));
 /// ```
-pub struct Shared<M> {
-    counted: NonNull<Counted<M>>,
-}
-
-// SAFETY: receivers on several cores read the message, and the last one drops it.
-unsafe impl<M: Send + Sync> Send for Shared<M> {}
-// SAFETY: as above.
-unsafe impl<M: Send + Sync> Sync for Shared<M> {}
+pub struct Shared<M>(Counted<M>);
 
 impl<M> Shared<M> {
     /// Puts a message where it can be shared.
@@ -52,22 +38,12 @@ impl<M> Shared<M> {
     /// # Errors
     /// The message comes back when there is no memory.
     pub fn new(message: M) -> Result<Self, NotShared<M>> {
-        let counted = Counted { references: ReferenceCount::new(1), message };
-        match mem::try_box(counted) {
-            Ok(counted) => Ok(Self { counted: NonNull::from(Box::leak(counted)) }),
-            Err((OutOfMemory, counted)) => Err(NotShared(counted.message)),
-        }
+        Counted::new(message).map(Self).map_err(|(OutOfMemory, message)| NotShared(message))
     }
 
     /// Where the message lies; for all of it, because it is not made from a reference.
     pub(crate) fn pointer(&self) -> NonNull<M> {
-        // SAFETY: alive as long as a reference exists.
-        unsafe { NonNull::new_unchecked(&raw mut (*self.counted.as_ptr()).message) }
-    }
-
-    fn counted(&self) -> &Counted<M> {
-        // SAFETY: alive as long as a reference exists.
-        unsafe { self.counted.as_ref() }
+        self.0.pointer()
     }
 }
 
@@ -118,36 +94,16 @@ impl<M> core::error::Error for NotShared<M> {}
 impl<M> Deref for Shared<M> {
     type Target = M;
 
+    #[inline(always)]
     fn deref(&self) -> &M {
-        &self.counted().message
+        &self.0
     }
 }
 
 impl<M> Clone for Shared<M> {
-    fn clone(&self) -> Self {
-        self.counted().references.add();
-        Self { counted: self.counted }
-    }
-}
-
-/// Not a part of each drop, of which most only count.
-///
-/// # Safety
-/// The last reference is gone.
-#[cold]
-#[inline(never)]
-unsafe fn free<M>(counted: NonNull<Counted<M>>) {
-    // SAFETY: by contract; the memory came from a box.
-    drop(unsafe { Box::from_raw(counted.as_ptr()) });
-}
-
-impl<M> Drop for Shared<M> {
     #[inline(always)]
-    fn drop(&mut self) {
-        if self.counted().references.release() {
-            // SAFETY: it was the last.
-            unsafe { free(self.counted) };
-        }
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
     }
 }
 

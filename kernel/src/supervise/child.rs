@@ -138,9 +138,11 @@ impl Child {
     /// # let _ = all;
     /// ```
     pub fn supervisor(name: &'static str, supervisor: Supervisor) -> Self {
-        let child = match Shared::new(supervisor) {
-            Ok(supervisor) => Self::new(name, move |shutdown| run::nested(supervisor.clone(), shutdown)),
-            Err(_) => Self { name, restart: Restart::Permanent, limit: LIMIT, how: Spawn::new(), plan: None },
+        // One that has lost a child for want of memory is as good as none.
+        let complete = Some(supervisor).filter(|supervisor| !supervisor.is_incomplete);
+        let child = match complete.and_then(|supervisor| Shared::new(supervisor).ok()) {
+            Some(supervisor) => Self::new(name, move |shutdown| run::nested(supervisor.clone(), shutdown)),
+            None => Self { name, restart: Restart::Permanent, limit: LIMIT, how: Spawn::new(), plan: None },
         };
         child.within(Duration::from_secs(60))
     }

@@ -117,10 +117,11 @@ pub(super) fn root(supervisor: Supervisor) -> Result<SupervisorRef, StartError> 
     let mut mailbox = Mailbox::new(MOST_COMMANDS)?;
     let commands = mailbox.address();
     let own = commands.clone();
+    let machine = machine_of(&supervisor)?;
     let body = async move {
         let mut supervisor = supervisor;
         supervisor.children.iter_mut().filter_map(|child| child.plan.as_mut()).for_each(Plan::hand_over);
-        let has_failed = run(&supervisor, None, &mut mailbox, own).await.is_err();
+        let has_failed = run(&supervisor, machine, None, &mut mailbox, own).await.is_err();
         // Who asks, and who has asked already, is told at once.
         drop(mailbox);
         if has_failed && let Some(own) = sched::current_process() {
@@ -140,17 +141,23 @@ pub(super) async fn nested(supervisor: Shared<Supervisor>, shutdown: Shutdown) -
         let own = SupervisorRef { commands: commands.clone(), process };
         registry::register(name, own).map_err(|_| Failed)?;
     }
-    run(&supervisor, Some(shutdown), &mut mailbox, commands).await
+    let machine = machine_of(&supervisor)?;
+    run(&supervisor, machine, Some(shutdown), &mut mailbox, commands).await
+}
+
+fn machine_of(supervisor: &Supervisor) -> Result<Machine<Kept>, OutOfMemory> {
+    Machine::new(supervisor.rules, Instant::now().ticks())
 }
 
 /// `own` keeps the mailbox open.
 async fn run(
     declared: &Supervisor,
+    machine: Machine<Kept>,
     shutdown: Option<Shutdown>,
     commands: &mut Mailbox,
     own: Commands,
 ) -> Result<(), Failed> {
-    let result = match Running::new(declared, shutdown, commands) {
+    let result = match Running::new(declared, machine, shutdown, commands) {
         Ok(running) => running.run().await,
         Err(failed) => Err(failed),
     };
@@ -174,6 +181,7 @@ fn note_end(machine: &mut Machine<Kept>, now: Instant, control: &Shared<Control>
 impl<'a> Running<'a> {
     fn new(
         declared: &'a Supervisor,
+        machine: Machine<Kept>,
         shutdown: Option<Shutdown>,
         commands: &'a mut Mailbox,
     ) -> Result<Self, Failed> {
@@ -182,7 +190,7 @@ impl<'a> Running<'a> {
         let own = sched::current_process().ok_or(Failed)?;
         let mut running = Self {
             declared,
-            machine: Machine::new(declared.rules, now.ticks())?,
+            machine,
             ends: EndsHere::new(own.clone(), declared.name)?,
             own,
             commands,
@@ -190,9 +198,6 @@ impl<'a> Running<'a> {
             now,
             stoppers: Vec::new(),
         };
-        if declared.is_incomplete {
-            return Err(Failed);
-        }
         for (index, child) in declared.children.iter().enumerate() {
             let number = next_number();
             let control = Control::new(&running.ends, &running.own, (number, child.name))?;

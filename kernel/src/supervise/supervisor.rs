@@ -115,7 +115,8 @@ impl Supervisor {
     }
 
     /// So many restarts are allowed within any time of that length, of all its children together. With one more it gives up: it ends
-    /// its children and fails. It keeps 8 bytes for each.
+    /// its children and fails. It keeps 8 bytes for each. With none it fails with the first; with `usize::MAX` none is counted, and it
+    /// never gives up.
     pub const fn restarts(mut self, most: usize, within: Duration) -> Self {
         self.rules.most = most;
         self.rules.window = within;

@@ -318,6 +318,25 @@ kernel_test! {
 }
 
 kernel_test! {
+    /// An executor that was stopped is charged for nothing any more, though no other is started.
+    #[machine("isolation")]
+    async fn an_executor_gives_all_back_when_it_stops() -> Outcome {
+        let limit = limit(LIMIT)?;
+        for round in 0..3 {
+            let executor = Executor::start(&Config::default().memory(&limit).own_mailboxes(1))?;
+            for _ in 0..20 {
+                let keeper = executor.handle().spawn(Keeper(Vec::new()))?;
+                ensure!(keeper.ask(Keep(500)).await?, "refused in round {round}");
+            }
+            ensure!(limit.used() >= 10_000, "{} bytes are in use", limit.used());
+            executor.stop().await;
+            falls_to(&limit, 0).await?;
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
     /// Preempted, suspended and moved to other cores, everyone goes on paying for oneself alone.
     #[machine("isolation")]
     async fn everyone_pays_for_oneself() -> Outcome {

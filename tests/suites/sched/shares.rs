@@ -11,6 +11,7 @@ use core::time::Duration;
 use magpie::actor::{Actor, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
 use magpie::machine;
+use magpie::mutex::{Mutex, Poisoned};
 use magpie::sched::{self, CpuShare, JoinError, JoinHandle, Priority, Spawn};
 use magpie::time::{self, Instant};
 use magpie_tests::{Failure, HANGS_AFTER, Outcome, amount, ensure, ensure_eq, kernel_test};
@@ -286,6 +287,84 @@ kernel_test! {
         let stopped = executor.stop_within(Duration::from_millis(20)).await;
         ensure_eq!(stopped.killed(), 1, "behaviours that were killed");
         within(&share, CpuShare::PERIOD / 10, CpuShare::PERIOD, began)
+    }
+}
+
+kernel_test! {
+    /// Hundreds wait for a small share, and each of its periods moves few of them: else the share would cost more than it gives. Each
+    /// has turns, and all end when they are killed.
+    #[machine("preemption")]
+    async fn a_large_crowd_costs_little_while_it_is_aside() -> Outcome {
+        let crowd = amount("crowd", 500);
+        let (began, share) = (Instant::now(), CpuShare::new(Duration::from_micros(100), Duration::from_millis(10))?);
+        let (mut all, mut turns) = (Vec::new(), Vec::new());
+        for _ in 0..crowd {
+            let own = Arc::new(AtomicU64::new(0));
+            turns.push(own.clone());
+            let body = async move {
+                loop {
+                    own.fetch_add(1, Ordering::AcqRel);
+                    sched::yield_now().await;
+                }
+            };
+            all.push(share.start(Spawn::new(), body)?);
+        }
+        let had_turns = |own: &Arc<AtomicU64>| own.load(Ordering::Acquire) > 2;
+        until(|| turns.iter().all(had_turns), "somebody had no turns").await?;
+        // Each at first, two for each turn, and as many as come back when a period begins.
+        let put_aside = share.usage().put_aside;
+        let begun: u64 = turns.iter().map(|own| own.load(Ordering::Acquire)).sum();
+        let periods = (began.elapsed().as_nanos() / 10_000_000) as u64 + 2;
+        let most = 2 * begun + crowd + periods * 2 * machine::cores() as u64;
+        ensure!(put_aside <= most, "{put_aside} put aside, {most} at most, in {periods} periods with {begun} turns");
+        for process in &all {
+            process.process().kill();
+        }
+        for process in all {
+            ensure_eq!(process.await.err(), Some(JoinError::Killed), "how one ended");
+        }
+        until(|| share.usage().aside == 0, "somebody is aside").await
+    }
+}
+
+static HELD: Mutex<u64> = Mutex::new(0);
+
+kernel_test! {
+    /// One that is aside holds a mutex: who waits for that has it later, or is told when the holder is killed there.
+    #[machine("preemption")]
+    async fn a_mutex_is_held_while_its_holder_is_aside() -> Outcome {
+        let (share, signs) = (tenth()?, Arc::new(Signs::default()));
+        let holds = share.start(Spawn::new(), {
+            let signs = signs.clone();
+            async move {
+                if let Ok(mut held) = HELD.lock().await {
+                    signs.spin();
+                    *held += 1;
+                }
+            }
+        })?;
+        until_put_aside(&share, 3).await?;
+        let waits = sched::spawn(async { HELD.lock().await.map(|held| *held) })?;
+        until_put_aside(&share, 5).await?;
+        ensure!(!waits.process().is_done(), "the mutex was free");
+        signs.stop.store(true, Ordering::Release);
+        ensure_eq!(waits.await?, Ok(1), "what the mutex guards");
+        holds.await?;
+
+        let (poisoned, signs) = (Arc::new(Mutex::new(())), Arc::new(Signs::default()));
+        let holds = share.start(Spawn::new(), {
+            let (poisoned, signs) = (poisoned.clone(), signs.clone());
+            async move {
+                let _held = poisoned.lock().await;
+                signs.spin();
+            }
+        })?;
+        until(|| signs.spins.load(Ordering::Acquire) > 0 && share.usage().aside > 0, "it is not aside").await?;
+        let waits = sched::spawn(async move { poisoned.lock().await.map(|_| ()) })?;
+        holds.process().kill();
+        ensure_eq!(holds.await, Err(JoinError::Killed), "how the holder ended");
+        ensure_eq!(waits.await?, Err(Poisoned), "what the other is told");
+        Ok(())
     }
 }
 

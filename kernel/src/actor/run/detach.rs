@@ -21,7 +21,6 @@
 //! worker afterwards comes after all of them.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::ptr::NonNull;
 
 use super::at_work::at_work;
@@ -36,14 +35,14 @@ use crate::actor::mail::envelope::OUTCOME_MASK;
 use crate::actor::mail::{Envelope, Gulp, Segment};
 use crate::actor::storage::{CellRef, Word};
 use crate::arch::atomic::Ordering;
-use crate::mem::{self, orphans};
+use crate::mem::{self, Counted, orphans};
 use crate::sched::{AtWork, Detached, EndOfPiece, Step};
 use crate::sync::PreemptGuard;
 use crate::watch::Exit;
 
 /// Stands for a suspended behaviour until its activation has ended.
 struct SuspendedBehaviour {
-    executor: Arc<ExecutorState>,
+    executor: Counted<ExecutorState>,
     cell: CellRef,
     word: Word,
     /// What the activation has in hand; its own from the split on.

@@ -1,7 +1,6 @@
 //! An executor's state: what its workers, its handles and its actors share, and how a worker is told of mail.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::poll_fn;
 use core::ptr;
@@ -16,6 +15,7 @@ use crate::actor::mail::mailbox::{Inside, Runner};
 use crate::actor::mail::{Gulp, Mailbox, Place, Table, table};
 use crate::actor::storage::{CellRef, Word};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::mem::Counted;
 use crate::sched;
 use crate::sync::{PreemptGuard, Waiters};
 use crate::watch::Exit;
@@ -50,7 +50,7 @@ pub(crate) struct ExecutorState {
     movable: usize,
     pub worker_count: usize,
     /// The workers, from the start until all have ended.
-    workers: AtomicPtr<Vec<Arc<Worker>>>,
+    workers: AtomicPtr<Vec<Counted<Worker>>>,
     pub live: Live,
     /// Whether an actor has ever ended and left its storage, or its state, behind.
     kept: AtomicBool,
@@ -127,7 +127,7 @@ impl ExecutorState {
     /// Used by workers, and by senders under the lock of an open mailbox: the list is set before the first
     /// mailbox is opened, and taken when all are closed and all workers have ended.
     #[inline(always)]
-    pub(super) fn workers(&self) -> &[Arc<Worker>] {
+    pub(super) fn workers(&self) -> &[Counted<Worker>] {
         // Acquire: pairs with the release in `set_workers`.
         // SAFETY: not null while those use it that may, see above.
         unsafe { (*self.workers.load(Ordering::Acquire)).as_slice() }
@@ -135,7 +135,7 @@ impl ExecutorState {
 
     /// Sets the list of workers, before the first mailbox is opened.
     #[expect(clippy::box_collection, reason = "an atomic pointer must be thin")]
-    pub(super) fn set_workers(&self, workers: Box<Vec<Arc<Worker>>>) {
+    pub(super) fn set_workers(&self, workers: Box<Vec<Counted<Worker>>>) {
         // Release: pairs with the acquire in `workers`.
         self.workers.store(Box::into_raw(workers), Ordering::Release);
         // Release: pairs with the acquire in `is_open`.
@@ -146,7 +146,7 @@ impl ExecutorState {
     ///
     /// # Safety
     /// All have ended, and all mailboxes are closed.
-    pub(super) unsafe fn take_workers(&self) -> Vec<Arc<Worker>> {
+    pub(super) unsafe fn take_workers(&self) -> Vec<Counted<Worker>> {
         let workers = self.workers.swap(ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: stored from a box; by contract nobody uses it any more.
         *unsafe { Box::from_raw(workers) }
@@ -165,6 +165,15 @@ impl ExecutorState {
     pub(crate) unsafe fn of(mailbox: &Mailbox) -> &Self {
         // SAFETY: mailboxes are opened for these only, and by contract this one exists.
         unsafe { &*mailbox.runner().cast() }
+    }
+
+    /// A reference to the executor that a mailbox belongs to.
+    ///
+    /// # Safety
+    /// As for [`Self::of`].
+    pub(crate) unsafe fn counted(mailbox: &Mailbox) -> Counted<Self> {
+        // SAFETY: mailboxes are opened with what `Counted::pointer` says, and by contract the executor exists.
+        unsafe { Counted::of(NonNull::new_unchecked(mailbox.runner().cast_mut().cast())) }
     }
 
     /// Mail has come for an empty mailbox, and was counted; or a worker has put it down, and there is mail. While a

@@ -1,12 +1,11 @@
 //! A worker as the scheduler sees it.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 
 use super::start::Urgency;
 use super::worker::Worker;
 use super::{crash, detach};
-use crate::mem::Payer;
+use crate::mem::{Counted, Payer};
 use crate::sched::{self, AtWork, Detached, EndOfPiece, ProcessRef, Resident, SpawnError, Step};
 use crate::watch::Exit;
 
@@ -62,10 +61,12 @@ impl Resident for Worker {
 
 /// Starts a worker on its core; it waits until it is woken.
 pub(super) fn start(
-    worker: Arc<Worker>,
+    worker: Counted<Worker>,
     (priority, deadline): Urgency,
     payer: Payer,
 ) -> Result<ProcessRef, SpawnError> {
     let core = worker.core();
+    // SAFETY: it is returned as it is.
+    let worker: Counted<dyn Resident> = unsafe { worker.unsized_by::<dyn Resident>(|place| place) };
     sched::spawn_resident(worker, core, priority, deadline, payer)
 }

@@ -5,7 +5,6 @@
 //! another one goes on with the rest. Wherever it stops, each message and each actor is either where it was or is known
 //! to be in the hands of the process.
 
-use alloc::sync::Arc;
 use core::mem::replace;
 use core::time::Duration;
 
@@ -16,6 +15,7 @@ use crate::actor::mail::{directory, oldest};
 use crate::actor::storage::cell::{self, Chunk, all_chunks};
 use crate::actor::storage::{Life, pool, static_cell};
 use crate::arch::barrier;
+use crate::mem::Counted;
 use crate::sched::{self, JoinError, JoinHandle, Priority, Spawn};
 use crate::sync::PreemptGuard;
 use crate::time;
@@ -69,7 +69,7 @@ impl Drop for Killing {
 ///
 /// # Safety
 /// Called once for an executor.
-pub(crate) async unsafe fn stop(executor: Arc<ExecutorState>, limit: Duration) -> Stopped {
+pub(crate) async unsafe fn stop(executor: Counted<ExecutorState>, limit: Duration) -> Stopped {
     executor.request_stop();
     for mailbox in &executor.mailboxes {
         mailbox.close();
@@ -92,7 +92,7 @@ pub(crate) async unsafe fn stop(executor: Arc<ExecutorState>, limit: Duration) -
 ///
 /// # Safety
 /// All workers and suspended behaviours have ended, and all mailboxes are closed. Called once.
-async unsafe fn clear(executor: Arc<ExecutorState>, limit: Duration) -> Stopped {
+async unsafe fn clear(executor: Counted<ExecutorState>, limit: Duration) -> Stopped {
     for worker in executor.workers() {
         // SAFETY: by contract.
         unsafe { worker.give_batch_back() };

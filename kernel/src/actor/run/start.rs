@@ -1,7 +1,6 @@
 //! The start of an executor: its mailboxes are taken from the directory, its workers made and started, the mailboxes
 //! opened.
 
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ptr;
 use core::time::Duration;
@@ -16,7 +15,7 @@ use crate::actor::mail::directory::{self, TakeError};
 use crate::actor::mail::{Bound, Mailbox, Segment, Table, table};
 use crate::arch::CoreId;
 use crate::machine;
-use crate::mem::{self, Payer};
+use crate::mem::{self, Counted, Payer};
 use crate::sched::{Priority, SpawnError};
 use crate::sync::PaidBy;
 
@@ -52,7 +51,7 @@ pub(crate) fn start(
     bound: Bound,
     urgency: Urgency,
     payer: Payer,
-) -> Result<Arc<ExecutorState>, Refused> {
+) -> Result<Counted<ExecutorState>, Refused> {
     let _nobody = PaidBy::nobody();
     let Size { workers, movable, own } = size;
     let taken = take_mailboxes(movable + workers + own)?;
@@ -85,8 +84,10 @@ pub(crate) fn start(
         }
         // SAFETY: every executor's mailboxes are opened here, for its state, which ends after all that work for it.
         unsafe {
-            let (runner, core) =
-                (Arc::as_ptr(&executor).cast(), executor.workers()[place.worker as usize].core());
+            let (runner, core) = (
+                executor.pointer().as_ptr().cast_const().cast(),
+                executor.workers()[place.worker as usize].core(),
+            );
             mailbox.open(runner, place, core, pinned, urgency.0.is_urgent(), bound);
         }
     }
@@ -110,7 +111,7 @@ fn take_mailboxes(count: usize) -> Result<Vec<&'static Mailbox>, Refused> {
 
 /// The table begins with each worker's part of the movable mailboxes, followed by some of those for one actor each, so that the parts are
 /// as long as the table says, and by its pinned one.
-fn make_state(rules: Rules, taken: &[&'static Mailbox], size: Size) -> Option<Arc<ExecutorState>> {
+fn make_state(rules: Rules, taken: &[&'static Mailbox], size: Size) -> Option<Counted<ExecutorState>> {
     let Size { workers, movable, own } = size;
     let mut for_one = movable + workers;
     let mut order: Vec<&'static Mailbox> = Vec::new();
@@ -128,12 +129,13 @@ fn make_state(rules: Rules, taken: &[&'static Mailbox], size: Size) -> Option<Ar
     mailboxes.try_reserve_exact(taken.len()).ok()?;
     mailboxes.extend_from_slice(taken);
     let own = OwnMailboxes::new(&taken[movable + workers..])?;
-    Some(Arc::new(ExecutorState::new(rules, table, mailboxes, own, workers, Live::new(machine::cores())?)))
+    let live = Live::new(machine::cores())?;
+    Counted::new(ExecutorState::new(rules, table, mailboxes, own, workers, live)).ok()
 }
 
 /// Makes the workers and starts them; they wait until they are woken.
 fn start_workers(
-    executor: &Arc<ExecutorState>,
+    executor: &Counted<ExecutorState>,
     urgency: Urgency,
     payer: Payer,
     workers: usize,
@@ -164,12 +166,13 @@ fn start_workers(
     Ok(())
 }
 
-fn make_worker(executor: &Arc<ExecutorState>, core: CoreId) -> Option<Arc<Worker>> {
+fn make_worker(executor: &Counted<ExecutorState>, core: CoreId) -> Option<Counted<Worker>> {
     let spare = Segment::new(executor.segment_bytes)?;
     let Some(batch) = Batch::new() else {
         // SAFETY: just made, and empty.
         unsafe { Segment::free(spare) };
         return None;
     };
-    Some(Arc::new(Worker::new(executor.clone(), core, batch, spare)))
+    // Without memory the worker is dropped, and what was made for it.
+    Counted::new(Worker::new(executor.clone(), core, batch, spare)).ok()
 }

@@ -32,7 +32,7 @@ impl Budget {
         self.used
     }
 
-    /// When the next period begins: there may be something left then. Nothing is left just now.
+    /// When the next period begins: there may be something left then.
     pub fn next(&self) -> u64 {
         self.began.saturating_add(self.period)
     }

@@ -81,6 +81,8 @@ pub struct Header {
     has_yielded: AtomicBool,
     /// It has said itself that it failed.
     has_failed: AtomicBool,
+    /// It has come back from being put aside, and had no turn since.
+    has_come_back: AtomicBool,
     /// Who pays for what it allocates; never changed.
     account: u8,
     /// The core on whose roll it is, if it is on one.
@@ -127,6 +129,7 @@ impl Header {
             home: AtomicU8::new(home.index() as u8),
             has_yielded: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
+            has_come_back: AtomicBool::new(false),
             account: 0,
             roll: AtomicU8::new(0),
             watched: Watched::new(),

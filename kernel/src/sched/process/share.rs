@@ -29,8 +29,10 @@ pub(crate) struct Used {
 
 struct Inside {
     budget: Budget,
+    /// Those that had come back, and found nothing left: before all others.
+    first: Chain<Header>,
     aside: Chain<Header>,
-    /// The timer is armed, for those that are aside.
+    /// The timer is armed, or about to be: while anybody is aside.
     is_armed: bool,
     used: Used,
 }
@@ -56,6 +58,23 @@ pub(crate) enum Admission {
     Aside(Option<u64>),
 }
 
+impl Inside {
+    fn take_one(&mut self) -> Option<NonNull<Header>> {
+        let process = self.first.pop_front().or_else(|| self.aside.pop_front())?;
+        self.used.aside -= 1;
+        // SAFETY: it is aside, so alive, and was in hand then.
+        unsafe { process.as_ref() }.set_come_back(true);
+        Some(process)
+    }
+
+    fn put_aside(&mut self, process: Runnable) {
+        let chain = if process.has_come_back() { &mut self.first } else { &mut self.aside };
+        // SAFETY: it is in hand, so in no list, and alive.
+        unsafe { chain.push_back(process.into_pointer()) };
+        self.used.aside += 1;
+    }
+}
+
 impl Share {
     /// Charges a turn.
     pub(crate) fn charge(&self, began: u64, now: u64) {
@@ -70,22 +89,47 @@ impl Share {
     pub(crate) fn admit(&self, process: Runnable, now: u64) -> Admission {
         let mut inside = self.inside.lock();
         if let Some(left) = inside.budget.left(now) {
+            process.set_come_back(false);
             return Admission::Begins(process, left);
         }
-        // SAFETY: it is in hand, so in no list, and alive.
-        unsafe { inside.aside.push_back(process.into_pointer()) };
+        inside.put_aside(process);
         inside.used.put_aside += 1;
-        inside.used.aside += 1;
         let is_first = !core::mem::replace(&mut inside.is_armed, true);
         Admission::Aside(is_first.then(|| inside.budget.next()))
     }
 
-    /// The timer has fired: those that are aside come back, and the next one that is put aside arms it again.
-    pub(crate) fn take_aside(&self) -> Chain<Header> {
+    /// One that is aside comes back, if there is one and something is left.
+    pub(crate) fn take_one_if_left(&self, now: u64) -> Option<NonNull<Header>> {
         let mut inside = self.inside.lock();
-        inside.is_armed = false;
-        inside.used.aside = 0;
-        core::mem::take(&mut inside.aside)
+        inside.budget.left(now).and_then(|_| inside.take_one())
+    }
+
+    /// A process that has had its turn and wants more goes behind those that are aside, and the first of these comes back in its place. If
+    /// nobody is aside, or nothing is left, it stays: then it comes back itself.
+    pub(crate) fn exchange(&self, process: Runnable, now: u64) -> Result<NonNull<Header>, Runnable> {
+        let mut inside = self.inside.lock();
+        if inside.budget.left(now).is_none() {
+            return Err(process);
+        }
+        let Some(other) = inside.take_one() else { return Err(process) };
+        // The timer stays armed.
+        inside.put_aside(process);
+        Ok(other)
+    }
+
+    /// One that is aside comes back, if there is one.
+    pub(crate) fn take_one(&self) -> Option<NonNull<Header>> {
+        self.inside.lock().take_one()
+    }
+
+    /// The timer has fired and is not armed any more, and those that come back have been taken. If others are aside, it is to be armed again,
+    /// until when: by the caller. Otherwise the next one that is put aside arms it.
+    pub(crate) fn go_on(&self, now: u64) -> Option<u64> {
+        let mut inside = self.inside.lock();
+        inside.is_armed = inside.used.aside > 0;
+        // For the period that `now` is in.
+        let _ = inside.budget.left(now);
+        inside.is_armed.then(|| inside.budget.next())
     }
 
     pub(crate) fn used(&self) -> Used {
@@ -112,6 +156,7 @@ impl ShareRef {
     pub(crate) fn new(each: u64, period: u64, now: u64) -> Result<Self, OutOfMemory> {
         let inside = Inside {
             budget: Budget::new(each, period, now),
+            first: Chain::new(),
             aside: Chain::new(),
             is_armed: false,
             used: Used { total: 0, most: 0, put_aside: 0, aside: 0 },

@@ -4,9 +4,13 @@
 //! suspended or is bound to another core is treated alike. A turn that is in progress when nothing is left ends as at a slice's end,
 //! whether others wait or not (`run/preempt.rs`, `run/slice.rs`).
 //!
-//! The first that is put aside arms a timer for the beginning of the next period; when that fires all come back to the queues, in the
-//! order in which they came, and look again. Both are under the share's lock, so whoever is put aside after the timer has fired arms it
-//! anew, and nobody is forgotten. The timer counts as work, so the system has not run out of it. It needs no memory.
+//! The first that is put aside arms a timer for the beginning of the next period. When that fires two for each core come back to the
+//! queues, those that came first, and look again; and while something is left, one more does for each that waits or ends. So there are as many
+//! as the cores can run, and few have come back for nothing, however many there are: thousands that come and go in every
+//! period would take more time than the share has. One that ends its turn and wants another goes behind all that are aside, and the first of
+//! those comes in its place; one that has come back and finds nothing left is the first next time. So all have their turns in order. While anybody is aside the timer is armed, so nobody depends on those
+//! that have come back: they may be bound to a core that others keep busy. All is under the share's lock, and nobody is forgotten. The timer
+//! counts as work, so the system has not run out of it. It needs no memory.
 //!
 //! One that was killed is not put aside, so that it ends; of one that is aside the end waits until it comes back.
 
@@ -15,11 +19,14 @@ use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
 use crate::arch::clock;
-use crate::sched::cores::{Core, ThisCore};
+use crate::sched::cores::{self, Core, ThisCore};
 use crate::sched::place::enqueue;
 use crate::sched::process::{Admission, Header, Runnable, Share, ShareRef};
 use crate::sync::PreemptGuard;
 use crate::time::{self, comparator};
+
+/// So many for each core come back when a period begins.
+const FOR_EACH_CORE: usize = 2;
 
 /// Whether a process that has a share, and was taken from a queue, may begin its turn; `None` if it was put aside.
 #[cold]
@@ -29,6 +36,8 @@ pub(crate) fn admit(core: &ThisCore<'_>, process: Runnable) -> Option<Runnable> 
     if process.run_state().is_killed() {
         // It has the slice that one has for its end.
         core.share_end.set(u64::MAX);
+        // Which may have been killed, too.
+        come_back(core, share.take_one());
         return Some(process);
     }
     let now = clock::now();
@@ -49,12 +58,61 @@ pub(crate) fn admit(core: &ThisCore<'_>, process: Runnable) -> Option<Runnable> 
     }
 }
 
-/// Charges the turn of a process, which ends at `now` and began when the core's turn did.
-#[inline(always)]
-pub(crate) fn charge(core: &Core, process: &Header, now: u64) {
-    if let Some(share) = process.share() {
-        share.charge(core.turn_began_at(), now);
+/// Puts one that was aside into a queue again.
+fn come_back(core: &ThisCore<'_>, process: Option<NonNull<Header>>) {
+    if let Some(process) = process {
+        // SAFETY: it was in hand when it was put aside, and is in no list now.
+        enqueue::requeue(core, unsafe { Runnable::new(process) });
     }
+}
+
+/// One that has ended: another of its share comes back for it.
+#[cold]
+#[inline(never)]
+pub(crate) fn make_way(core: &ThisCore<'_>, process: &Header, now: u64) {
+    come_back(core, process.share().and_then(|share| share.take_one_if_left(now)));
+}
+
+/// One that has a share waits from `now` on, unless it was woken meanwhile: another comes back for it.
+///
+/// # Safety
+/// Its turn is over, and was the caller's.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn end_pending(core: &ThisCore<'_>, process: NonNull<Header>, now: u64) {
+    // SAFETY: the scheduler's reference has kept it alive during its turn.
+    let header = unsafe { process.as_ref() };
+    // When it waits, somebody else may end it.
+    let share = header.share().cloned();
+    if header.run_state().end_pending() {
+        // SAFETY: `end_pending` says that it is to be queued, by its last turn and nobody else.
+        enqueue::requeue_at(core, unsafe { Runnable::new(process) }, now);
+    } else if let Some(share) = share {
+        come_back(core, share.take_one_if_left(now));
+    }
+}
+
+/// One that has a share has ended its turn at `now`, and wants another: behind those that are aside.
+#[cold]
+#[inline(never)]
+pub(crate) fn take_turns(core: &ThisCore<'_>, process: Runnable, now: u64) {
+    let share = process.share().filter(|_| !process.run_state().is_killed()).cloned();
+    let exchanged = match share {
+        Some(share) => share.exchange(process, now),
+        None => Err(process),
+    };
+    match exchanged {
+        Ok(other) => come_back(core, Some(other)),
+        Err(process) => enqueue::requeue_at(core, process, now),
+    }
+}
+
+/// Charges the turn of a process, which ends at `now` and began when the core's turn did. Whether it has a share.
+#[inline(always)]
+pub(crate) fn charge(core: &Core, process: &Header, now: u64) -> bool {
+    let Some(share) = process.share() else { return false };
+    share.charge(core.turn_began_at(), now);
+    true
 }
 
 /// Whether nothing is left for the turn of a process that runs on this core, if it has a share.
@@ -92,14 +150,15 @@ unsafe fn wake(data: *const ()) {
     // SAFETY: by contract.
     let share = unsafe { of(data) };
     let here = PreemptGuard::new();
-    let mut aside = share.take_aside();
-    while let Some(process) = aside.pop_front() {
-        // SAFETY: it was in hand when it was put aside, and is in no list now.
-        let process = unsafe { Runnable::new(process) };
+    for process in (0..FOR_EACH_CORE * cores::count()).map_while(|_| share.take_one()) {
         match ThisCore::of(&here) {
-            Some(core) => enqueue::requeue(&core, process),
-            None => enqueue::woken(process, &here),
+            Some(core) => come_back(&core, Some(process)),
+            // SAFETY: as in `come_back`.
+            None => enqueue::woken(unsafe { Runnable::new(process) }, &here),
         }
+    }
+    if let Some(until) = share.go_on(clock::now()) {
+        arm(share, until);
     }
 }
 

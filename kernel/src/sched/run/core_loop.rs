@@ -240,7 +240,7 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
     let header = unsafe { process.as_ref() };
     let now = clock::now();
     core.note_turn(header, now, || header.vtable().name);
-    aside::charge(core, header, now);
+    let has_share = aside::charge(core, header, now);
     core.turn_ended_at.set(now);
     match step {
         Step::Pending => {
@@ -249,6 +249,10 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
                 unsafe { note_first_wait(core.core(), process) };
             }
             due::note_done(core, header, now);
+            if has_share {
+                // SAFETY: as below.
+                return unsafe { aside::end_pending(core, process, now) };
+            }
             if header.run_state().end_pending() {
                 // SAFETY: `end_pending` says that it is to be queued, by its last turn and nobody else.
                 enqueue::requeue_at(core, unsafe { Runnable::new(process) }, now);
@@ -263,6 +267,10 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
             if header.is_limited() {
                 // As if it were woken: so its next turn does not follow another by the short way, which does not look at limits.
                 header.run_state().notify();
+                if has_share {
+                    // SAFETY: as below.
+                    return aside::take_turns(core, unsafe { Runnable::new(process) }, now);
+                }
             }
             // SAFETY: its turn is over, and it stays marked as running while it is queued.
             enqueue::requeue_at(core, unsafe { Runnable::new(process) }, now);
@@ -274,6 +282,9 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
             telling::tell_of_process(header, exit);
             population::note_end(header);
             core.pace.note_event();
+            if has_share {
+                aside::make_way(core, header, now);
+            }
             // SAFETY: the scheduler's reference, which ends with the process.
             drop(unsafe { ProcessRef::from_counted(process) });
         }

@@ -1,12 +1,11 @@
 //! Starting residents.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::ptr::NonNull;
 use core::time::Duration;
 
 use crate::arch::CoreId;
-use crate::mem::{self, Payer};
+use crate::mem::{self, Counted, Payer};
 use crate::sched::cores::population;
 use crate::sched::cores::{self, here};
 use crate::sched::process::{Header, Priority, ProcessRef, Resident};
@@ -19,7 +18,7 @@ use crate::sched::spawn::residents;
 /// The process ends, and `resident` is dropped, when `step` returns [`Step::Done`] for the resident itself
 /// and the last reference is gone.
 pub fn spawn(
-    resident: Arc<dyn Resident>,
+    resident: Counted<dyn Resident>,
     core: CoreId,
     priority: Priority,
     deadline: Option<Duration>,
@@ -43,7 +42,7 @@ pub fn spawn(
     let header = NonNull::from(Box::leak(process)).cast::<Header>();
     // SAFETY: the scheduler's own reference keeps the process alive until it is done.
     let process = unsafe { ProcessRef::count(header) };
-    if let Err(error) = residents::add(process.clone()) {
+    if let Err(error) = residents::add(&process) {
         // It was never queued, so it ends here: what was counted for it, and the scheduler's own reference.
         population::note_end(&process);
         // SAFETY: the reference that the header was made with, which nobody else will give up.
@@ -57,14 +56,13 @@ pub fn spawn(
 mod tests {
     use super::{Resident, spawn};
     use crate::arch::CoreId;
-    use crate::mem::Payer;
+    use crate::mem::{Counted, Payer};
     use crate::sched::cores;
     use crate::sched::cores::population::{live_processes, pinned_to};
     use crate::sched::process::{AtWork, Detached, EndOfPiece, Priority, Step};
     use crate::sched::spawn::{SpawnError, residents};
     use crate::watch::Exit;
     use alloc::boxed::Box;
-    use alloc::sync::Arc;
 
     struct Idler;
 
@@ -117,13 +115,17 @@ mod tests {
     #[test]
     fn a_resident_that_cannot_be_started_leaves_nothing_behind() {
         let core = CoreId::BOOT;
-        let idler = Arc::new(Idler);
-        let start = || spawn(idler.clone(), core, Priority::Normal, None, Payer::NOBODY).err();
+        let Ok(idler) = Counted::new(Idler) else { panic!("there is memory") };
+        let resident = || -> Counted<dyn Resident> {
+            // SAFETY: it is returned as it is.
+            unsafe { idler.clone().unsized_by::<dyn Resident>(|place| place) }
+        };
+        let start = || spawn(resident(), core, Priority::Normal, None, Payer::NOBODY).err();
         assert_eq!(start(), Some(SpawnError::NoSuchCore), "before there is any core");
         cores::install(1);
         residents::fail_next_add();
         assert_eq!(start(), Some(SpawnError::OutOfMemory), "without memory for the list");
         assert_eq!((live_processes(), pinned_to(core)), (0, 0), "processes, and those pinned to the core");
-        assert_eq!(Arc::strong_count(&idler), 1, "references to what was to be started");
+        assert!(idler.is_only(), "references to what was to be started");
     }
 }

@@ -1,16 +1,17 @@
 //! A resident's form as a process.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::ptr::NonNull;
 
+use crate::mem::Counted;
 use crate::sched::process::{AtWork, Detached, EndOfPiece, Header, Resident, Step, VTable};
+use crate::sched::spawn::residents;
 use crate::watch::Exit;
 
 #[repr(C)]
 pub(crate) struct ResidentProcess {
     pub(crate) header: Header,
-    pub(crate) resident: Arc<dyn Resident>,
+    pub(crate) resident: Counted<dyn Resident>,
 }
 
 pub(crate) static VTABLE: VTable = VTable {
@@ -70,6 +71,7 @@ unsafe fn at_work(header: NonNull<Header>) -> Option<AtWork> {
 /// # Safety
 /// The contract of [`VTable::free`].
 unsafe fn free(header: NonNull<Header>) {
+    residents::remove(header);
     // SAFETY: the process was boxed by `spawn/resident.rs`, and the last reference is gone.
     drop(unsafe { Box::from_raw(header.cast::<ResidentProcess>().as_ptr()) });
 }

@@ -1,6 +1,10 @@
 //! The residents of all executors: who they are, and what waits for them.
+//!
+//! The list keeps nobody: who is freed leaves it before. So what a resident has taken is back when its executor has stopped, whether
+//! another is ever started or not.
 
 use alloc::vec::Vec;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use super::resident_process::resident;
@@ -10,7 +14,21 @@ use crate::sched::process::{Header, ProcessRef};
 use crate::sched::spawn::SpawnError;
 use crate::sync::{PaidBy, SpinLock};
 
-static RESIDENTS: SpinLock<Vec<ProcessRef>> = SpinLock::new(Vec::new());
+/// Those that are on the list. Each is alive while the lock is held: nobody is freed before it has left.
+struct Residents(Vec<NonNull<Header>>);
+
+// SAFETY: processes may be looked at from any core.
+unsafe impl Send for Residents {}
+
+impl Residents {
+    fn all(&self) -> impl Iterator<Item = ManuallyDrop<ProcessRef>> {
+        // SAFETY: alive as long as the list is borrowed, so under the lock; the reference, which was not counted, is not given up. One
+        // that has no other has ended, so nobody makes more of this.
+        self.0.iter().map(|process| ManuallyDrop::new(unsafe { ProcessRef::from_counted(*process) }))
+    }
+}
+
+static RESIDENTS: SpinLock<Residents> = SpinLock::new(Residents(Vec::new()));
 
 #[cfg(test)]
 static FAIL_NEXT_ADD: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
@@ -21,22 +39,25 @@ pub(crate) fn fail_next_add() {
     FAIL_NEXT_ADD.store(true, core::sync::atomic::Ordering::Relaxed);
 }
 
-/// Puts a resident on the list.
+/// Puts a resident on the list, which [`remove`] must take from there.
 ///
 /// # Errors
 /// [`SpawnError::OutOfMemory`]; then nothing was changed, and the caller must undo what it has counted.
-pub(crate) fn add(process: ProcessRef) -> Result<(), SpawnError> {
+pub(crate) fn add(process: &ProcessRef) -> Result<(), SpawnError> {
     let _nobody = PaidBy::nobody();
     let mut residents = RESIDENTS.lock();
-    // Ended ones are dropped here, where the list is being changed anyway.
-    residents.retain(|resident| !resident.is_done());
     #[cfg(test)]
     if FAIL_NEXT_ADD.swap(false, core::sync::atomic::Ordering::Relaxed) {
         return Err(SpawnError::OutOfMemory);
     }
-    residents.try_reserve(1).map_err(|_| SpawnError::OutOfMemory)?;
-    residents.push(process);
+    residents.0.try_reserve(1).map_err(|_| SpawnError::OutOfMemory)?;
+    residents.0.push(process.pointer());
     Ok(())
+}
+
+/// Takes a resident from the list, if it was put there: it is about to be freed.
+pub(crate) fn remove(process: NonNull<Header>) {
+    RESIDENTS.lock().0.retain(|resident| *resident != process);
 }
 
 /// The resident whose turn runs on the caller's stack, if one does.
@@ -95,30 +116,27 @@ pub(crate) unsafe fn let_go(process: NonNull<Header>) {
     }
 }
 
-fn backlog_of(process: &ProcessRef) -> u32 {
-    // SAFETY: the reference keeps it alive, and only residents are on the list.
-    unsafe { resident(process.pointer()) }.backlog()
-}
-
 /// Whether any resident has something waiting.
 pub(crate) fn any_backlog() -> bool {
-    RESIDENTS.lock().iter().any(|process| !process.is_done() && backlog_of(process) > 0)
+    // SAFETY: alive under the lock, and only residents are on the list.
+    let backlog_of = |process: &ProcessRef| unsafe { resident(process.pointer()) }.backlog();
+    RESIDENTS.lock().all().any(|process| !process.is_done() && backlog_of(&process) > 0)
 }
 
 /// Whether any resident has something that may leave for another core, at `now` in clock ticks. All are looked at,
 /// because the look notes what it sees.
 pub(crate) fn any_surplus(now: u64) -> bool {
-    let has_surplus = |process: &&ProcessRef| {
-        // SAFETY: the reference keeps it alive, and only residents are on the list.
+    let has_surplus = |process: &ManuallyDrop<ProcessRef>| {
+        // SAFETY: alive under the lock, and only residents are on the list.
         !process.is_done() && unsafe { resident(process.pointer()) }.has_surplus(now)
     };
-    RESIDENTS.lock().iter().filter(has_surplus).count() > 0
+    RESIDENTS.lock().all().filter(has_surplus).count() > 0
 }
 
 /// Gives every resident of `core` a turn, to search the others' mailboxes.
 pub(crate) fn wake_all_of(core: &Core) {
     let residents = RESIDENTS.lock();
-    for process in residents.iter().filter(|process| process.home() == core.id()) {
+    for process in residents.all().filter(|process| process.home() == core.id()) {
         process.wake();
     }
 }
@@ -126,5 +144,5 @@ pub(crate) fn wake_all_of(core: &Core) {
 /// Gives every resident of every core a turn, for a check: one may be woken at any time, whether needed or not.
 #[cfg(feature = "checks")]
 pub(crate) fn wake_all() {
-    RESIDENTS.lock().iter().for_each(ProcessRef::wake);
+    RESIDENTS.lock().all().for_each(|process| process.wake());
 }

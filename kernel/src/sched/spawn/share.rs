@@ -20,8 +20,9 @@ use crate::time::{of_ticks, ticks_of};
 /// A turn that is in progress when nothing is left is ended by the timer's interrupt, and what it took beyond that is taken off the
 /// next periods. Several cores may each run such a turn. What is not used in a period is gone.
 ///
-/// Neither priority nor deadline matter: one that is aside waits, and with it those who wait for it. A mutex that it holds is held. One that is
-/// killed while it is aside ends when the next period begins.
+/// Neither priority nor deadline matter: one that is aside waits, and with it those who wait for it. A mutex that it holds is held. When a period
+/// begins two for each core come back, those that were put aside first, and one more for each that waits or ends; so of thousands each waits its
+/// turn. One that is killed while it is aside ends when it comes back.
 ///
 /// ```
 /// # use magpie::sched;

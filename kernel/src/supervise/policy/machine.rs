@@ -120,7 +120,9 @@ impl<C> Machine<C> {
     /// Without children.
     pub fn new(rules: Rules, seed: u64) -> Result<Self, OutOfMemory> {
         let mut restarts = VecDeque::new();
-        restarts.try_reserve_exact(rules.most).map_err(|_| OutOfMemory)?;
+        if rules.most != usize::MAX {
+            restarts.try_reserve_exact(rules.most).map_err(|_| OutOfMemory)?;
+        }
         let random = Random::new(seed, 0);
         let (window, healthy) = (ticks_of(rules.window), ticks_of(rules.backoff.healthy()));
         let (entries, ends, some_leave, is_unsettled) = (Vec::new(), None, false, true);
@@ -247,6 +249,9 @@ impl<C> Machine<C> {
 
     /// Notes a restart, unless there have been as many as the window allows.
     fn is_one_too_many(&mut self, now: Instant) -> bool {
+        if self.rules.most == usize::MAX {
+            return false;
+        }
         while self.restarts.front().is_some_and(|at| now.ticks().saturating_sub(at.ticks()) > self.window) {
             self.restarts.pop_front();
         }

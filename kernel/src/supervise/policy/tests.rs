@@ -128,6 +128,26 @@ fn more_restarts_than_the_window_allows_are_too_many() {
 }
 
 #[test]
+fn any_number_of_restarts_and_any_window_are_ones() {
+    for (most, window) in
+        [(usize::MAX, Duration::MAX), (usize::MAX, Duration::ZERO), (0, Duration::ZERO), (3, Duration::MAX)]
+    {
+        let rules = Rules { window, ..rules(Strategy::OneForOne, most, Backoff::NONE) };
+        let mut machine = running(rules, &[Restart::Permanent]);
+        for _ in 0..most.min(1000) {
+            machine.ended(0, true, Duration::MAX);
+            assert_eq!(machine.next(Duration::MAX), Step::Start(0));
+        }
+        if most < 1000 {
+            machine.ended(0, true, Duration::MAX);
+            assert_eq!(machine.next(Duration::MAX), Step::End(Outcome::GaveUp(0)));
+        }
+    }
+    let endless = rules(Strategy::OneForOne, usize::MAX - 1, Backoff::NONE);
+    assert!(Machine::<u8>::new(endless, 0).is_err(), "more moments than memory holds");
+}
+
+#[test]
 fn delays_double_up_to_the_ceiling_and_begin_anew_after_a_healthy_time() {
     let backoff =
         Backoff::new(milliseconds(10), milliseconds(65)).jitter_percent(50).reset_after(milliseconds(1000));

@@ -30,7 +30,6 @@ mod slices;
 mod surplus;
 mod turn;
 
-use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::NonNull;
 
@@ -44,6 +43,7 @@ use crate::actor::mail::table::Range;
 use crate::actor::mail::{Gulp, List, Mailbox, Segment};
 use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::mem::Counted;
 use crate::random::Random;
 use crate::sched::{self, AtWork, ProcessRef};
 use crate::stats::{self, WorkerStatistics};
@@ -72,7 +72,7 @@ struct Private {
 /// One worker.
 #[repr(align(128))]
 pub(super) struct Worker {
-    pub executor: Arc<ExecutorState>,
+    pub executor: Counted<ExecutorState>,
     pub index: usize,
     core: CoreId,
     /// That core's counters.
@@ -120,7 +120,7 @@ unsafe impl Send for Worker {}
 impl Worker {
     /// A worker that is not yet started.
     pub(super) fn new(
-        executor: Arc<ExecutorState>,
+        executor: Counted<ExecutorState>,
         core: CoreId,
         batch: NonNull<Batch>,
         spare: NonNull<Segment>,

@@ -61,6 +61,18 @@ impl Header {
         self.is_ordinary.load(Ordering::Relaxed)
     }
 
+    /// Whether it has come back from being put aside, and had no turn since.
+    pub(crate) fn has_come_back(&self) -> bool {
+        // Relaxed: by whoever has it in hand; a queue hands it on.
+        self.has_come_back.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether it has.
+    pub(crate) fn set_come_back(&self, has_come_back: bool) {
+        // Relaxed: as above.
+        self.has_come_back.store(has_come_back, Ordering::Relaxed);
+    }
+
     /// Whether it may run on one core only.
     pub fn is_pinned(&self) -> bool {
         self.affinity_mask().is_power_of_two()

@@ -1,0 +1,215 @@
+//! Supervisors misused: trees of ten levels that fall from the bottom, a thousand children, children that come while all end, that stop
+//! their own supervisor, or that cannot be made; supervisors killed at any moment. Nobody outlives its supervisor, and nothing is left.
+
+use alloc::sync::Arc;
+use core::future::pending;
+use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use core::time::Duration;
+
+use magpie::internals::mem::heap::HEAP;
+use magpie::sched;
+use magpie::supervise::{Backoff, Child, Shutdown, Supervisor, SupervisorRef};
+use magpie::time;
+use magpie_tests::{Failure, HANGS_AFTER, Outcome, amount, ensure, ensure_eq, kernel_test};
+
+use crate::not_started;
+
+/// Who lives.
+static LIVES: AtomicI64 = AtomicI64::new(0);
+
+struct Lives;
+
+impl Lives {
+    fn begin() -> Self {
+        LIVES.fetch_add(1, Ordering::AcqRel);
+        Self
+    }
+}
+
+impl Drop for Lives {
+    fn drop(&mut self) {
+        LIVES.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+async fn wait(mut shutdown: Shutdown) {
+    let _lives = Lives::begin();
+    shutdown.requested().await;
+}
+
+async fn until(mut is_so: impl FnMut() -> bool, what: &'static str) -> Outcome {
+    let waiting = async {
+        while !is_so() {
+            sched::yield_now().await;
+        }
+    };
+    time::background_timeout(HANGS_AFTER / 4, waiting).await.map_err(|_| Failure(what.into()))
+}
+
+async fn ended(supervisor: &SupervisorRef) -> Outcome {
+    until(|| supervisor.process().is_done(), "the supervisor goes on").await?;
+    until(|| LIVES.load(Ordering::Acquire) == 0, "a child outlives its supervisor").await
+}
+
+fn started(supervisor: Supervisor) -> Result<SupervisorRef, Failure> {
+    supervisor.start().map_err(|error| Failure(alloc::format!("not started: {error}")))
+}
+
+async fn in_use() -> usize {
+    sched::out_of_work().await;
+    HEAP.usage().0
+}
+
+/// So many levels, each with a child beside; at the bottom `leaf`.
+fn tower(levels: usize, leaf: Child, restarts: usize) -> Supervisor {
+    let mut below = leaf;
+    for _ in 1..levels {
+        let level = Supervisor::one_for_all()
+            .restarts(restarts, Duration::MAX)
+            .backoff(Backoff::NONE)
+            .child(Child::process("beside", wait))
+            .child(below);
+        below = Child::supervisor("level", level);
+    }
+    Supervisor::rest_for_one()
+        .restarts(restarts, Duration::ZERO)
+        .backoff(Backoff::new(Duration::ZERO, Duration::MAX).jitter_percent(u32::MAX))
+        .child(Child::process("beside", wait))
+        .child(below)
+}
+
+kernel_test! {
+    /// Ten levels: what fails at the bottom ends all of them in order, and a stop of the top does.
+    #[machine("the kernel's heap")]
+    async fn ten_levels_fall_from_the_bottom() -> Outcome {
+        let mut settled = 0;
+        for round in 0..amount("towers", 8) {
+            let fails = Child::process("fails", |_| async { Err::<(), ()>(()) });
+            let tower_falls = started(tower(10, fails, 0))?;
+            ended(&tower_falls).await?;
+            ensure!(tower_falls.process().has_failed(), "the top has not failed");
+            let stands = started(tower(10, Child::process("leaf", wait), 0))?;
+            until(|| LIVES.load(Ordering::Acquire) == 11, "not all levels have started").await?;
+            stands.stop().await?;
+            ended(&stands).await?;
+            let stands = started(tower(10, Child::process("leaf", wait), 3))?;
+            if round % 2 == 0 {
+                until(|| LIVES.load(Ordering::Acquire) == 11, "not all levels have started").await?;
+            }
+            stands.process().kill();
+            ended(&stands).await?;
+            drop((tower_falls, stands));
+            let now = in_use().await;
+            if round == 2 {
+                settled = now;
+            }
+            ensure!(settled == 0 || now <= settled + 4096, "{now} bytes are in use, {settled} were");
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// A thousand children, of which each tenth crashes at once; all are ended, and nothing stays.
+    #[machine("isolation")]
+    async fn a_thousand_children() -> Outcome {
+        let mut supervisor = Supervisor::one_for_one().restarts(usize::MAX, Duration::MAX).backoff(Backoff::NONE);
+        for number in 0..1000_u64 {
+            let lives = AtomicU64::new(0);
+            supervisor = supervisor.child(Child::process("one of many", move |shutdown| {
+                assert!(number % 10 != 0 || lives.fetch_add(1, Ordering::AcqRel) > 0, "on purpose");
+                wait(shutdown)
+            }));
+        }
+        let running = started(supervisor)?;
+        until(|| LIVES.load(Ordering::Acquire) == 1000, "not all have started").await?;
+        let children = running.children().await?;
+        ensure_eq!(children.iter().map(|child| child.restarts).sum::<u64>(), 100, "restarts");
+        running.stop().await?;
+        ended(&running).await
+    }
+}
+
+kernel_test! {
+    /// Children are added from every core while the supervisor is stopped, killed or gives up: each is refused, or ended with it.
+    #[machine("isolation")]
+    async fn children_come_while_all_end() -> Outcome {
+        for round in 0..amount("rounds", 60) {
+            let running = started(Supervisor::one_for_one().restarts(0, Duration::ZERO))?;
+            let adders: alloc::vec::Vec<_> = (0..8)
+                .map(|_| {
+                    let running = running.clone();
+                    sched::spawn(async move {
+                        let mut taken = 0;
+                        while running.start_child(Child::process("late", wait).temporary()).await.is_ok() {
+                            taken += 1;
+                        }
+                        taken
+                    })
+                })
+                .collect::<Result<_, _>>()
+                .map_err(not_started)?;
+            while LIVES.load(Ordering::Acquire) < i64::try_from(round % 20).unwrap_or(0) {
+                sched::yield_now().await;
+            }
+            match round % 3 {
+                0 => running.stop().await?,
+                1 => running.process().kill(),
+                _ => _ = running.start_child(Child::process("fails", |_| async { Err::<(), ()>(()) })).await,
+            }
+            for adder in adders {
+                adder.await?;
+            }
+            ended(&running).await?;
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// A child stops, terminates or kills its own supervisor; and one of which each life fails in being made.
+    #[machine("isolation")]
+    async fn children_turn_on_their_supervisor() -> Outcome {
+        for way in 0..4 {
+            let (tell, mut told) = {
+                let mailbox = magpie::channel::ProcessMailbox::<SupervisorRef>::new(1)?;
+                (mailbox.address(), Some(mailbox))
+            };
+            let slot = Arc::new(magpie::mutex::Mutex::new(told.take()));
+            let rebel = Child::process("rebel", move |_| {
+                let slot = slot.clone();
+                async move {
+                    let _lives = Lives::begin();
+                    let Some(mut mailbox) = slot.try_lock().ok().and_then(|mut slot| slot.take()) else { return };
+                    let Some(own) = mailbox.receive().await else { return };
+                    match way {
+                        0 => _ = own.stop().await,
+                        1 => own.process().kill(),
+                        2 => {
+                            for child in own.children().await.unwrap_or_default() {
+                                let _ = own.terminate(child.id).await;
+                            }
+                        }
+                        _ => while own.start_child(Child::process("never", |_| -> core::future::Ready<()> { panic!("on purpose") })).await.is_ok() {},
+                    }
+                    pending::<()>().await;
+                }
+            });
+            let supervisor = Supervisor::one_for_one()
+                .restarts(20, Duration::MAX)
+                .backoff(Backoff::NONE)
+                .child(Child::process("beside", wait))
+                .child(rebel.within(Duration::ZERO).transient());
+            let running = started(supervisor)?;
+            tell.send(running.clone()).map_err(|_| Failure("the rebel is gone".into()))?;
+            drop(tell);
+            if way == 2 {
+                until(|| LIVES.load(Ordering::Acquire) == 0, "one is not terminated").await?;
+                running.stop().await?;
+            }
+            ended(&running).await?;
+            ensure_eq!(running.process().has_failed(), way == 3, "whether it has failed");
+        }
+        Ok(())
+    }
+}
