@@ -43,8 +43,8 @@ impl<T> SpinLock<T> {
     /// As [`Self::lock`], for a caller who has disabled preemption already: the guard goes into the lock's.
     #[inline(always)]
     pub(crate) fn lock_here(&self, preempt: PreemptGuard) -> SpinGuard<'_, T> {
-        if !self.take() {
-            self.wait();
+        if !take(&self.state) {
+            wait(&self.state);
         }
         SpinGuard { lock: self, preempt }
     }
@@ -54,27 +54,28 @@ impl<T> SpinLock<T> {
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
         let preempt = PreemptGuard::new();
         // Made only on success: dropping a guard frees the lock, whoever holds it.
-        self.take().then(|| SpinGuard { lock: self, preempt })
+        take(&self.state).then(|| SpinGuard { lock: self, preempt })
     }
+}
 
-    #[inline(always)]
-    fn take(&self) -> bool {
-        // Acquire: pairs with the release in the guard's drop, so the holder sees what the last one
-        // wrote. Relaxed on failure: nothing was learned.
-        self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
+#[inline(always)]
+fn take(state: &AtomicU32) -> bool {
+    // Acquire: pairs with the release in the guard's drop, so the holder sees what the last one
+    // wrote. Relaxed on failure: nothing was learned.
+    state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
+}
 
-    #[cold]
-    #[inline(never)]
-    fn wait(&self) {
-        loop {
-            // Relaxed: only a hint for when to try again; `take` orders.
-            while self.state.load(Ordering::Relaxed) == HELD {
-                cpu::relax();
-            }
-            if self.take() {
-                return;
-            }
+/// Once for all locks, whatever they guard.
+#[cold]
+#[inline(never)]
+fn wait(state: &AtomicU32) {
+    loop {
+        // Relaxed: only a hint for when to try again; `take` orders.
+        while state.load(Ordering::Relaxed) == HELD {
+            cpu::relax();
+        }
+        if take(state) {
+            return;
         }
     }
 }

@@ -7,6 +7,7 @@
 //! It stays on the roll where it was entered, whatever core it goes to, and is struck off when it has ended, before the
 //! scheduler gives up its reference. So under the lock of a roll all that are on it live, and may be referred to.
 
+use core::iter;
 use core::ptr::NonNull;
 
 use super::block::{self, Core};
@@ -69,8 +70,18 @@ pub fn processes() -> impl Iterator<Item = ProcessRef> {
             unsafe { enter(core, own.pointer(), true) };
         }
     }
-    block::all()
-        // SAFETY: what is on a roll lives under its lock.
-        .flat_map(|core| core.roll.each(|process| Some(unsafe { ProcessRef::count(process.cast()) })))
-        .filter(|process| !process.is_done())
+    // SAFETY: what is on a roll lives under its lock.
+    let look = |process: NonNull<()>| Some(unsafe { ProcessRef::count(process.cast()) });
+    let mut cores = block::all();
+    let mut listed = cores.next().map(|core| core.roll.each(look));
+    // As in `Roll::each`.
+    iter::from_fn(move || {
+        loop {
+            match listed.as_mut()?.next() {
+                Some(process) if process.is_done() => {}
+                Some(process) => return Some(process),
+                None => listed = cores.next().map(|core| core.roll.each(look)),
+            }
+        }
+    })
 }

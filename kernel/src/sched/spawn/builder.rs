@@ -205,11 +205,6 @@ impl Spawn {
         Self { payer: Some(limit.payer()), ..self }
     }
 
-    /// Nobody pays for it, whoever starts it.
-    pub(crate) fn unlimited(self) -> Self {
-        Self { payer: Some(Payer::NOBODY), ..self }
-    }
-
     /// Starts a process.
     ///
     /// # Errors
@@ -246,19 +241,6 @@ impl Spawn {
         F::Output: Send + 'static,
     {
         self.create_and_start(here::share_here(), future, false)
-    }
-
-    /// The same, in that share.
-    pub(crate) fn start_alone_in<F>(
-        self,
-        share: Option<ShareRef>,
-        future: F,
-    ) -> Result<ProcessRef, SpawnError>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        self.create_and_start(share, future, false)
     }
 
     #[inline(always)]

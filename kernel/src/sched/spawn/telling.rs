@@ -1,9 +1,12 @@
 //! Telling of an end those who watch. A few are told where somebody ended; were there many, that core would do nothing else meanwhile. So the
 //! others are told by a process of its own, which is interrupted and moved like any other. Without memory for that process all are told there.
 
-use super::builder::Spawn;
-use crate::sched::place::yield_now;
-use crate::sched::process::{Header, reductions};
+use alloc::boxed::Box;
+use core::ptr::NonNull;
+
+use super::errand::Errand;
+use crate::mem;
+use crate::sched::process::Header;
 use crate::sync::Identity;
 use crate::watch::{self, Exit, Rest};
 
@@ -24,22 +27,36 @@ pub(crate) fn tell(who: Identity, exit: Exit) {
     }
 }
 
-/// So many are told between two looks at whether the turn is used up.
-const STEP: usize = 32;
-
-/// What one costs the process's turn, counted in messages.
-const REDUCTIONS: u64 = 4;
+/// What tells the others.
+#[repr(C)]
+struct Later {
+    errand: Errand,
+    /// Until its process has begun.
+    rest: Option<Rest>,
+}
 
 #[cold]
-fn tell_later(mut rest: Rest) {
-    let body = async move {
-        while rest.tell(STEP) {
-            reductions::charge(REDUCTIONS * STEP as u64);
-            if reductions::is_exhausted() {
-                yield_now().await;
-            }
-        }
-    };
-    // If it is not started, the future is dropped, which tells them.
-    let _ = Spawn::new().unlimited().start_alone_in(None, body);
+fn tell_later(rest: Rest) {
+    let later = Later { errand: Errand::new(run, free), rest: Some(rest) };
+    // Without memory it comes back, and is dropped, which tells them.
+    if let Ok(later) = mem::kernel_box(later) {
+        // SAFETY: it stays in its box until it is freed by `free`, and is nobody else's.
+        unsafe { Errand::start(NonNull::from(Box::leak(later)).cast()) };
+    }
+}
+
+/// # Safety
+/// `errand` is the first part of a [`Later`], which nobody else uses.
+unsafe fn run(errand: NonNull<Errand>) {
+    // SAFETY: by contract.
+    let rest = unsafe { (*errand.cast::<Later>().as_ptr()).rest.take() };
+    // It tells them.
+    drop(rest);
+}
+
+/// # Safety
+/// As [`run`]; the box is given up.
+unsafe fn free(errand: NonNull<Errand>) {
+    // SAFETY: by contract; it was made in `tell_later`.
+    drop(unsafe { Box::from_raw(errand.cast::<Later>().as_ptr()) });
 }

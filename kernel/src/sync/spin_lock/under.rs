@@ -11,8 +11,8 @@ impl<T> SpinLock<T> {
     /// As [`Self::lock`], under a guard that the caller keeps for longer: shorter by what a guard takes.
     #[inline(always)]
     pub(crate) fn lock_under<'a>(&'a self, _here: &'a PreemptGuard) -> UnderGuard<'a, T> {
-        if !self.take() {
-            self.wait();
+        if !super::take(&self.state) {
+            super::wait(&self.state);
         }
         UnderGuard { lock: self, _not_send: PhantomData }
     }
