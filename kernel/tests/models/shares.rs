@@ -18,10 +18,17 @@ pub const MODELS: &[Model] = &[
         mutants: &[
             step("share-armed-in-two"),
             step("share-armed-for-ever"),
+            step("share-not-armed-again"),
             step("share-asked-early"),
             // Two write the timer at once, and shuttle sees one after the other.
             Mutant { name: "share-woken-early", rejected_by: &["loom"] },
         ],
+    },
+    Model {
+        name: "shares::makes_way",
+        preemptions: Some(3),
+        body: makes_way,
+        mutants: &[step("share-taken-in-two")],
     },
     Model {
         name: "shares::killed_aside",
@@ -31,7 +38,7 @@ pub const MODELS: &[Model] = &[
     },
     Model {
         name: "shares::freed_once",
-        preemptions: Some(3),
+        preemptions: Some(2),
         body: freed_once,
         mutants: &[step("count-release-in-two"), ordering("count-release-relaxed")],
     },
@@ -125,30 +132,64 @@ impl Scene {
         if self.state.get() != TimerIs::Armed {
             return;
         }
-        let aside = mutant("share-woken-early").then(|| self.take_aside());
+        let wake = || (self.take_one(), self.go_on());
+        let early = mutant("share-woken-early").then(wake);
         self.timer.set(0);
         self.state.set_fired();
         drop(queue);
-        // As `wake`.
-        let aside = aside.unwrap_or_else(|| self.take_aside());
-        for process in aside {
+        // As `wake`, which brings one back.
+        let (process, until) = early.unwrap_or_else(wake);
+        if let Some(process) = process {
             self.enqueue(process);
         }
-        self.give_up();
+        match until {
+            Some(until) if !mutant("share-not-armed-again") => {
+                self.arm(until);
+                // The one that the timer had.
+                self.give_up();
+            }
+            _ => self.give_up(),
+        }
     }
 
-    /// As `Share::take_aside`.
-    fn take_aside(&self) -> Vec<usize> {
+    /// As `Share::take_one`.
+    fn take_one(&self) -> Option<usize> {
         assert_eq!(self.is_freed.get(), 0, "it is freed, and used");
         let mut inside = self.inside.lock();
+        if inside.aside.is_empty() { None } else { Some(inside.aside.remove(0)) }
+    }
+
+    /// As `Share::go_on`, when a period begins.
+    fn go_on(&self) -> Option<u64> {
+        assert_eq!(self.is_freed.get(), 0, "it is freed, and used");
+        let mut inside = self.inside.lock();
+        let is_armed = !inside.aside.is_empty();
         if mutant("share-armed-in-two") {
-            let aside = std::mem::take(&mut inside.aside);
             drop(inside);
-            self.inside.lock().is_armed = false;
-            return aside;
+            inside = self.inside.lock();
         }
-        inside.is_armed = mutant("share-armed-for-ever");
-        std::mem::take(&mut inside.aside)
+        inside.is_armed = is_armed || mutant("share-armed-for-ever");
+        let _ = inside.budget.left(PERIOD);
+        is_armed.then(|| inside.budget.next())
+    }
+
+    /// As `aside::make_way`, by a core on which another process of the share has ended.
+    fn make_way(&self, now: u64) {
+        let mut inside = self.inside.lock();
+        if inside.budget.left(now).is_none() || inside.aside.is_empty() {
+            return;
+        }
+        let process = if mutant("share-taken-in-two") {
+            let first = inside.aside[0];
+            drop(inside);
+            self.inside.lock().aside.retain(|process| *process != first);
+            first
+        } else {
+            let first = inside.aside.remove(0);
+            drop(inside);
+            first
+        };
+        self.enqueue(process);
     }
 
     fn enqueue(&self, process: usize) {
@@ -184,9 +225,11 @@ impl Scene {
     }
 }
 
-/// Two cores put a process aside each, with clocks that they have read before, while the timer fires on a third: both come back.
+/// Two cores put a process aside each, with clocks that they have read before, while the timer fires on a third; what the next period gives is
+/// used up, too. Both come back, one each time.
 fn put_aside_as_it_fires() {
     let scene = Scene::new(3);
+    scene.inside.lock().budget.charge(EACH, EACH);
     let put_aside = |process, now| {
         task(move |scene: &Scene| assert!(!scene.admit(process, now), "there is nothing left"))
     };
@@ -194,14 +237,23 @@ fn put_aside_as_it_fires() {
     assert!(scene.armed.load(Ordering::Relaxed) <= 2, "the timer was armed by one who was not told to");
     // As often as it may be armed by now.
     scene.fire();
+    scene.fire();
     for process in 0..2 {
         assert_eq!(
             scene.queued[process].load(Ordering::Acquire),
             1,
             "it is aside for ever, or in two queues"
         );
-        assert!(scene.admit(process, PERIOD), "there is something left in the next period");
+        assert!(scene.admit(process, 2 * PERIOD), "there is something left in the period after the next");
     }
+}
+
+/// A process of the share ends when the next period has begun, and the timer fires: the one that is aside comes back once.
+fn makes_way() {
+    let scene = Scene::new(2);
+    assert!(!scene.admit(0, 50), "there is nothing left");
+    run(&scene, [task(Scene::fire), task(|scene: &Scene| scene.make_way(PERIOD))]);
+    assert_eq!(scene.queued[0].load(Ordering::Acquire), 1, "it is aside for ever, or in two queues");
 }
 
 /// A process is killed while it is put aside, and the timer fires: it is in one queue, and has a turn for its end.

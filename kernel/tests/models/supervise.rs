@@ -39,7 +39,7 @@ pub const MODELS: &[Model] = &[
         preemptions: Some(2),
         body: restarts,
         mutants: &[
-            step("ends-wait-late"),
+            step("ends-any-late"),
             step("ends-note-unsaid"),
             step("ends-note-early"),
             step("ask-any-life"),
@@ -116,7 +116,6 @@ impl Process {
 #[derive(Default)]
 struct Inside {
     ended: Vec<usize>,
-    waits: bool,
     is_closed: bool,
     /// The life that runs.
     process: Option<usize>,
@@ -136,6 +135,8 @@ struct Scene {
     supervisor: Process,
     lives: [Process; 2],
     ends: SpinLock<Inside>,
+    /// As `Ends::has_any`.
+    has_any: AtomicU64,
     asking: SpinLock<Asking>,
     /// The memory of the watch for a life's end, which the next life's has, too.
     room: Plain,
@@ -151,6 +152,7 @@ impl Scene {
             supervisor: Process::new(),
             lives: [Process::new(), Process::new()],
             ends: SpinLock::new(Inside::default()),
+            has_any: AtomicU64::new(0),
             asking: SpinLock::new(Asking::default()),
             room: Plain::new(0),
             started: AtomicU64::new(0),
@@ -203,36 +205,35 @@ impl Scene {
     fn note(&self, life: usize) {
         let mut inside = self.ends.lock();
         inside.process = None;
+        let wakes = !inside.is_closed && !mutant("ends-note-unsaid");
+        let is_late = mutant("ends-any-late");
+        if wakes && is_late {
+            self.supervisor.wake();
+        }
         if !inside.is_closed || mutant("ends-closed-keeps") {
             inside.ended.push(life);
+            self.has_any.store(1, Ordering::Relaxed);
         }
-        let waits = std::mem::take(&mut inside.waits);
-        drop(inside);
-        if waits && !mutant("ends-note-unsaid") {
+        if wakes && !is_late {
             self.supervisor.wake();
         }
     }
 
     /// As `Ends::take`.
     fn take(&self) -> Option<usize> {
+        if self.has_any.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
         let mut inside = self.ends.lock();
-        if !inside.ended.is_empty() {
-            return Some(inside.ended.remove(0));
-        }
-        if mutant("ends-wait-late") {
-            drop(inside);
-            self.ends.lock().waits = true;
-        } else {
-            inside.waits = true;
-        }
-        None
+        let first = (!inside.ended.is_empty()).then(|| inside.ended.remove(0))?;
+        self.has_any.store(u64::from(!inside.ended.is_empty()), Ordering::Relaxed);
+        Some(first)
     }
 
     /// As `Ends::close`.
     fn close(&self) {
         let mut inside = self.ends.lock();
         inside.is_closed = true;
-        inside.waits = false;
         inside.ended.clear();
     }
 

@@ -132,7 +132,7 @@ kernel_test! {
 }
 
 kernel_test! {
-    /// Ten thousand processes come, wait, and end, some of them killed or crashed, while as many list as there are cores. Who stays is on each list
+    /// Ten thousand processes come, wait, and end, some of them killed, while as many list as there are cores. Who stays is on each list
     /// once.
     async fn lists_are_whole_while_others_come_and_go() -> Outcome {
         const STAY: usize = 100;
@@ -200,6 +200,7 @@ kernel_test! {
 
 kernel_test! {
     /// A list needs no memory: who may take none has one, too.
+    #[machine("the kernel's heap")]
     async fn a_list_needs_no_memory() -> Outcome {
         let limit = MemoryLimit::new(16 * 1024)?;
         let mut mailbox = ProcessMailbox::<u32>::new(1)?;
