@@ -58,7 +58,7 @@ fn flood(_: &Bench<'_>) -> Result<Outcome> {
 fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
     let typed =
         b"help\nset sched.slice_us 500\r\ncrashes\nactors\nps\ntree\nkill nobody\nkill\nset sched.slice_us 5\nset nonsense 1\nlaod\noffline 1\noffline 0\n\
-                  online 1\nsettings\nload\nstats\n";
+                  online 1\nsettings\nload\nstats\nps\n";
     let said = tell(bench, &[options, &["--commands"]].concat(), typed)?;
     for line in [
         "> set sched.slice_us 500",
@@ -79,7 +79,8 @@ fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
     ] {
         said.expect_line(line)?;
     }
-    // The listener itself, while it carries the command out, and the main process, which sleeps.
+    // The listener itself, while it carries the command out, and the main process, which sleeps: when the second list is made at the latest,
+    // because a host that is busy may not have come to its core before the first.
     for (state, what) in [("running", "listen::listen"), ("waiting", "idle::")] {
         let is_it = |line: &str| {
             let words: Vec<_> = line.split_whitespace().collect();
