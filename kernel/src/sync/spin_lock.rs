@@ -1,7 +1,8 @@
 //! A test-and-test-and-set spin lock that disables preemption while it is held.
 //!
 //! Without that, a holder that is preempted would make every waiter spin for a whole slice. Interrupt
-//! handlers take no lock: they set flags that the core loop reads.
+//! handlers take no lock: they set flags that the core loop reads. One does (`sched/run/slice.rs`), where what it has interrupted can
+//! hold none, because preemption was enabled.
 
 mod under;
 
