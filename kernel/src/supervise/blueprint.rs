@@ -12,7 +12,7 @@ use core::ptr::NonNull;
 use super::shutdown::Shutdown;
 use crate::mem::{self, OutOfMemory};
 use crate::message::Shared;
-use crate::sched::{self, Errand, ProcessRef, Spawn, SpawnError};
+use crate::sched::{self, Errand, ProcessRef, Spawn, SpawnError, Step};
 
 /// What a child's future returns: whether that is a failure.
 ///
@@ -150,10 +150,11 @@ where
 ///
 /// # Safety
 /// `errand` is the first part of an `OfFunction<F>` that nobody else uses.
-unsafe fn drop_function<F>(errand: NonNull<Errand>) {
+unsafe fn drop_function<F>(errand: NonNull<Errand>) -> Step {
     // SAFETY: by contract.
     let make = unsafe { (*errand.cast::<OfFunction<F>>().as_ptr()).make.take() };
     drop(make);
+    Step::Done
 }
 
 /// # Safety

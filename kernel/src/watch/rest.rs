@@ -21,19 +21,14 @@ impl Rest {
         Self { watches, exit_bits }
     }
 
-    /// Tells so many.
+    /// Tells so many. Whether some are left.
     #[inline(never)]
-    fn tell(&mut self, most: usize) {
+    pub(crate) fn tell(&mut self, most: usize) -> bool {
         for node in self.watches.by_ref().take(most) {
             // SAFETY: taken out of its list, with the link read before this.
             unsafe { Node::act(node, Asked::Tell(self.exit_bits)) };
         }
-    }
-
-    /// Tells so many. What is left, if there is more.
-    pub(super) fn tell_some(mut self, most: usize) -> Option<Self> {
-        self.tell(most);
-        (!self.watches.is_empty()).then_some(self)
+        !self.watches.is_empty()
     }
 }
 

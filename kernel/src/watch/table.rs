@@ -94,5 +94,6 @@ pub(crate) fn asked_to_end(who: Identity) -> Option<Data> {
 /// `who` has ended, which can be seen by now, and was watched: tells as many watchers as can be told at once, some hundred instructions
 /// for each. Those that are left are the caller's to tell. Runs nothing of the application's.
 pub(crate) fn tell(who: Identity, exit: Exit) -> Option<Rest> {
-    Rest::new(TABLE.take_all(who), exit.bits()).tell_some(AT_ONCE)
+    let mut rest = Rest::new(TABLE.take_all(who), exit.bits());
+    rest.tell(AT_ONCE).then_some(rest)
 }

@@ -17,15 +17,14 @@ use crate::watch::Exit;
 #[repr(C)]
 pub(crate) struct Errand {
     header: Header,
-    run: unsafe fn(NonNull<Self>),
+    run: unsafe fn(NonNull<Self>) -> Step,
     free: unsafe fn(NonNull<Self>),
 }
 
 static VTABLE: VTable = VTable {
     name: || "a call of the application's in the kernel's name",
     step,
-    // It is the kernel's, and is carried out.
-    cancel: step,
+    cancel,
     crash,
     free,
     detach: None,
@@ -38,7 +37,16 @@ static VTABLE: VTable = VTable {
 unsafe fn step(header: NonNull<Header>) -> Step {
     let errand = header.cast::<Errand>();
     // SAFETY: this table is used for errands only, which are alive while they run.
-    unsafe { (errand.as_ref().run)(errand) };
+    unsafe { (errand.as_ref().run)(errand) }
+}
+
+/// It is the kernel's, and is carried out.
+///
+/// # Safety
+/// The contract of [`VTable::cancel`].
+unsafe fn cancel(header: NonNull<Header>) -> Step {
+    // SAFETY: by contract.
+    while unsafe { step(header) } != Step::Done {}
     Step::Done
 }
 
@@ -55,9 +63,9 @@ unsafe fn free(header: NonNull<Header>) {
 }
 
 impl Errand {
-    /// An errand that calls `run`, in its process, and `free` when that has ended. `free` may be called anywhere, so it
+    /// An errand that calls `run`, in its process, until that says that it is done, and `free` when that has ended. `free` may be called anywhere, so it
     /// is the kernel's own code.
-    pub(crate) fn new(run: unsafe fn(NonNull<Self>), free: unsafe fn(NonNull<Self>)) -> Self {
+    pub(crate) fn new(run: unsafe fn(NonNull<Self>) -> Step, free: unsafe fn(NonNull<Self>)) -> Self {
         Self { header: Header::new(&VTABLE, Priority::Normal, u64::MAX, CoreId::BOOT), run, free }
     }
 

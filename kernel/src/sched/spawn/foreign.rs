@@ -14,7 +14,7 @@ use core::task::{RawWaker, RawWakerVTable, Waker};
 use crate::arch::atomic::{AtomicU8, Ordering};
 use crate::mem;
 use crate::sched::place::waker;
-use crate::sched::process::ProcessRef;
+use crate::sched::process::{ProcessRef, Step};
 use crate::sched::spawn::errand::Errand;
 use crate::sync::ReferenceCount;
 
@@ -126,7 +126,7 @@ unsafe fn drop_waker(data: *const ()) {
 
 /// # Safety
 /// The errand of a [`Foreign`], in its process, once.
-unsafe fn run(errand: NonNull<Errand>) {
+unsafe fn run(errand: NonNull<Errand>) -> Step {
     // SAFETY: by contract; nobody else touches the waker any more.
     let (state, waker) = unsafe {
         let foreign = errand.cast::<Foreign>();
@@ -137,6 +137,7 @@ unsafe fn run(errand: NonNull<Errand>) {
     if state == WOKEN {
         waker.wake();
     }
+    Step::Done
 }
 
 /// # Safety

@@ -2,6 +2,7 @@
 //! longer, or the application's, runs in a process of its own.
 
 use crate::mem::OutOfMemory;
+use crate::sched::process::Step;
 use crate::sched::spawn::errand::Errand;
 use crate::time::{DelayedCall, Held, Instant, TakeBack};
 use core::ptr::NonNull;
@@ -53,13 +54,14 @@ fn fire<T: Waiting>(value: T, held: Held<Errand, T>) {
 
 /// # Safety
 /// The errand of a delayed call of a `T`, to which [`fire`] has put the value back, once.
-unsafe fn run<T: Waiting>(errand: NonNull<Errand>) {
+unsafe fn run<T: Waiting>(errand: NonNull<Errand>) -> Step {
     // SAFETY: by contract: the reference stays until `free`.
     let value = unsafe {
         let held = core::mem::ManuallyDrop::new(Held::<Errand, T>::from_room(errand));
         held.take_back()
     };
     value.late();
+    Step::Done
 }
 
 /// # Safety

@@ -8,6 +8,7 @@ use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use crate::mem::OutOfMemory;
+use crate::sched::process::Step;
 use crate::sched::spawn::errand::Errand;
 use crate::time::{DelayedCall, Held, Instant, Schedule, TakeBack};
 
@@ -106,9 +107,10 @@ fn end<T: Repeating>(repeated: Repeated<T>, held: Held<Errand, Repeated<T>>) {
 
 /// # Safety
 /// The errand of a call of a `Repeated<T>`, to which [`end`] has put the value back, once.
-unsafe fn run<T: Repeating>(errand: NonNull<Errand>) {
+unsafe fn run<T: Repeating>(errand: NonNull<Errand>) -> Step {
     // SAFETY: by contract: the reference stays until `free`.
     drop(unsafe { ManuallyDrop::new(Held::<Errand, Repeated<T>>::from_room(errand)).take_back() });
+    Step::Done
 }
 
 /// # Safety

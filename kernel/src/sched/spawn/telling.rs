@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 
 use super::errand::Errand;
 use crate::mem;
-use crate::sched::process::Header;
+use crate::sched::process::{Header, Step};
 use crate::sync::Identity;
 use crate::watch::{self, Exit, Rest};
 
@@ -31,15 +31,16 @@ pub(crate) fn tell(who: Identity, exit: Exit) {
 #[repr(C)]
 struct Later {
     errand: Errand,
-    /// Until its process has begun.
-    rest: Option<Rest>,
+    rest: Rest,
 }
+
+/// So many are told in a turn: some hundred thousand instructions.
+const IN_A_TURN: usize = 512;
 
 #[cold]
 fn tell_later(rest: Rest) {
-    let later = Later { errand: Errand::new(run, free), rest: Some(rest) };
-    // Without memory it comes back, and is dropped, which tells them.
-    if let Ok(later) = mem::kernel_box(later) {
+    // Without memory the rest is dropped, which tells them.
+    if let Ok(later) = mem::kernel_box_with(move || Later { errand: Errand::new(run, free), rest }) {
         // SAFETY: it stays in its box until it is freed by `free`, and is nobody else's.
         unsafe { Errand::start(NonNull::from(Box::leak(later)).cast()) };
     }
@@ -47,11 +48,10 @@ fn tell_later(rest: Rest) {
 
 /// # Safety
 /// `errand` is the first part of a [`Later`], which nobody else uses.
-unsafe fn run(errand: NonNull<Errand>) {
+unsafe fn run(errand: NonNull<Errand>) -> Step {
     // SAFETY: by contract.
-    let rest = unsafe { (*errand.cast::<Later>().as_ptr()).rest.take() };
-    // It tells them.
-    drop(rest);
+    let has_more = unsafe { (*errand.cast::<Later>().as_ptr()).rest.tell(IN_A_TURN) };
+    if has_more { Step::Yield } else { Step::Done }
 }
 
 /// # Safety
