@@ -49,8 +49,8 @@ static ACCOUNTS: Accounts<256> = Accounts::new();
 /// # sched::run_on_threads(2, 1, async {
 /// let limit = MemoryLimit::new(1 << 20)?;
 /// let reader = Spawn::new().memory(&limit).start(async {
-///     let mut line = Vec::new();
-///     line.try_reserve(1000).map(|()| line.extend(b"a line"))
+///     let mut line: Vec<u8> = Vec::new();
+///     line.try_reserve(1000).map(|()| line.extend_from_slice(b"a line"))
 /// })?;
 /// assert_eq!(reader.await?, Ok(()));
 /// println!("{} of {} bytes, at most {}", limit.used(), limit.bytes(), limit.most_used());
