@@ -246,10 +246,10 @@ pub mod time {
 /// What the kernel's protocols are made of. Its locks are held with preemption disabled, so whoever keeps one keeps the
 /// core.
 pub mod sync {
+    pub use crate::actor::mail::extent::Extent;
     pub use crate::actor::mail::guest_flag::GuestFlag;
     pub use crate::actor::mail::owner_hint::OwnerHint;
     pub use crate::actor::mail::processing_flag::ProcessingFlag;
-    pub use crate::actor::run::extent::Extent;
     pub use crate::actor::run::live_count::LiveCount;
     pub use crate::actor::storage::word_cell::WordCell;
     pub use crate::mem::limit::accounts::{Accounts, Payer};
