@@ -21,6 +21,7 @@ use crate::actor::storage::{CellRef, Word, cell};
 use crate::arch::clock;
 use crate::mem::{self, OutOfMemory};
 use crate::sched::{self, EndOfPiece, Setting};
+use crate::sync::PreemptGuard;
 use crate::watch::{self, Asked, Data, Exit, Means, Node};
 
 /// A behaviour that runs when its actor is killed has so many slices to end by itself.
@@ -99,6 +100,8 @@ impl Room {
     /// Ends the actor that has that word while it is attached.
     fn kill(self, cell: CellRef, word: Word) {
         let Self { mut segment, node } = self;
+        // The killer may be killed, too: then it is counted, kept in mind and sent, or none of it.
+        let _here = PreemptGuard::new();
         let due = clock::now() + SLICES * sched::setting_ticks(Setting::SliceMicroseconds);
         let mut data = Data::uninit();
         // SAFETY: it has room, as was asserted.
