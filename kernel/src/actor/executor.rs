@@ -98,10 +98,8 @@ impl Executor {
     /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
     /// # }).unwrap().unwrap();
     /// ```
-    ///
-    /// It goes on when the future is dropped before its end, or whoever awaits it is killed.
     pub async fn stop_within(self, limit: Duration) -> Stopped {
         // SAFETY: there is one `Executor` for an executor, and it ends here.
-        unsafe { shutdown::begin(self.handle.counted_state(), limit) }.await
+        unsafe { shutdown::stop(self.handle.counted_state(), limit) }.await
     }
 }

@@ -552,41 +552,6 @@ kernel_test! {
     }
 }
 
-kernel_test! {
-    /// A stop that has begun comes to its end, though whoever awaited it gives up, or is killed: all are dropped, and who watches is told.
-    async fn a_stop_that_nobody_awaits_comes_to_its_end() -> Outcome {
-        for is_killed in [false, true] {
-            let executor = Executor::start(&Config::default())?;
-            let log = Arc::new(Log::default());
-            let ends = Ends::new()?;
-            for core in (0..machine::cores()).filter_map(CoreId::new) {
-                let subject = executor.handle().spawn_on(core, Subject::new(&log))?;
-                ends.watch(subject)?;
-                subject.send(Linger)?;
-            }
-            let cores = machine::cores() as u64;
-            until("all have begun", || read(&log.spinning) == cores).await?;
-            if is_killed {
-                let probe = executor.handle().spawn(Subject::new(&Arc::default()))?;
-                let stopping = sched::spawn(async move { executor.stop().await })?;
-                until("it has begun", || probe.send(Number(0)).is_err()).await?;
-                stopping.process().kill();
-                let _ = stopping.await;
-            } else {
-                let _ = time::timeout(Duration::from_micros(1), executor.stop()).await;
-            }
-            let exits = ends.rest().await?;
-            ensure_eq!(exits, vec_of(Exit::Stopped, machine::cores()), "what was told; killed: {}", is_killed);
-            until("all are dropped", || read(&log.drops) == cores).await?;
-        }
-        Ok(())
-    }
-}
-
-fn vec_of(exit: Exit, count: usize) -> Vec<Exit> {
-    (0..count).map(|_| exit).collect()
-}
-
 /// Kills itself in the hook for its end.
 struct Doubter;
 

@@ -64,30 +64,6 @@ impl Drop for Killing {
     }
 }
 
-/// Stops an executor, as [`stop`], in a process of its own: what has begun comes to its end, whatever becomes of the caller.
-///
-/// # Safety
-/// As [`stop`].
-pub(crate) async unsafe fn begin(executor: Counted<ExecutorState>, limit: Duration) -> Stopped {
-    let in_process = executor.clone();
-    // SAFETY: by contract; if the process cannot be started, it was not called.
-    let stopping = async move { unsafe { stop(in_process, limit) }.await };
-    let priority = sched::current_process().map_or(Priority::Normal, |process| process.priority());
-    let Ok(stopping) = Spawn::new().priority(priority).start(stopping) else {
-        // There is no other process: then in this one.
-        // SAFETY: by contract.
-        return unsafe { stop(executor, limit) }.await;
-    };
-    match stopping.await {
-        Ok(stopped) => stopped,
-        // Somebody has killed it, who went through the list of processes; nobody knows how far it had come.
-        Err(_) => Stopped {
-            undelivered: executor.clearing.dropped(),
-            killed: executor.killed() + executor.clearing.killed(),
-        },
-    }
-}
-
 /// Stops an executor: nothing is accepted or delivered any more, behaviours that run end, or are killed after so long, and what is
 /// left is dropped; what takes longer than that to be dropped is killed, too.
 ///
