@@ -87,6 +87,7 @@ pub use inspect::{ActorInfo, ActorState, actors};
 pub use mail::{Bound, WhenFull};
 pub(crate) use print::{note_names, printer};
 pub use recipient::Recipient;
+pub(crate) use run::KillRoom;
 pub use run::MailboxVictim;
 pub use run::shutdown::Stopped;
 pub use send_wait::SendWait;

@@ -280,6 +280,10 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
             let exit = if header.run_state().is_ending() { Exit::Killed } else { Exit::Normal };
             header.run_state().finish();
             telling::tell_of_process(header, exit);
+            if let Some(end_piece) = header.vtable().end_piece {
+                // SAFETY: this is the core's loop, right after the turn.
+                unsafe { end_piece(process) };
+            }
             population::note_end(header);
             core.pace.note_event();
             if has_share {
