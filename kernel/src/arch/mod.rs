@@ -31,6 +31,8 @@ pub(crate) use aarch64::{
 
 #[cfg(not(target_os = "none"))]
 mod host;
+#[cfg(not(any(target_os = "none", loom, shuttle)))]
+pub(crate) use host::virtual_time;
 #[cfg(not(target_os = "none"))]
 pub(crate) use host::{append, backtrace, barrier, clock, cpu, ipi, irq, percpu, switch, timer, zero};
 
