@@ -90,7 +90,7 @@ impl Receive<Burn> for Candle {
 fn it_burns_down() {
     run(&Options::default(), || async {
         let executor = Executor::start(&Config::default()).expect("there is memory");
-        let mut context = context(executor.handle(), Candle { hours: 0 }).ok().expect("there is memory");
+        let mut context = context(executor.handle(), Candle { hours: 0 }).expect("there is memory");
         let mut candle = Candle { hours: 1 };
 
         candle.receive(Burn, &mut context);

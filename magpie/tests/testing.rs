@@ -126,7 +126,7 @@ fn an_error_of_the_body_is_the_tests() {
 #[test]
 #[should_panic(expected = "every process waits, and nothing will ever wake one")]
 fn a_standstill_is_noticed() {
-    run(&Options::default(), || std::future::pending::<()>());
+    run(&Options::default(), std::future::pending::<()>);
 }
 
 #[test]
@@ -330,8 +330,8 @@ fn a_behaviour_is_called_directly() {
 fn a_context_that_was_swapped_is_refused() {
     run(&Options::default(), || async {
         let executor = Executor::start(&Config::default()).expect("there is memory");
-        let mut one = context(executor.handle(), Even::default()).ok().expect("there is memory");
-        let mut other = context(executor.handle(), Even::default()).ok().expect("there is memory");
+        let mut one = context(executor.handle(), Even::default()).expect("there is memory");
+        let mut other = context(executor.handle(), Even::default()).expect("there is memory");
         std::mem::swap::<Context<Even>>(&mut one, &mut other);
         one.said();
     });

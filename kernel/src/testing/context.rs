@@ -67,6 +67,8 @@ unsafe impl<A: Actor> Send for TestContext<A> {}
 ///         assert_eq!((candle.hours, context.said()), (0, Said::Nothing));
 ///         candle.receive(Burn, &mut context);
 ///         assert_eq!(context.said(), Said::End);
+///         context.forget_said();
+///         assert_eq!(context.said(), Said::Nothing);
 ///
 ///         // What it has sent to itself: the stand-in had no hours left, and ended.
 ///         executor.all_ended().await;

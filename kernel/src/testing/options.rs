@@ -9,8 +9,10 @@ use crate::arch::MAX_CORES;
 ///
 /// ```
 /// use magpie::testing::Options;
+/// use core::time::Duration;
 /// let options = Options::default().cores(4).seed(7).virtual_time().arguments("sched.slice_us=500");
-/// assert_eq!(options, options.clone());
+/// let elsewhere = options.clone().name("module::of_the_test").hangs_after(Duration::from_secs(10));
+/// assert_ne!(options, elsewhere);
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {

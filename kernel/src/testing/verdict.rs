@@ -4,6 +4,13 @@ use core::fmt::Debug;
 use std::string::String;
 
 /// What a test may return: nothing, or a `Result`, whose error makes it fail.
+///
+/// ```
+/// use magpie::testing::Verdict;
+/// assert_eq!(().failure(), None);
+/// let failed: Result<(), _> = Err("no luck");
+/// assert!(failed.failure().is_some_and(|why| why.contains("no luck")));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a test cannot return `{Self}`",
     label = "returns neither `()` nor `Result<(), E>`",
