@@ -18,6 +18,7 @@ pub(crate) mod outcomes;
 #[cfg(any(target_os = "none", test))]
 mod page_tables;
 pub(crate) mod stack_layout;
+mod target;
 #[cfg(any(target_os = "none", test))]
 mod unwind_tables;
 
