@@ -2,7 +2,7 @@
 
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
-use crate::build::{Features, build_suites, write_flat};
+use crate::build::{Features, build_example, build_suites, write_flat};
 use crate::machine::{Debugger, Guest, Machine, Size, guest_command, write_script};
 use crate::setup::{Install, Qemu, ready_gdb};
 use anyhow::{Context, Result, ensure};
@@ -105,8 +105,11 @@ fn ensure_shown(text: &str, errors: &str) -> Result<()> {
         text.contains(" core 0: 5 waiting, 0 taken before pinned\n1 of "),
         "the mailbox with five messages is not shown:\n{text}"
     );
-    // From where it was interrupted to the core's loop.
-    for part in ["#0  debugger::spins_until_all_is_over ", hog, "magpie::sched::run::core_loop::run "] {
+    // From where it was interrupted, in the middle of a line or not, to the core's loop.
+    let stopped =
+        |line: &&str| line.starts_with("#0 ") && line.contains("debugger::spins_until_all_is_over ()");
+    ensure!(text.lines().filter(stopped).count() == 2, "two backtraces do not begin in the hogs:\n{text}");
+    for part in [hog, "magpie::sched::run::core_loop::run "] {
         ensure!(text.matches(part).count() >= 2, "two backtraces do not have {part}:\n{text}");
     }
     // The core has its own registers again.
@@ -123,6 +126,8 @@ fn is_waited_for(bench: &Bench<'_>) -> Result<Outcome> {
         Ok(program) => program,
         Err(reason) => return Ok(Outcome::Skipped(reason)),
     };
+    // gdb reads it before the tool has built it.
+    let elf = build_example("hello", Features::default())?;
     let port = free_port()?;
     let mut command = tool()?;
     command.args(["qemu", "hello", "--no-install", "--smp", "2", "--wait", &format!("--gdb={port}")]);
@@ -133,7 +138,6 @@ fn is_waited_for(bench: &Bench<'_>) -> Result<Outcome> {
         .spawn()
         .context("the tool cannot be started")?;
     let script = write_script(&bench.folder)?;
-    let elf = bench.workspace.target().join(crate::build::TARGET).join("release/hello");
     // It stands before the first instruction.
     let shown = Said::of(gdb(
         program,
