@@ -6,7 +6,7 @@
 //! 2. disables preemption: what it wakes may be urgent, and a preemption would leave the section to whatever else runs on this core;
 //! 3. takes the one lock of all cores, which a core may enter again.
 //!
-//! From 1 on nothing else runs on the core, so the core's number stands for the section. Whoever finds the lock taken takes 2 and 1
+//! From 1 on nothing else runs on the core, so the core's block stands for the section. Whoever finds the lock taken takes 2 and 1
 //! back before it tries again: it waits as it was called, may be interrupted and preempted, and another's section makes no core deaf.
 //! Only who was called with interrupts masked, a handler, waits so; the holder is on another core, and its section goes on, because it
 //! waits for nobody.
@@ -76,6 +76,7 @@ unsafe impl Impl for Section {
 }
 
 /// Whether the caller, which has preemption disabled, is in a section.
+#[inline(always)]
 pub(crate) fn is_inside() -> bool {
     LOCK.is_held_by(percpu::holder())
 }
@@ -84,6 +85,7 @@ pub(crate) fn is_inside() -> bool {
 ///
 /// # Safety
 /// Preemption is disabled, and the code that began the section will not go on.
+#[inline(never)]
 pub(crate) unsafe fn abandon() {
     if is_inside() {
         LOCK.leave(Entered::First);

@@ -46,11 +46,11 @@ pub fn stack_block() -> *mut () {
     block
 }
 
-/// What stands for this core where a lock says who holds it. Valid only while preemption is disabled. A core that the scheduler does not run
-/// on yet is taken for the first.
+/// What stands for this core where a lock says who holds it: its block. Valid only while preemption is disabled. Cores that the scheduler
+/// does not run on yet are not told apart.
 #[inline(always)]
 pub fn holder() -> NonZeroUsize {
-    NonZeroUsize::MIN.saturating_add(core_number())
+    NonZeroUsize::MIN | core_block().addr()
 }
 
 /// The number of this core, or 0 before the scheduler runs on it. Valid only while preemption is disabled.

@@ -101,6 +101,8 @@ pub fn say_stack() {
     );
 }
 
+/// Once for panics and faults.
+#[inline(never)]
 fn can_end(block: &StackBlock) -> bool {
     !block.process().is_null() && (block.preempt().is_enabled() || is_in_own_section(block))
 }
@@ -132,17 +134,15 @@ pub unsafe fn end_panicked(kind: CrashKind, above: usize, report: impl FnOnce(&m
         block.remember(place.cast());
         // SAFETY: it stays there; whoever else uses it does so when this has come to its end.
         let crash = unsafe { &mut *place };
-        let in_section = !block.preempt().is_enabled();
-        if in_section {
+        if !block.preempt().is_enabled() {
             // SAFETY: preemption is disabled, and what panicked does not go on.
             unsafe { abandon_section() };
+            // What was requested meanwhile the next interrupt sees to, or the next section's end.
+            block.preempt().store(0);
         }
         // SAFETY: this is no handler, and no section of the kernel's: the process panicked with preemption enabled, perhaps
         // where only interrupts were masked, which ends here; or in a critical section of its own, which has ended.
         unsafe { irq::enable() };
-        if in_section {
-            block.preempt().enable();
-        }
         // SAFETY: the code of this process runs on this stack, and does not go on.
         let place = unsafe { raised_from(Place::here(), above, &stack_at(block, Place::here().sp)) };
         // The call, as opposed to what follows it.
