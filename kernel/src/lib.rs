@@ -109,6 +109,8 @@ pub mod sched;
 pub mod stats;
 #[cfg(not(loom))]
 pub mod supervise;
+#[cfg(not(any(target_os = "none", loom, shuttle)))]
+pub mod testing;
 #[cfg(not(loom))]
 pub mod time;
 #[cfg(doctest)]
