@@ -3,7 +3,7 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel, `pty` is a serial line; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `rpi4`, `card`, `commands`, `push`, `monitor`, `progress`, `watchdog` and `loaded`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `examples`, `rpi4`, `card`, `commands`, `push`, `monitor`, `progress`, `watchdog` and `loaded`.
 
 mod bad_input;
 mod bench;
@@ -11,6 +11,7 @@ mod boot;
 mod card;
 mod commands;
 mod decode;
+mod examples;
 mod fixture;
 mod guest;
 mod idle;
@@ -79,6 +80,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         wordcount::CASES,
         pipeline::CASES,
         ledger::CASES,
+        examples::CASES,
         rpi4::CASES,
         card::CASES,
         commands::CASES,
