@@ -47,9 +47,8 @@ async fn first() -> magpie::Result {
     let executor = Executor::start(&Config::default())?;
     let cash_box = executor.handle().spawn(CashBox::default())?;
     cash_box.send(PutIn(7))?;
-    cash_box.send(TakeOut(8))?;
-    match cash_box.ask(Count).await {
-        Ok(coins) => text!("{coins} in the box"),
+    match cash_box.ask(TakeOut(8)).await {
+        Ok(()) => text!("{} in the box", cash_box.ask(Count).await?),
         Err(error) => text!("no answer: {error}"),
     }
     text!("the program goes on; is the box alive? {}", cash_box.is_alive());

@@ -72,8 +72,7 @@ async fn first() -> magpie::Result {
 
     let first_life = cash_box().await;
     first_life.send(PutIn(7))?;
-    first_life.send(TakeOut(8))?;
-    if let Err(error) = first_life.ask(Count).await {
+    if let Err(error) = first_life.ask(TakeOut(8)).await {
         text!("no answer: {error}");
     }
 
