@@ -239,8 +239,7 @@ mod tests {
         let shown: std::vec::Vec<_> = page.lines().filter(|line| line.starts_with("| `")).collect();
         assert_eq!(shown.len(), ROWS.len(), "the page has another number of settings");
         for (row, line) in ROWS.iter().zip(shown) {
-            let start =
-                std::format!("| `{}` | {} | {} | {} | ", row.name, row.default, row.least, row.most);
+            let start = std::format!("| `{}` | {} | {} | {} | ", row.name, row.default, row.least, row.most);
             assert!(line.starts_with(&start), "{line}\nshould begin with {start}");
         }
     }
