@@ -4,6 +4,8 @@
 //! Packages that build for the host are checked there, packages of the kernel for its target as well. All
 //! problems are shown, not the first alone.
 
+mod rustdoc;
+
 use crate::build::{TARGET, Workspace, cargo};
 use crate::face;
 use crate::failure::{FAILURE, SUCCESS};
@@ -84,6 +86,10 @@ pub fn execute(options: &Options) -> Result<u8> {
         && !run("lints, in-kernel tests", &[&clippy[..], &["--tests"]].concat(), &[tests])?
     {
         bad.push("lints of the in-kernel tests");
+    }
+    eprintln!("xtask: check: documentation");
+    if !rustdoc::check()? {
+        bad.push("documentation (cargo doc)");
     }
     if bad.is_empty() {
         eprintln!("xtask: check: no complaints");
