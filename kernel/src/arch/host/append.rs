@@ -15,6 +15,9 @@ pub const EXISTS: bool = false;
 /// Room for the most words.
 pub type Words = [MaybeUninit<u64>; MOST_WORDS];
 
+/// As on the machine.
+pub const MOST_BLOCK_BYTES: usize = 1024;
+
 /// Nothing is suspended.
 pub fn restart(_frame: &mut Frame) {}
 
@@ -30,5 +33,19 @@ pub unsafe fn sort() {}
 /// As on the machine.
 #[inline(always)]
 pub unsafe fn append<const N: usize>(_gate: &Gate, _words: &Words, _only_if: (&AtomicU64, u64)) -> bool {
+    false
+}
+
+/// Never does.
+///
+/// # Safety
+/// As on the machine.
+#[inline(always)]
+pub unsafe fn append_block<B>(
+    _gate: &Gate,
+    _head: [u64; 3],
+    _block: *const B,
+    _only_if: (&AtomicU64, u64),
+) -> bool {
     false
 }
