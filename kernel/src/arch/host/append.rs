@@ -15,9 +15,6 @@ pub const EXISTS: bool = false;
 /// Room for the most words.
 pub type Words = [MaybeUninit<u64>; MOST_WORDS];
 
-/// As on the machine.
-pub const MOST_BLOCK_BYTES: usize = 1024;
-
 /// Nothing is suspended.
 pub fn restart(_frame: &mut Frame) {}
 
