@@ -123,7 +123,9 @@ pub mod arch {
     mod machine {
         /// Appending behind a gate.
         pub mod append {
-            pub use crate::arch::append::{MOST_WORDS, Words, append, restart, sequences};
+            pub use crate::arch::append::{
+                MOST_BLOCK_BYTES, MOST_WORDS, Words, append, append_block, restart, sequences,
+            };
             pub use crate::arch::gate::Gate;
         }
 

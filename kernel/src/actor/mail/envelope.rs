@@ -191,6 +191,13 @@ impl<M> Target<M> {
         self.deliver
     }
 
+    /// The three words that an envelope for it begins with.
+    #[inline(always)]
+    pub(crate) fn head(&self) -> [u64; 3] {
+        let cell = self.cell.pointer().as_ptr().expose_provenance();
+        [(self.deliver as *const ()).expose_provenance() as u64, cell as u64, self.word.bits()]
+    }
+
     /// A target of its parts.
     ///
     /// # Safety
