@@ -89,6 +89,8 @@ pub(crate) struct Core {
     pub own_is_next: Cell<bool>,
     /// What the core draws. Owner only.
     pub random: Random,
+    /// What it has said last of itself, see [`backlog`](crate::sched::place::say_crowded). Owner only.
+    pub is_crowded: Cell<bool>,
     /// As a thief: what it has learnt of its victims.
     pub memory: victim::Memory,
     /// As the target of moves, for the policy.
@@ -226,6 +228,7 @@ impl Core {
                 turn_ended_at: Cell::new(0),
                 open: Open::new(),
                 own_is_next: Cell::new(false),
+                is_crowded: Cell::new(false),
                 random: Random::new(self::seed(), id.index()),
                 memory: victim::Memory::new(),
                 history: TargetHistory::new(),
