@@ -130,6 +130,7 @@ fn housekeeping(core: &ThisCore<'_>, more_timers: bool) {
     // Relaxed: as in `attend`. The look at what was raised comes after it, also for an interrupt of this core's, which alone sets it.
     core.timer_due.store(0, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
+    time::free_ended(core.id());
     let keeps_more = HEAP.answer_shortage();
     #[cfg(target_os = "none")]
     collect::begin_if_wanted();
