@@ -129,10 +129,13 @@ pub(crate) fn make(background: bool) -> Option<NonNull<Timer>> {
 /// # Safety
 /// It came from [`make`], is in no queue, and not used any more.
 pub(crate) unsafe fn give_back(timer: NonNull<Timer>) {
-    // The waker may be the application's: it is dropped with preemption enabled.
-    // SAFETY: by contract.
-    drop(unsafe { (*timer.as_ptr()).waker.take() });
-    let here = PreemptGuard::new();
+    // SAFETY: by contract; what has fired has no waker any more.
+    if unsafe { (*timer.as_ptr()).waker.is_some() } {
+        // It may be the application's: it is dropped with preemption enabled.
+        // SAFETY: as above.
+        drop(unsafe { (*timer.as_ptr()).waker.take() });
+    }
+    // The caller may be on another core by the time it uses that: then it gives the timer to this one, which does no harm.
     let spare = &CORES[percpu::core_number()].spare;
     // Release: pairs with the acquire in `make`. Relaxed on failure: there is one already.
     let none = ptr::null_mut();
