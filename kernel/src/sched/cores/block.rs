@@ -6,6 +6,7 @@
 use core::cell::Cell;
 use core::ptr;
 
+use super::chosen::Chosen;
 use super::handover::Handover;
 use super::idle_flag::IdleFlag;
 use super::in_turn::InTurn;
@@ -81,6 +82,8 @@ pub(crate) struct Core {
     pub stands: Cell<bool>,
     /// How many processes in a row it gave no turn because no stack was free.
     pub passed_over: Cell<u64>,
+    /// What has the next turn, and is in no queue.
+    pub chosen: Chosen,
     /// When the turn before ended, if the next can begin with that: the clock is read once for both. 0: it cannot.
     pub turn_ended_at: Cell<u64>,
     /// When the turn in progress began, and other stretches whose length is of interest.
@@ -225,6 +228,7 @@ impl Core {
                 has_crashed: Cell::new(false),
                 stands: Cell::new(false),
                 passed_over: Cell::new(0),
+                chosen: Chosen::new(),
                 turn_ended_at: Cell::new(0),
                 open: Open::new(),
                 own_is_next: Cell::new(false),

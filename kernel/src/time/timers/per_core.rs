@@ -88,7 +88,7 @@ pub fn fired() -> u64 {
     CORES.iter().map(|core| core.fired.load(Ordering::Relaxed)).sum()
 }
 
-/// The most timers that a core has fired before it looked at its queues again: see
+/// The most timers that a core has fired, if more than one, before it looked at its queues again: see
 /// [`tuning::TIMERS_PER_PASS`](crate::sched::tuning::TIMERS_PER_PASS).
 pub fn longest_pass() -> u64 {
     // Relaxed: a statistic.
@@ -142,8 +142,14 @@ pub(crate) unsafe fn give_back(timer: NonNull<Timer>) {
     if spare.compare_exchange(none, timer.as_ptr(), Ordering::Release, Ordering::Relaxed).is_ok() {
         return;
     }
-    drop(here);
     // SAFETY: by contract; it came from a box.
+    unsafe { free(timer) };
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn free(timer: NonNull<Timer>) {
+    // SAFETY: by the contract of `give_back`, whose end this is.
     drop(unsafe { Box::from_raw(timer.as_ptr()) });
 }
 
@@ -301,8 +307,14 @@ pub(crate) unsafe fn check(
 /// Fires what is due on `core`, urgent timers first, at most `most`. Called by the core itself, in its loop.
 ///
 /// Between two timers it asks `is_called_for`: whether something urgent waits for the core. Then only urgent ones are fired, and the
-/// rest is left. Returns whether more may be due.
-pub fn expire(core: CoreId, most: usize, here: &PreemptGuard, is_called_for: impl Fn() -> bool) -> bool {
+/// rest is left. `wake` wakes whom a timer was for. Returns whether more may be due.
+pub fn expire(
+    core: CoreId,
+    most: usize,
+    here: &PreemptGuard,
+    is_called_for: impl Fn() -> bool,
+    wake: impl Fn(Waker),
+) -> bool {
     let slot = &CORES[core.index()];
     let began = clock::now();
     let mut count = 0;
@@ -330,7 +342,7 @@ pub fn expire(core: CoreId, most: usize, here: &PreemptGuard, is_called_for: imp
         let Some(fired) = fired else { continue };
         count += 1;
         if let Some(waker) = fired.waker {
-            waker.wake();
+            wake(waker);
         }
         if !fired.background {
             // Release: the process was woken before; pairs with `pending`.
@@ -339,7 +351,7 @@ pub fn expire(core: CoreId, most: usize, here: &PreemptGuard, is_called_for: imp
     };
     // Relaxed, both: statistics. This core alone writes the first.
     slot.fired.store(slot.fired.load(Ordering::Relaxed) + count as u64, Ordering::Relaxed);
-    if count as u64 > LONGEST_PASS.load(Ordering::Relaxed) {
+    if count > 1 && count as u64 > LONGEST_PASS.load(Ordering::Relaxed) {
         LONGEST_PASS.fetch_max(count as u64, Ordering::Relaxed);
     }
     more
