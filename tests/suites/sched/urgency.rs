@@ -5,9 +5,8 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::future::poll_fn;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::Poll;
 use core::time::Duration;
 
@@ -282,36 +281,6 @@ kernel_test! {
         ensure!(urgent.await.is_ok(), "the urgent one crashed");
         // Where a host is slow the moment may have come before the turn that is to be preempted.
         ensure!(preempted() > before, "no timer preempted");
-        Ok(())
-    }
-}
-
-kernel_test! {
-    /// What timers of one moment wake runs by priority, and of one priority in the order in which they were armed: whoever was woken first,
-    /// while nothing urgent waited, does not go before what came meanwhile.
-    #[machine("preemption")]
-    async fn what_one_moment_wakes_runs_by_priority() -> Outcome {
-        for _ in 0..20 {
-            let order = Arc::new(AtomicU64::new(0));
-            let due = magpie::time::Instant::now() + Duration::from_millis(2);
-            let mut handles = Vec::new();
-            for (number, priority) in [Priority::High, Priority::High, Priority::Max, Priority::High].into_iter().enumerate() {
-                let order = order.clone();
-                let spawn = Spawn::new().pinned(CoreId::BOOT).priority(priority);
-                handles.push(spawn.start(async move {
-                    magpie::time::sleep_until(due).await;
-                    // Relaxed: all are on one core.
-                    let before = order.load(Ordering::Relaxed);
-                    order.store(before * 10 + number as u64 + 1, Ordering::Relaxed);
-                })?);
-            }
-            for handle in handles {
-                ensure!(handle.await.is_ok(), "one crashed");
-            }
-            // Relaxed: their ends were awaited.
-            let order = order.load(Ordering::Relaxed);
-            ensure!(order == 3124, "they ran in the order {order}, and not in that of 3124");
-        }
         Ok(())
     }
 }
