@@ -300,6 +300,8 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
             // The next attempt is two slices away.
             core.in_turn.begin_again();
         }
+        // The turn goes on, and what was woken for what it let go has to be seen meanwhile.
+        enqueue::queue_chosen(core);
         // SAFETY: by contract; the turn was interrupted on that stack, and is in no queue.
         unsafe { resume::resume(core.core(), NonNull::from(block)) }
     };
