@@ -35,7 +35,7 @@ unsafe impl<A: Actor> Send for TestContext<A> {}
 ///
 /// ```no_run
 /// use magpie::actor::{Actor, Config, Context, Executor, Receive};
-/// use magpie::testing::{Options, Said, context, run};
+/// use magpie::testing::{Options, Said, TestContext, context, run};
 ///
 /// #[derive(Default)]
 /// struct Candle { hours: u32, messages: u32 }
@@ -60,7 +60,8 @@ unsafe impl<A: Actor> Send for TestContext<A> {}
 /// fn it_burns_down() {
 ///     run(&Options::default(), || async {
 ///         let executor = Executor::start(&Config::default()).expect("there is memory");
-///         let mut context = context(executor.handle(), Candle::default()).expect("there is memory");
+///         let stand_in = context(executor.handle(), Candle::default());
+///         let mut context: TestContext<Candle> = stand_in.expect("there is memory");
 ///         let mut candle = Candle { hours: 1, messages: 0 };
 ///
 ///         candle.receive(Burn, &mut context);
