@@ -2,7 +2,7 @@
 //!
 //! From the firmware's jump to the first process: read the device tree ([`tree`]), share out the memory
 //! ([`memory`]), turn on the page tables, start the other cores, start the scheduler. Boards live here and
-//! nowhere else ([`board`]).
+//! nowhere else (`board/`).
 //!
 //! An application names its main function with [`entry!`]. On the developer's own machine the same macro
 //! makes a program that runs the application on threads.

@@ -6,7 +6,7 @@
 //! all the time is seen once; what comes or goes meanwhile may be seen or not.
 //!
 //! A place holds the complement of a pointer. To a collection of what crashes left (`mem::orphans`) it is none, so nothing seems to be in
-//! use because it is on a roll; and what that frees it takes out here ([`forget`]).
+//! use because it is on a roll; and what that frees it takes out here (`forget`).
 //!
 //! A roll takes 8 bytes for each that were on it at a time, and gives none back.
 

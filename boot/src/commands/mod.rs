@@ -1,6 +1,6 @@
 //! Commands over the serial line: looking at the scheduler and changing its settings while the system runs.
 //!
-//! They are there when the boot argument `commands` asks for them. A line arrives byte by byte ([`line`]), is understood
+//! They are there when the boot argument `commands` asks for them. A line arrives byte by byte (`line.rs`), is understood
 //! ([`command`]) and carried out ([`carry_out`]) by one process; [`listen`] is that process and the interrupt that
 //! wakes it. The process does not keep the system from having run out of work.
 

@@ -1,6 +1,6 @@
 //! What boot needs of the device tree, and what may be wrong with one: types alone.
 //!
-//! How they are filled is beside this: see [`super::read`].
+//! How they are filled is beside this: see `read.rs`.
 
 use core::fmt;
 

@@ -94,6 +94,8 @@ pub use send_wait::SendWait;
 pub use signal::Signal;
 pub use spawn::NotSpawned;
 pub use static_actor::StaticActor;
+#[cfg(not(any(target_os = "none", loom, shuttle)))]
+pub(crate) use storage::Outcome;
 pub(crate) use storage::cell::chunk_bytes;
 
 pub use crate::message::ask::{Answer, AskError, Reply, Request, Unwanted};

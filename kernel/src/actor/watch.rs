@@ -27,7 +27,7 @@ const _: () = assert!(
 
 impl<A: Actor> Addr<A> {
     /// Has `watcher` told when the actor ends, whatever ends it: exactly once, and at once if it has ended already. See
-    /// [`watch`](crate::watch).
+    /// [`watch`](mod@crate::watch).
     ///
     /// ```
     /// # use magpie::sched;
@@ -136,7 +136,7 @@ impl Sealed for Recipient<Ended> {
 }
 
 /// # Safety
-/// As [`Act`](watch::Act); the node has the means of a recipient.
+/// As [`Act`](crate::watch::node::Act); the node has the means of a recipient.
 unsafe fn act(node: NonNull<Node>, asked: Asked) -> bool {
     // SAFETY: by contract; written in `means`.
     let target = unsafe { node.as_ref().data().cast::<Target<Ended>>().read() };

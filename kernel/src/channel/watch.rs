@@ -23,7 +23,7 @@ impl Sealed for ProcessAddr<Ended> {
 }
 
 /// # Safety
-/// As [`Act`](watch::Act); the node has the means of an address.
+/// As [`Act`](crate::watch::node::Act); the node has the means of an address.
 unsafe fn act(node: NonNull<Node>, asked: Asked) -> bool {
     // SAFETY: by contract; written in `means`.
     let address = unsafe { node.as_ref().data().cast::<ProcessAddr<Ended>>() };

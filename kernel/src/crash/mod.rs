@@ -27,8 +27,8 @@
 //! # assert!(crash::last().is_none_or(|last| why(last.number) == last.name()));
 //! ```
 //!
-//! Inside: [`record`](mod@record) says what is known of one crash, [`message`] takes the beginning of a message while that is printed,
-//! [`trace`] follows the stack, [`ring`] keeps the last ones. Who crashed and who is told is the scheduler's.
+//! Inside: `record.rs` says what is known of one crash, `message.rs` takes the beginning of a message while that is printed,
+//! `trace.rs` follows the stack, `ring.rs` keeps the last ones. Who crashed and who is told is the scheduler's.
 
 pub(crate) mod message;
 mod record;

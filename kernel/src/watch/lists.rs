@@ -2,7 +2,7 @@
 //!
 //! **Exactly once**: a watch is told, or given up, by whoever has taken it out of its list, under the list's lock. Three may
 //! try: the end of the watched one, the watcher that cancels, and the one that has just put it there and then finds that the
-//! watched one has ended ([`Watched`](super::Watched) has the argument why one of them does).
+//! watched one has ended ([`Watched`] has the argument why one of them does).
 //!
 //! **Garbage**: a watcher that ends leaves its watches where they are; they would tell nobody. Each new watch looks at two others
 //! of its list and frees those, so there are never more of them than of the others, but for a few. For that a list has two halves: those

@@ -1,6 +1,6 @@
 //! Watching: who is told when an actor or a process ends, whatever ended it, and how.
 //!
-//! [`Addr::watch`](crate::actor::Addr::watch) and [`ProcessRef::watch`](crate::sched::ProcessRef::watch) name a watcher: an
+//! [`Addr::watch`](crate::actor::Addr::watch) and [`ProcessRef::watch`](crate::sched::Header::watch) name a watcher: an
 //! actor with a behaviour for [`Ended`], or a mailbox for it. That one is told exactly once, by an ordinary message that comes
 //! before all mail that waits there, and that neither a bound nor a lack of memory holds back. One who has ended already is
 //! told of at once.
@@ -26,7 +26,7 @@
 //! # }).unwrap().unwrap();
 //! ```
 //!
-//! [`link`] makes two end together.
+//! [`link()`] makes two end together.
 //!
 //! Here is what is known of neither actors nor processes: the watches that wait (`lists.rs`), and what is told. How a watcher is
 //! reached is in `actor/watch.rs` and `channel/watch.rs`; who ends, says so by `tell`, and has many told by a process (`sched/spawn/telling.rs`).

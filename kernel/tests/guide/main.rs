@@ -1,7 +1,8 @@
-//! The code of the guides `docs/actors.md` and `docs/supervisors.md`: a chapter is a module, which runs here on std threads.
+//! The code of the guides `docs/actors.md` and `docs/supervisors.md`: a chapter is a module, which runs here on std threads. That of
+//! `docs/first-actor.md` is in `examples/first`, and is run by the end-to-end tests `first`.
 //!
 //! Every block of Rust in a guide must be found, line for line, in one of these modules or in the in-kernel
-//! suite that it names; so what a guide shows is what was compiled and run.
+//! suite that it names, or of the example; so what a guide shows is what was compiled and run.
 
 use std::error::Error;
 use std::fs;
@@ -116,12 +117,13 @@ fn blocks<'a>(text: &'a str, begin: &str) -> Vec<(usize, Vec<&'a str>)> {
 #[test]
 fn every_block_of_the_guide_was_compiled() {
     let mut sources = Vec::new();
-    for folder in ["kernel/tests/guide", "tests/suites/process"] {
+    for folder in ["kernel/tests/guide", "tests/suites/process", "examples/first/src"] {
         for entry in fs::read_dir(root().join(folder)).expect("the folder exists") {
             sources.push(fs::read_to_string(entry.expect("an entry").path()).expect("a source file"));
         }
     }
-    for (name, at_least) in [("docs/actors.md", 10), ("docs/supervisors.md", 4)] {
+    for (name, at_least) in [("docs/actors.md", 10), ("docs/supervisors.md", 4), ("docs/first-actor.md", 12)]
+    {
         let guide = fs::read_to_string(root().join(name)).expect("the guide exists");
         let blocks = blocks(&guide, "```rust");
         assert!(blocks.len() >= at_least, "only {} blocks were found in {name}", blocks.len());

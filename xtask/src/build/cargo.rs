@@ -45,12 +45,14 @@ pub fn cargo() -> Command {
 /// Builds an example, optimised.
 pub fn build_example(name: &str, features: Features) -> Result<PathBuf> {
     let mut command = cargo();
-    command.args(["build", "--release", "--target", TARGET, "--package", name]);
-    let built = run_build(command, features, name)?;
+    let workspace = Workspace::load()?;
+    let package = workspace.package_of_example(name).unwrap_or(name);
+    command.args(["build", "--release", "--target", TARGET, "--package", package, "--bin", name]);
+    let built = run_build(command, features, package)?;
     let found = built.into_iter().find(|executable| executable.name == name);
     found
         .map(|executable| executable.path)
-        .with_context(|| format!("the package {name} builds no program {name}"))
+        .with_context(|| format!("the package {package} builds no program {name}"))
 }
 
 /// The chain loader's package.

@@ -22,6 +22,7 @@ pub fn root() -> &'static Path {
 struct Package {
     name: String,
     folder: PathBuf,
+    programs: Vec<String>,
     tests: Vec<String>,
     /// What it depends on.
     uses: Vec<String>,
@@ -66,27 +67,34 @@ impl Workspace {
         &self.target
     }
 
-    /// The names of the packages below `examples/`, sorted.
+    /// The names of the programs below `examples/`, sorted. A package is named as its program, unless it has several.
     pub fn examples(&self) -> Vec<&str> {
-        let folder = self.root.join("examples");
-        let mut names: Vec<&str> = self
-            .packages
-            .iter()
-            .filter(|package| package.folder.starts_with(&folder))
-            .map(|package| package.name.as_str())
-            .collect();
+        let mut names: Vec<&str> =
+            self.example_packages().flat_map(|package| package.programs.iter().map(String::as_str)).collect();
         names.sort_unstable();
         names
     }
 
+    fn example_packages(&self) -> impl Iterator<Item = &Package> {
+        let folder = self.root.join("examples");
+        self.packages.iter().filter(move |package| package.folder.starts_with(&folder))
+    }
+
+    /// The package that an example is in.
+    pub fn package_of_example(&self, name: &str) -> Option<&str> {
+        self.with_example(name).map(|package| package.name.as_str())
+    }
+
+    fn with_example(&self, name: &str) -> Option<&Package> {
+        self.example_packages().find(|package| package.programs.iter().any(|program| program == name))
+    }
+
     /// The folder of an example; a usage error that lists the known ones when there is none of that name.
     pub fn example(&self, name: &str) -> Result<&Path> {
-        let known = self.examples();
-        if known.contains(&name)
-            && let Some(package) = self.packages.iter().find(|package| package.name == name)
-        {
+        if let Some(package) = self.with_example(name) {
             return Ok(&package.folder);
         }
+        let known = self.examples();
         let list = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
         Err(usage(format!("there is no example '{name}'; known examples: {list}")))
     }
@@ -135,16 +143,22 @@ impl Workspace {
 
 impl Package {
     fn parse(package: &Value) -> Option<Self> {
-        let tests = package["targets"].as_array()?.iter().filter(|target| {
-            target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "test"))
-        });
+        let targets = package["targets"].as_array()?;
+        let of_kind = |wanted: &str| {
+            let is_wanted = |target: &&Value| {
+                target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == wanted))
+            };
+            let names = targets.iter().filter(is_wanted);
+            names.filter_map(|target| Some(target["name"].as_str()?.to_owned())).collect()
+        };
         Some(Self {
             name: package["name"].as_str()?.to_owned(),
             folder: Path::new(package["manifest_path"].as_str()?).parent()?.to_owned(),
             uses: package["dependencies"].as_array().map_or(Vec::new(), |all| {
                 all.iter().filter_map(|one| Some(one["name"].as_str()?.to_owned())).collect()
             }),
-            tests: tests.filter_map(|target| Some(target["name"].as_str()?.to_owned())).collect(),
+            programs: of_kind("bin"),
+            tests: of_kind("test"),
         })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`goals`] has what is known beforehand of every benchmark, [`measured`] what one line says, [`row`] a benchmark on
 //! several machines. [`boot`] gets the figures: of everything on several numbers of cores ([`counted`], [`wall`]), or on
-//! a grid of settings ([`sweep`]). [`table`] and [`json`] show them. What the user may ask for, and in which
+//! a grid of settings ([`mod@sweep`]). [`table`] and [`json`] show them. What the user may ask for, and in which
 //! combinations, is the business of `verbs/bench.rs`.
 
 mod boot;

@@ -15,7 +15,6 @@ mod delivery;
 mod detach;
 pub(crate) mod detachment;
 mod executor_state;
-pub(crate) mod extent;
 mod kill;
 mod live;
 pub(crate) mod live_count;

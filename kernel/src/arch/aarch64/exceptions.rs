@@ -12,7 +12,7 @@ use crate::arch::stack_layout::{EXCEPTION_STACK_BYTES, FAULT_STACK_BYTES, StackP
 /// Points this core's vectors here, and gives it its stacks for exceptions.
 ///
 /// # Safety
-/// `top` is 16-byte aligned, and the [`EXCEPTION_STACK_BYTES`](crate::arch::stack_layout::EXCEPTION_STACK_BYTES) below it
+/// `top` is 16-byte aligned, and the [`EXCEPTION_STACK_BYTES`] below it
 /// are this core's own and used for nothing else.
 pub unsafe fn install(top: *mut u8) {
     // SAFETY: only the address is taken.

@@ -77,7 +77,7 @@ pub(crate) struct Core {
     pub on_reserve: Cell<bool>,
     /// What ran on its stack has crashed, and its remains lie there.
     pub has_crashed: Cell<bool>,
-    /// Its loop has come to stand still, see [`halt`](crate::sched::run::halt).
+    /// Its loop has come to stand still, see `sched/run/halt.rs`.
     pub stands: Cell<bool>,
     /// How many processes in a row it gave no turn because no stack was free.
     pub passed_over: Cell<u64>,

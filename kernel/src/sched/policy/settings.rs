@@ -215,7 +215,7 @@ pub(crate) fn ticks(setting: Setting) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Setting, SettingError, all, get, set, set_by_name};
+    use super::{ROWS, Setting, SettingError, all, get, set, set_by_name};
 
     #[test]
     fn a_setting_refuses_what_is_out_of_range_and_keeps_its_value() {
@@ -229,5 +229,18 @@ mod tests {
         assert_eq!(set_by_name("sched.nonsense", 1), Err(SettingError::Unknown));
         assert_eq!(set_by_name("sched.timers_per_pass", 65), Ok(()));
         assert!(all().any(|row| row == ("sched.timers_per_pass", 65)));
+    }
+
+    /// The guide's page has every setting, in order, with its default and its range, and no other.
+    #[test]
+    fn the_page_of_settings_has_every_row() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings.md");
+        let page = std::fs::read_to_string(path).expect("the page is there");
+        let shown: std::vec::Vec<_> = page.lines().filter(|line| line.starts_with("| `")).collect();
+        assert_eq!(shown.len(), ROWS.len(), "the page has another number of settings");
+        for (row, line) in ROWS.iter().zip(shown) {
+            let start = std::format!("| `{}` | {} | {} | {} | ", row.name, row.default, row.least, row.most);
+            assert!(line.starts_with(&start), "{line}\nshould begin with {start}");
+        }
     }
 }

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | a timer, or the end of a slice, is due | the timer's interrupt; on threads, which have none, [`notice_timer`] |
 //! | something was raised by an interrupt | [`Raisable::raise`](crate::sched::cores::raised::Raisable::raise), as if a timer were due |
-//! | a call to all cores | [`calls::raise`](crate::sched::cores::calls::raise), and who calls for standing still |
+//! | a call to all cores | [`calls::raise`], and who calls for standing still |
 //! | the core was taken out of service | `offline` |
 //! | its loop runs on its last stack | `preempt`, for as long as that is so |
 //! | its next turn tells whether a theft was worth it | `steal`, until it has told |

@@ -9,7 +9,7 @@
 //! a core runs on its way there may take long, and a core may have left its loop for good, so the leader does not wait
 //! for ever.
 //!
-//! How the calls and the answers go between the cores is in [`Standstill`](crate::sync::Standstill).
+//! How the calls and the answers go between the cores is in [`Standstill`](crate::sched::cores::standstill::Standstill).
 
 use core::cell::Cell;
 use core::ops::Range;

@@ -24,7 +24,7 @@ impl Linked for ProcessRef {
 }
 
 /// # Safety
-/// As [`Act`](watch::Act); the node has the means of [`Linked::fate`].
+/// As [`Act`](crate::watch::node::Act); the node has the means of [`Linked::fate`].
 unsafe fn act(node: NonNull<Node>, asked: Asked) -> bool {
     // SAFETY: by contract; written in `fate`.
     let process = unsafe { node.as_ref().data().cast::<ProcessRef>() };

@@ -1,7 +1,7 @@
 //! Starting the scheduler on every core.
 //!
 //! On the machine, boot calls [`prepare`] on the first core, then [`enter`] on each core, the first one
-//! last. On the host, [`run_on_threads`] does all of it.
+//! last. On the host, `run_on_threads` does all of it.
 
 use crate::arch::handlers::{self, Fault, Handlers, Verdict};
 use crate::arch::switch::Frame;

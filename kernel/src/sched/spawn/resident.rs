@@ -16,7 +16,7 @@ use crate::sync::PreemptGuard;
 
 /// Starts a resident on `core`, which `payer` pays for. It is not runnable until it is woken.
 ///
-/// The process ends, and `resident` is dropped, when `step` returns [`Step::Done`] for the resident itself
+/// The process ends, and `resident` is dropped, when `step` returns [`Step::Done`](crate::sched::process::Step::Done) for the resident itself
 /// and the last reference is gone.
 pub fn spawn(
     resident: Counted<dyn Resident>,

@@ -41,7 +41,7 @@ pub enum GicError {
     NoRedistributor,
 }
 
-/// What was acknowledged, as it must be given back to [`end`].
+/// What was acknowledged, as it must be given back to `end`.
 #[derive(Clone, Copy)]
 pub struct Interrupt(u32);
 

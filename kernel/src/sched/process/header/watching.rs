@@ -29,7 +29,7 @@ impl Header {
     }
 
     /// Has `watcher` told when the process ends, whatever ends it: exactly once, and at once if it has ended already. See
-    /// [`watch`](crate::watch).
+    /// [`watch`](mod@crate::watch).
     ///
     /// ```
     /// use magpie::mem::OutOfMemory;

@@ -1,0 +1,44 @@
+//! The second step of the guide: the actor is asked.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+#![forbid(unsafe_code)]
+
+use magpie::prelude::*;
+
+magpie::entry!(first);
+
+/// Counts the coins in a box.
+#[derive(Default)]
+struct CashBox {
+    coins: u32,
+}
+
+impl Actor for CashBox {}
+
+/// So many coins.
+struct PutIn(u32);
+struct Count;
+
+impl Receive<PutIn> for CashBox {
+    type Reply = ();
+
+    fn receive(&mut self, PutIn(coins): PutIn, _: &mut Context<Self>) {
+        self.coins += coins;
+    }
+}
+
+impl Receive<Count> for CashBox {
+    type Reply = u32;
+
+    fn receive(&mut self, _: Count, _: &mut Context<Self>) -> u32 {
+        self.coins
+    }
+}
+
+async fn first() -> magpie::Result {
+    let executor = Executor::start(&Config::default())?;
+    let cash_box = executor.handle().spawn(CashBox::default())?;
+    cash_box.send(PutIn(3))?;
+    cash_box.send(PutIn(4))?;
+    text!("{} in the box", cash_box.ask(Count).await?);
+    Ok(())
+}
