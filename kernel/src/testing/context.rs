@@ -18,7 +18,27 @@ pub enum Said {
     Retire,
 }
 
-/// A [`Context`] that a test hands to a behaviour: see [`context`].
+/// A [`Context`] that a test hands to a behaviour: see [`context()`].
+///
+/// ```no_run
+/// # use magpie::actor::{Actor, Config, Context, Executor, Receive};
+/// use magpie::testing::{Options, Said, context, run};
+/// # struct Lamp;
+/// # impl Actor for Lamp {}
+/// # struct Off;
+/// # impl Receive<Off> for Lamp {
+/// #     type Reply = ();
+/// #     fn receive(&mut self, _: Off, context: &mut Context<Self>) { context.end() }
+/// # }
+/// run(&Options::default(), || async {
+///     let executor = Executor::start(&Config::default()).expect("there is memory");
+///     let mut context = context(executor.handle(), Lamp).expect("there is memory");
+///     Lamp.receive(Off, &mut context);
+///     assert_eq!(context.said(), Said::End);
+///     context.forget_said();
+///     executor.stop().await;
+/// });
+/// ```
 pub struct TestContext<A: Actor> {
     context: Context<A>,
     address: Addr<A>,

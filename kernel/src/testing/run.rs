@@ -12,7 +12,7 @@ std::thread_local! {
 }
 
 /// Runs `body` as the main process of a kernel of its own, on threads, in another process of the host: see [the
-/// module](self). Returns when all is over and well; otherwise the test fails with the message of whoever has panicked.
+/// module](crate::testing). Returns when all is over and well; otherwise the test fails with the message of whoever has panicked.
 ///
 /// ```no_run
 /// use core::time::Duration;

@@ -184,11 +184,11 @@ macro_rules! append_block {
     }};
 }
 
-/// Appends three words, and what lies at `block` behind them, as [`append`] does; what comes next is aligned to 8. Never, if the block
-/// has less than 8 bytes, or more than [`MOST_BLOCK_BYTES`]. Nobody else writes to it: whoever begins anew reads it anew.
+/// Appends three words, and what lies at `block` behind them, as `append` does; what comes next is aligned to 8. Never, if the block
+/// has less than 8 bytes, or more than `MOST_BLOCK_BYTES`. Nobody else writes to it: whoever begins anew reads it anew.
 ///
 /// # Safety
-/// As for [`append`], and the block is fit to be read.
+/// As for `append`, and the block is fit to be read.
 #[inline(always)]
 pub unsafe fn append_block<B>(
     gate: &Gate,
