@@ -95,10 +95,17 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// What is left of a mailbox that has closed; to be dropped outside the lock.
 pub(super) struct Left<M> {
-    _lists: Lists<M>,
+    lists: Lists<M>,
     _free: List<M>,
     _waker: Option<Waker>,
     _owner: Option<Owner>,
+}
+
+impl<M> Left<M> {
+    /// Whether no message is in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lists.is_empty()
+    }
 }
 
 impl<M> Block<M> {
@@ -370,7 +377,7 @@ impl<M> Inside<M> {
     pub(super) fn close(&mut self) -> Left<M> {
         self.closed = true;
         Left {
-            _lists: core::mem::replace(&mut self.come, Lists::new()),
+            lists: core::mem::replace(&mut self.come, Lists::new()),
             _free: core::mem::replace(&mut self.free, List::new()),
             _waker: self.waker.take(),
             _owner: self.owner.take(),

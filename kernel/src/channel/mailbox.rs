@@ -8,6 +8,7 @@ use crate::mem::OutOfMemory;
 use crate::message::{Message, Shared};
 use crate::sync::Identity;
 use core::fmt;
+use core::mem;
 
 /// A mailbox that belongs to one process, or to one actor: whoever owns this receives.
 ///
@@ -141,13 +142,28 @@ impl<M: Message> ProcessMailbox<M> {
 }
 
 impl<M> Drop for ProcessMailbox<M> {
+    /// What waits may be anything, so whoever drops this may crash in the middle, or be killed. Until all is dropped the block is
+    /// listed under that one: its crash then tells those who wait for an answer, as it does at any other moment.
     fn drop(&mut self) {
-        let left = by_owner::change(|by_owner| {
-            by_owner.take_out(Block::link(&self.block));
-            self.block.lock().close()
+        let link = Block::link(&self.block);
+        let kept = mem::replace(&mut self.kept, Lists::new());
+        let (left, has_mail) = by_owner::change(|by_owner| {
+            by_owner.take_out(link);
+            let left = self.block.lock().close();
+            let has_mail = !left.is_empty() || !kept.is_empty();
+            // Without addresses nobody waits for an answer, and nobody can come to.
+            if has_mail && self.block.has_addresses() {
+                // SAFETY: the block stays where it is, and lives until it was taken out: by the last address, or below. Whoever
+                // crashes before that keeps its reference.
+                unsafe { by_owner.put(link, identity_here()) };
+            }
+            (left, has_mail)
         });
         // After the lock: messages may be anything.
-        drop(left);
+        drop((left, kept));
+        if has_mail {
+            by_owner::change(|by_owner| by_owner.take_out(link));
+        }
     }
 }
 

@@ -86,6 +86,42 @@ kernel_test! {
     }
 }
 
+/// What it is dropped by may crash.
+struct Fatal(bool);
+
+impl Drop for Fatal {
+    fn drop(&mut self) {
+        assert!(!black_box(self.0), "on purpose");
+    }
+}
+
+kernel_test! {
+    /// So they are if it crashes while it drops the mailbox, with what it has looked through and with what it has not.
+    #[machine("isolation")]
+    async fn a_crash_in_the_drop_of_a_mailbox_is_told_to_who_has_asked() -> Outcome {
+        for has_received in [false, true] {
+            let mut mailbox = ProcessMailbox::<Request<Fatal, u64>>::new(100)?;
+            let to = mailbox.address();
+            let received = to.ask(Fatal(false));
+            let (fatal, behind, last) = (to.ask(Fatal(true)), to.ask(Fatal(false)), to.ask(Fatal(false)));
+            let crashes = sched::spawn(async move {
+                if has_received {
+                    drop(mailbox.try_receive());
+                }
+                drop(mailbox);
+            });
+            let crashes = crashes.map_err(|error| Failure(alloc::format!("{error:?}")))?;
+            ensure_eq!(received.await, Err(AskError::Unanswered), "the one that was dropped before");
+            ensure_eq!(fatal.await, Err(AskError::Crashed), "the one that crashed it");
+            ensure_eq!(behind.await, Err(AskError::Crashed), "one behind it");
+            ensure_eq!(last.await, Err(AskError::Crashed), "the last");
+            ensure!(crashes.await.is_err(), "the process did not crash");
+            ensure!(matches!(to.ask(Fatal(false)).await, Err(AskError::Ended)), "one afterwards");
+        }
+        Ok(())
+    }
+}
+
 kernel_test! {
     /// Once as many nodes exist as are needed, messages to processes allocate nothing.
     #[machine("the kernel's heap")]
