@@ -19,7 +19,7 @@ macro_rules! entry {
         /// The application's name, for the first line of output.
         #[cfg(target_os = "none")]
         #[unsafe(no_mangle)]
-        static MAGPIE_APPLICATION: &str = env!("CARGO_CRATE_NAME");
+        static MAGPIE_APPLICATION: &str = core::env!("CARGO_CRATE_NAME");
 
         #[cfg(target_os = "none")]
         #[unsafe(no_mangle)]

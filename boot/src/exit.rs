@@ -22,6 +22,11 @@ pub enum ExitCode {
 /// assert_eq!("seven".parse::<u32>().map(drop).report(), ExitCode::Failure);
 /// assert_eq!(Ok::<_, core::fmt::Error>(ExitCode::Failure).report(), ExitCode::Failure);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "the main function returns `{Self}`, which says nothing about success",
+    label = "its main function returns `{Self}`",
+    note = "it returns nothing, a `magpie::ExitCode`, or a `Result` of these, such as `magpie::Result`"
+)]
 pub trait Termination: Send + 'static {
     /// Prints the error, if there is one, and returns how the application ended.
     fn report(self) -> ExitCode;

@@ -123,7 +123,9 @@ pub mod arch {
     mod machine {
         /// Appending behind a gate.
         pub mod append {
-            pub use crate::arch::append::{MOST_WORDS, Words, append, restart, sequences};
+            pub use crate::arch::append::{
+                MOST_BLOCK_BYTES, MOST_WORDS, Words, append, append_block, restart, sequences,
+            };
             pub use crate::arch::gate::Gate;
         }
 
@@ -246,10 +248,10 @@ pub mod time {
 /// What the kernel's protocols are made of. Its locks are held with preemption disabled, so whoever keeps one keeps the
 /// core.
 pub mod sync {
+    pub use crate::actor::mail::extent::Extent;
     pub use crate::actor::mail::guest_flag::GuestFlag;
     pub use crate::actor::mail::owner_hint::OwnerHint;
     pub use crate::actor::mail::processing_flag::ProcessingFlag;
-    pub use crate::actor::run::extent::Extent;
     pub use crate::actor::run::live_count::LiveCount;
     pub use crate::actor::storage::word_cell::WordCell;
     pub use crate::mem::limit::accounts::{Accounts, Payer};
@@ -264,6 +266,7 @@ pub mod sync {
     pub use crate::sched::process::run_state::RunState;
     pub use crate::sched::run::quiescence::{Looked, Quiescence};
     pub use crate::sched::run::written::Written;
+    pub use crate::sync::{Entered, SectionLock};
     pub use crate::sync::{Identity, PreemptGuard, PreemptWord, ReferenceCount};
     pub use crate::sync::{SpinGuard, SpinLock, preemption_is_disabled};
     pub use crate::time::timers::call_state::CallState;

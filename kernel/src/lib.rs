@@ -34,13 +34,13 @@ pub mod internals;
 #[cfg(loom)]
 mod actor {
     pub mod mail {
+        pub mod extent;
         pub mod guest_flag;
         pub mod owner_hint;
         pub mod processing_flag;
     }
     pub mod run {
         pub mod detachment;
-        pub mod extent;
         pub mod live_count;
     }
     pub mod storage {
@@ -109,6 +109,8 @@ pub mod sched;
 pub mod stats;
 #[cfg(not(loom))]
 pub mod supervise;
+#[cfg(not(any(target_os = "none", loom, shuttle)))]
+pub mod testing;
 #[cfg(not(loom))]
 pub mod time;
 #[cfg(doctest)]

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use magpie::internals::arch::append::{Gate, MOST_WORDS, Words, append};
+use magpie::internals::arch::append::{Gate, MOST_WORDS, Words, append, append_block};
 use magpie::internals::sync::PreemptGuard;
 
 /// A gate, with the buffer behind it.
@@ -43,6 +43,13 @@ impl GatedBuffer {
         }
         // SAFETY: `open` keeps the contract.
         unsafe { append::<COUNT>(&self.gate, &all, (&self.refused, 0)) }
+    }
+
+    /// Appends three words and a block behind them, if the gate lets them through.
+    #[inline(always)]
+    pub fn append_block<const BYTES: usize>(&self, head: [u64; 3], block: &[u8; BYTES]) -> bool {
+        // SAFETY: `open` keeps the contract; the block is there.
+        unsafe { append_block(&self.gate, head, block, (&self.refused, 0)) }
     }
 
     /// How many words were appended.

@@ -204,6 +204,11 @@ impl<A: Actor> Addr<A> {
         run::kill(self.cell, self.word)
     }
 
+    /// The same with memory that was there before.
+    pub(crate) fn kill_in(&self, room: run::KillRoom) {
+        room.kill_unless_done(self.cell, self.word);
+    }
+
     pub(crate) fn actor_id(&self) -> ActorId {
         ActorId::new(self.cell, self.word)
     }

@@ -100,4 +100,16 @@ impl<A: Actor> Context<A> {
     pub fn retire(&mut self) {
         self.outcome = Outcome::Retire;
     }
+
+    /// A context of the actor at `address` for behaviours that a test calls. The executor of that actor must live as long as it is used.
+    #[cfg(not(any(target_os = "none", shuttle)))]
+    pub(crate) fn for_test(address: Addr<A>) -> Self {
+        Self::new(address.cell(), address.word())
+    }
+
+    /// What behaviours have said last.
+    #[cfg(not(any(target_os = "none", shuttle)))]
+    pub(crate) fn outcome(&self) -> Outcome {
+        self.outcome
+    }
 }

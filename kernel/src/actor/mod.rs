@@ -87,12 +87,15 @@ pub use inspect::{ActorInfo, ActorState, actors};
 pub use mail::{Bound, WhenFull};
 pub(crate) use print::{note_names, printer};
 pub use recipient::Recipient;
+pub(crate) use run::KillRoom;
 pub use run::MailboxVictim;
 pub use run::shutdown::Stopped;
 pub use send_wait::SendWait;
 pub use signal::Signal;
 pub use spawn::NotSpawned;
 pub use static_actor::StaticActor;
+#[cfg(not(any(target_os = "none", loom, shuttle)))]
+pub(crate) use storage::Outcome;
 pub(crate) use storage::cell::chunk_bytes;
 
 pub use crate::message::ask::{Answer, AskError, Reply, Request, Unwanted};

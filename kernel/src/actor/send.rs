@@ -6,7 +6,7 @@
 //!
 //! Whoever makes an empty mailbox non-empty must see to it that its worker looks: see `mail/owner_hint.rs`.
 
-use core::mem::{ManuallyDrop, MaybeUninit};
+use core::mem::{self, ManuallyDrop, MaybeUninit};
 use core::ptr::{self, NonNull};
 
 use super::mail::envelope::{self, Deliver, Inline, Packed, Target};
@@ -29,47 +29,82 @@ pub(super) fn send<M: Message>(target: Target<M>, message: M) -> Result<(), Send
             return Err(SendError::Ended(message));
         }
         match envelope::pack_boxed(message) {
-            // SAFETY: a box, as the message is one that is boxed.
-            Ok(boxed) => unsafe { send_packed(target, boxed) },
+            // SAFETY: a box, as the message is one that is boxed; not used again, nor dropped.
+            Ok(boxed) => unsafe { send_packed(target, &raw const *ManuallyDrop::new(boxed)) },
             Err(message) => Err(SendError::OutOfMemory(message)),
         }
     } else {
-        // SAFETY: no box, as the message is one that is not boxed.
-        unsafe { send_packed(target, Inline(message)) }
+        if !append::EXISTS {
+            let message = ManuallyDrop::new(Inline(message));
+            // SAFETY: no box, as the message is one that is not boxed; it is not used again, nor dropped.
+            return unsafe { send_packed(target, &raw const *message) };
+        }
+        // From where it is: packed first, a long message would be copied once more. Nothing unwinds here, so it is not dropped before
+        // it is forgotten.
+        let at = (&raw const message).cast::<Inline<M>>();
+        // SAFETY: as above.
+        let sent = unsafe { send_packed(target, at) };
+        mem::forget(message);
+        sent
     }
 }
 
 /// # Safety
-/// The message is boxed if, and only if, [`envelope::is_boxed`].
+/// The message is boxed if, and only if, [`envelope::is_boxed`]. What is at `packed` is not used again, nor dropped.
 #[inline(always)]
-unsafe fn send_packed<M: Message, P: Packed<M>>(target: Target<M>, packed: P) -> Result<(), SendError<M>> {
-    let packed = ManuallyDrop::new(packed);
+unsafe fn send_packed<M: Message, P: Packed<M>>(
+    target: Target<M>,
+    packed: *const P,
+) -> Result<(), SendError<M>> {
     let mailbox = directory::get(target.word.mailbox());
+    let (cell, word, deliver) = (target.cell, target.word, target.deliver());
     let none_waits = mailbox.waiting() == 0;
-    if none_waits && is_appended_at_once::<M>() {
+    if append::EXISTS && none_waits {
         // What goes into this core's hand is charged when it is delivered.
-        // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
-        if unsafe { append_in_hand(mailbox, target, &raw const *packed) } {
+        // SAFETY: promised by the caller.
+        if unsafe { append_in_hand(mailbox, target, packed) } {
             return Ok(());
         }
-        // SAFETY: promised by the caller; the original is not used again, nor dropped.
+        // SAFETY: promised by the caller.
         return unsafe {
-            send_first(mailbox, target.cell, target.word, target.deliver(), ptr::read(&*packed))
+            if is_long::<M>() {
+                send_first(mailbox, cell, word, deliver, packed)
+            } else {
+                send_first_short(mailbox, cell, word, deliver, ptr::read(packed))
+            }
         };
     }
     // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
-    if unsafe { write_at_once(mailbox, none_waits, target, &raw const *packed) } {
+    if unsafe { write_at_once(mailbox, none_waits, target, packed) } {
         return Ok(());
     }
-    // A copy, and the target in its parts: or the compiler would keep both in memory on the common path too, for addresses
-    // of them would be handed over here.
-    // SAFETY: the original is not used again, nor dropped.
-    let copy = unsafe { ptr::read(&*packed) };
+    // The target in its parts: or the compiler would keep it in memory on the common path too, for its address would be handed over
+    // here.
     // SAFETY: promised by the caller.
-    unsafe { send_slowly(mailbox, target.cell, target.word, target.deliver(), copy, Gives::ByRule) }
+    unsafe { apart(packed, |packed| send_slowly(mailbox, cell, word, deliver, packed, Gives::ByRule)) }
 }
 
-/// A short message to a mailbox in whose queue nothing waits, and which was not appended at once. Out of line, because the
+/// Whether messages are too long to be kept in registers.
+const fn is_long<M>() -> bool {
+    envelope::size_of_envelope::<M>() > append::MOST_WORDS * size_of::<u64>()
+}
+
+/// Hands over the address of what is at `packed`: of a copy, if it is short, or the compiler would keep it in memory on the common path too.
+///
+/// # Safety
+/// What is at `packed` is valid, and not used again but by `take`.
+#[inline(always)]
+unsafe fn apart<M: Message, P: Packed<M>, R>(packed: *const P, take: impl FnOnce(*const P) -> R) -> R {
+    if is_long::<M>() {
+        take(packed)
+    } else {
+        // SAFETY: by contract.
+        let copy = ManuallyDrop::new(unsafe { ptr::read(packed) });
+        take(&raw const *copy)
+    }
+}
+
+/// A message to a mailbox in whose queue nothing waits, and which was not appended at once. Out of line, because the
 /// common path is shorter where nothing else needs registers.
 ///
 /// # Safety
@@ -80,17 +115,46 @@ unsafe fn send_first<M: Message, P: Packed<M>>(
     cell: CellRef,
     word: Word,
     deliver: Deliver,
+    packed: *const P,
+) -> Result<(), SendError<M>> {
+    // SAFETY: promised by the caller.
+    unsafe { write_or_send_slowly(mailbox, cell, word, deliver, packed) }
+}
+
+/// As [`send_first`], for a message that comes in registers.
+///
+/// # Safety
+/// As [`send_slowly`].
+#[inline(never)]
+unsafe fn send_first_short<M: Message, P: Packed<M>>(
+    mailbox: &'static Mailbox,
+    cell: CellRef,
+    word: Word,
+    deliver: Deliver,
     packed: P,
 ) -> Result<(), SendError<M>> {
     let packed = ManuallyDrop::new(packed);
+    // SAFETY: promised by the caller; it is not used again, nor dropped.
+    unsafe { write_or_send_slowly(mailbox, cell, word, deliver, &raw const *packed) }
+}
+
+/// # Safety
+/// As [`send_slowly`].
+#[inline(always)]
+unsafe fn write_or_send_slowly<M: Message, P: Packed<M>>(
+    mailbox: &'static Mailbox,
+    cell: CellRef,
+    word: Word,
+    deliver: Deliver,
+    packed: *const P,
+) -> Result<(), SendError<M>> {
     // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
     unsafe {
         let none_waits = mailbox.waiting() == 0;
-        let target = Target::from_parts(cell, word, deliver);
-        if write_at_once(mailbox, none_waits, target, &raw const *packed) {
+        if write_at_once(mailbox, none_waits, Target::from_parts(cell, word, deliver), packed) {
             return Ok(());
         }
-        send_slowly(mailbox, cell, word, deliver, ManuallyDrop::into_inner(packed), Gives::ByRule)
+        apart(packed, |packed| send_slowly(mailbox, cell, word, deliver, packed, Gives::ByRule))
     }
 }
 
@@ -140,12 +204,7 @@ unsafe fn write_at_once<M: Message, P: Packed<M>>(
     true
 }
 
-/// Whether messages are short enough for [`append_in_hand`].
-const fn is_appended_at_once<M>() -> bool {
-    append::EXISTS && envelope::size_of_envelope::<M>() <= append::MOST_WORDS * size_of::<u64>()
-}
-
-/// Appends a short message to what this core's worker has in hand of the mailbox, without a preemption guard, if it has
+/// Appends a message to what this core's worker has in hand of the mailbox, without a preemption guard, if it has
 /// something and the actor is attached. The caller has seen nothing wait in the queue.
 ///
 /// # Safety
@@ -156,15 +215,16 @@ unsafe fn append_in_hand<M: Message, P: Packed<M>>(
     target: Target<M>,
     packed: *const P,
 ) -> bool {
-    let mut words: append::Words = [const { MaybeUninit::uninit() }; append::MOST_WORDS];
-    if !is_appended_at_once::<M>() {
-        return false;
+    let gate = mailbox.hand.gate();
+    let attached = (target.cell.word_cell().atomic(), target.word.bits());
+    if is_long::<M>() {
+        // SAFETY: whoever opens the gate keeps its contract; the caller has the message.
+        return unsafe { append::append_block(gate, target.head(), packed, attached) };
     }
+    let mut words: append::Words = [const { MaybeUninit::uninit() }; append::MOST_WORDS];
     let count = const { envelope::size_of_envelope::<M>() / size_of::<u64>() };
     // SAFETY: the words have room for the envelope, and are aligned; the rest is promised by the caller.
     unsafe { envelope::write(NonNull::from(&mut words).cast(), target, packed) };
-    let gate = mailbox.hand.gate();
-    let attached = (target.cell.word_cell().atomic(), target.word.bits());
     // SAFETY: whoever opens the gate keeps its contract.
     unsafe {
         match count {
@@ -223,12 +283,16 @@ pub(super) fn send_dropping_nothing<M: Message + Copy>(
     if const { envelope::is_boxed::<M>() } {
         match envelope::pack_boxed(message) {
             // SAFETY: a box, as the message is one that is boxed.
-            Ok(boxed) => unsafe { send_slowly(mailbox, cell, word, deliver, boxed, Gives::Up) },
+            Ok(boxed) => unsafe {
+                send_slowly(mailbox, cell, word, deliver, &raw const *ManuallyDrop::new(boxed), Gives::Up)
+            },
             Err(message) => Err(SendError::OutOfMemory(message)),
         }
     } else {
         // SAFETY: no box, as the message is one that is not boxed.
-        unsafe { send_slowly(mailbox, cell, word, deliver, Inline(message), Gives::Up) }
+        unsafe {
+            send_slowly(mailbox, cell, word, deliver, (&raw const message).cast::<Inline<M>>(), Gives::Up)
+        }
     }
 }
 
@@ -272,7 +336,7 @@ enum Gives {
 /// The actor has ended or is detached, or the queue is closed, bounded or full.
 ///
 /// # Safety
-/// As [`send_packed`], and the function is that of a target for messages of type `M`.
+/// As [`send_packed`], and the function is that of a target for messages of type `M`. What is at `packed` is valid.
 #[cold]
 #[inline(never)]
 unsafe fn send_slowly<M: Message, P: Packed<M>>(
@@ -280,31 +344,31 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
     cell: CellRef,
     word: Word,
     deliver: Deliver,
-    packed: P,
+    packed: *const P,
     gives: Gives,
 ) -> Result<(), SendError<M>> {
     // SAFETY: taken apart by the caller.
     let target = unsafe { Target::from_parts(cell, word, deliver) };
+    let bytes = const { envelope::size_of_envelope::<M>() };
+    if cell.word_relaxed().is_same_actor(word)
+        && let Some((place, is_first, here)) = room_in_hand(mailbox, bytes)
+    {
+        // SAFETY: so many bytes were reserved, aligned, and the rest is promised by the caller.
+        unsafe { envelope::write(place, target, packed) };
+        // As in `write_at_once`.
+        if cell.word() != word {
+            mailbox.hand.note_unchecked(&here);
+        }
+        if is_first {
+            mailbox.hand.wake(mailbox, &here);
+        }
+        return Ok(());
+    }
+    // SAFETY: it was not written, and from here on it is used here alone.
+    let packed = unsafe { ptr::read(packed) };
     if !cell.word_relaxed().is_same_actor(word) {
         return Err(SendError::Ended(packed.unpack()));
     }
-    let bytes = const { envelope::size_of_envelope::<M>() };
-    let packed = match room_in_hand(mailbox, bytes) {
-        None => packed,
-        Some((place, is_first, here)) => {
-            let packed = ManuallyDrop::new(packed);
-            // SAFETY: so many bytes were reserved, aligned, and the rest is promised by the caller.
-            unsafe { envelope::write(place, target, &raw const *packed) };
-            // As in `write_at_once`.
-            if cell.word() != word {
-                mailbox.hand.note_unchecked(&here);
-            }
-            if is_first {
-                mailbox.hand.wake(mailbox, &here);
-            }
-            return Ok(());
-        }
-    };
     loop {
         let mut inside = mailbox.inside.lock();
         if inside.closed {

@@ -129,46 +129,45 @@ impl NotAttached {
 }
 
 /// Attaches what is in a claimed cell of kind `A` to a mailbox. What the actor does when it starts goes into the mailbox in the
-/// same hold of the lock, so nothing that is sent to it comes before that.
+/// same hold of the lock, so nothing that is sent to it comes before that. The guard goes into the lock's.
 #[inline(always)]
 pub(super) fn attach<A: Actor>(
     executor: &ExecutorState,
     mailbox: &Mailbox,
     cell: CellRef,
     claimed: Word,
-    here: &PreemptGuard,
+    here: PreemptGuard,
 ) -> Result<Word, NotAttached> {
-    let (inside, beginning) = loop {
-        let mut inside = mailbox.inside.lock();
+    let mut inside = mailbox.inside.lock_here(here);
+    let beginning = loop {
         if inside.closed || !mailbox.is_open_for(executor.as_runner()) {
             return Err(NotAttached::Stopped);
         }
         if A::started().is_none() {
-            break (inside, None);
+            break None;
         }
         // Whatever the mailbox's bound: an actor begins, or is not spawned.
         let bytes = const { envelope::size_of_envelope::<Beginning>() };
         if let Some(place) = inside.queue.reserve(bytes) {
-            break (inside, Some(place));
+            break Some(place);
         }
         let capacity = inside.queue.next_capacity_bytes(bytes);
         drop(inside);
         if !send::grow(mailbox, bytes, capacity) {
             return Err(NotAttached::OutOfMemory);
         }
+        inside = mailbox.inside.lock();
     };
     // Before the actor can end: the counts must not show an end without its beginning.
-    executor.live.created(here);
+    executor.live.created(inside.preempt());
+    stats::worker_here().actors_created.bump();
     let word = claimed.spawned(mailbox.index());
     cell.set_word(word);
     if let Some(place) = beginning {
         // SAFETY: the queue reserved that many bytes, aligned. The message is not boxed, and has no bytes.
         unsafe { envelope::write(place, target::beginning::<A>(cell, word), &Inline(Beginning)) };
         send::count(mailbox, inside, (cell, word));
-    } else {
-        drop(inside);
     }
-    stats::worker_here().actors_created.bump();
     Ok(word)
 }
 
@@ -188,12 +187,12 @@ pub(super) fn spawn<A: Actor>(
         return Err(NotSpawned::OutOfMemory(actor));
     }
     let free = cell.word_relaxed();
-    match attach::<A>(executor, mailbox, cell, free, &here) {
+    match attach::<A>(executor, mailbox, cell, free, here) {
         Ok(word) => Ok(Addr::new(cell, word)),
         Err(why) => {
             // SAFETY: filled above, and nobody else knows the cell.
             let actor = unsafe { cell::take_state(cell) };
-            pool::put_back(cell, kind, &here);
+            pool::put_back(cell, kind, &PreemptGuard::new());
             Err(why.with(actor))
         }
     }
@@ -254,13 +253,15 @@ pub(super) fn respawn<A: Actor>(
         cell.set_word(left);
         return Err(NotSpawned::OutOfMemory(actor));
     }
-    match attach::<A>(executor, mailbox, cell, claimed, &here) {
+    match attach::<A>(executor, mailbox, cell, claimed, here) {
         Ok(word) => Ok(Addr::new(cell, word)),
         Err(why) => {
             // SAFETY: filled above; the cell is claimed, so it is ours.
             let actor = unsafe { cell::take_state(cell) };
             match why {
-                NotAttached::Stopped if !word.is_static() => pool::give(cell, claimed, &here),
+                NotAttached::Stopped if !word.is_static() => {
+                    pool::give(cell, claimed, &PreemptGuard::new());
+                }
                 NotAttached::Stopped | NotAttached::OutOfMemory => cell.set_word(left),
             }
             Err(why.with(actor))

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use super::behaviour::{Actor, Context, Receive};
 use super::mail::Envelope;
-use super::mail::envelope::{self, HAS_HOOK, NO_MESSAGE, Operation, SizeAndOutcome, Target};
+use super::mail::envelope::{self, HAS_HOOK, NO_MESSAGE, Operation, Progress, Target};
 use super::storage::cell::Stored;
 use super::storage::{CellRef, Outcome, Word, cell};
 use crate::message::Message;
@@ -37,10 +37,11 @@ pub(super) fn asking_target<A: Receive<M>, M: Message>(
 unsafe fn trampoline<A: Receive<M>, M: Message>(
     envelope: NonNull<Envelope>,
     operation: Operation,
-) -> SizeAndOutcome {
+    most: u64,
+) -> Progress {
     // SAFETY: by contract.
     unsafe {
-        carry_out(envelope, operation, |actor: &mut A, message: M, context| {
+        carry_out::<_, _, true>(envelope, operation, most, |actor: &mut A, message: M, context| {
             drop(actor.receive(message, context))
         })
     }
@@ -51,47 +52,77 @@ unsafe fn trampoline<A: Receive<M>, M: Message>(
 unsafe fn answering_trampoline<A: Receive<M>, M: Message>(
     envelope: NonNull<Envelope>,
     operation: Operation,
-) -> SizeAndOutcome {
+    most: u64,
+) -> Progress {
     let answer = |actor: &mut A, request: Request<M, A::Reply>, context: &mut Context<A>| {
         let answer = actor.receive(request.message, context);
         // An answer that nobody waits for any more is dropped.
         drop(request.reply.send(answer));
     };
     // SAFETY: by contract.
-    unsafe { carry_out(envelope, operation, answer) }
+    unsafe { carry_out::<_, _, true>(envelope, operation, most, answer) }
 }
 
-/// Carries out an operation on an envelope with a message of type `M` for an actor of type `A`.
+/// Carries out an operation on an envelope with a message of type `M` for an actor of type `A`; delivers a run of them if it `RUNS`, else
+/// one.
+///
+/// The interrupt may split or cut the batch wherever it comes: each envelope is the batch's current one when its behaviour begins, and behind it
+/// the end is looked at afresh.
 ///
 /// # Safety
 /// The contract of [`Deliver`](envelope::Deliver): the envelope holds an `M`, and the actor is an `A`.
 #[inline(always)]
-unsafe fn carry_out<A: Actor, M: Message>(
-    envelope: NonNull<Envelope>,
+unsafe fn carry_out<A: Actor, M: Message, const RUNS: bool>(
+    mut envelope: NonNull<Envelope>,
     operation: Operation,
-    behave: impl FnOnce(&mut A, M, &mut Context<A>),
-) -> SizeAndOutcome {
+    most: u64,
+    behave: impl Fn(&mut A, M, &mut Context<A>),
+) -> Progress {
     let size = envelope::size_of_envelope::<M>();
-    if operation == Operation::Measure {
-        // What a watch tells no bound may forget. Known when this is compiled.
-        let is_end = TypeId::of::<M>() == TypeId::of::<Ended>();
-        return if is_end { size | NO_MESSAGE } else { size };
-    }
-    if operation == Operation::Drop {
+    if most == 0 {
+        if operation.is_measure() {
+            // What a watch tells no bound may forget. Known when this is compiled.
+            let is_end = TypeId::of::<M>() == TypeId::of::<Ended>();
+            return Progress { at: if is_end { size | NO_MESSAGE } else { size }, left: 0 };
+        }
         // SAFETY: by contract; the message is moved out, once.
         drop(unsafe { envelope::take_message::<M>(envelope) });
-        return size;
+        return Progress { at: size, left: 0 };
     }
-    // SAFETY: by contract.
-    let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
-    let mut context = Context::new(cell, word);
-    // SAFETY: the cell is of kind `A` and alive, and this core alone runs the actor.
-    let actor = unsafe { &mut *cell::state::<A>(cell) };
-    // SAFETY: by contract; the message is moved out, once: straight to where the behaviour gets it, without a copy between.
-    behave(actor, unsafe { envelope::take_message(envelope) }, &mut context);
-    // Known when this is compiled, so that an actor without a hook pays nothing.
-    let hook = if A::stopped().is_some() && context.outcome != Outcome::Continue { HAS_HOOK } else { 0 };
-    size | hook | context.outcome as usize
+    // SAFETY: there is one to deliver.
+    let extent = unsafe { operation.extent() };
+    let mut left = most;
+    loop {
+        // SAFETY: by contract.
+        let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
+        let mut context = Context::new(cell, word);
+        // SAFETY: the cell is of kind `A` and alive, and this core alone runs the actor.
+        let actor = unsafe { &mut *cell::state::<A>(cell) };
+        // SAFETY: by contract; the message is moved out, once: straight to where the behaviour gets it, without a copy between.
+        behave(actor, unsafe { envelope::take_message(envelope) }, &mut context);
+        left -= 1;
+        if context.outcome != Outcome::Continue {
+            // Known when this is compiled, so that an actor without a hook pays nothing.
+            let hook = if A::stopped().is_some() { HAS_HOOK } else { 0 };
+            return Progress { at: size | hook | context.outcome as usize, left };
+        }
+        // SAFETY: within the segment, or one past its end.
+        let next = unsafe { envelope.cast::<u8>().add(size) };
+        extent.go_to(next);
+        if extent.is_done_at(next.as_ptr()) {
+            return Progress { at: 0, left };
+        }
+        let next = next.cast();
+        // SAFETY: the one was delivered just now, and the other is in the batch.
+        if !RUNS || left == 0 || !unsafe { Envelope::is_like(envelope, next) } {
+            return Progress { at: next.addr().get(), left };
+        }
+        // SAFETY: as above.
+        if operation.checks() && !unsafe { Envelope::is_for_attached(next) } {
+            return Progress { at: next.addr().get(), left };
+        }
+        envelope = next;
+    }
 }
 
 /// What lies in the envelope that begins an actor.
@@ -105,9 +136,13 @@ pub(super) fn beginning<A: Actor>(cell: CellRef, word: Word) -> Target<Beginning
 
 /// # Safety
 /// As [`trampoline`].
-unsafe fn starting_trampoline<A: Actor>(envelope: NonNull<Envelope>, operation: Operation) -> SizeAndOutcome {
-    if operation == Operation::Measure {
-        return envelope::size_of_envelope::<Beginning>() | NO_MESSAGE;
+unsafe fn starting_trampoline<A: Actor>(
+    envelope: NonNull<Envelope>,
+    operation: Operation,
+    most: u64,
+) -> Progress {
+    if most == 0 && operation.is_measure() {
+        return Progress { at: envelope::size_of_envelope::<Beginning>() | NO_MESSAGE, left: 0 };
     }
     let start = |actor: &mut A, _: Beginning, context: &mut Context<A>| {
         if let Some(hook) = A::started() {
@@ -115,7 +150,7 @@ unsafe fn starting_trampoline<A: Actor>(envelope: NonNull<Envelope>, operation: 
         }
     };
     // SAFETY: by contract.
-    unsafe { carry_out(envelope, operation, start) }
+    unsafe { carry_out::<_, _, false>(envelope, operation, most, start) }
 }
 
 /// What an actor does with the answer to what it has asked.
@@ -137,7 +172,11 @@ where
 
 /// # Safety
 /// As [`trampoline`].
-unsafe fn continuing_trampoline<A, F, R>(envelope: NonNull<Envelope>, operation: Operation) -> SizeAndOutcome
+unsafe fn continuing_trampoline<A, F, R>(
+    envelope: NonNull<Envelope>,
+    operation: Operation,
+    most: u64,
+) -> Progress
 where
     A: Actor,
     F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
@@ -147,7 +186,7 @@ where
         (answered.then)(actor, answered.result, context);
     };
     // SAFETY: by contract.
-    unsafe { carry_out(envelope, operation, go_on) }
+    unsafe { carry_out::<_, _, false>(envelope, operation, most, go_on) }
 }
 
 impl<A: Actor> Stored for A {

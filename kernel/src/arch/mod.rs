@@ -18,6 +18,7 @@ pub(crate) mod outcomes;
 #[cfg(any(target_os = "none", test))]
 mod page_tables;
 pub(crate) mod stack_layout;
+mod target;
 #[cfg(any(target_os = "none", test))]
 mod unwind_tables;
 
@@ -31,6 +32,8 @@ pub(crate) use aarch64::{
 
 #[cfg(not(target_os = "none"))]
 mod host;
+#[cfg(not(any(target_os = "none", loom, shuttle)))]
+pub(crate) use host::virtual_time;
 #[cfg(not(target_os = "none"))]
 pub(crate) use host::{append, backtrace, barrier, clock, cpu, ipi, irq, percpu, switch, timer, zero};
 

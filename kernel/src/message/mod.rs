@@ -55,6 +55,12 @@ pub use shared::{NotShared, Shared};
 ///     fn receive(&mut self, _: &'a u32, _: &mut Context<Self>) {}
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no message, because it cannot be sent to another core",
+    label = "cannot be sent to another core",
+    note = "a message is `Send` and borrows nothing: use `Arc` in place of `Rc`, an atomic or a `Mutex` in place of a `Cell`"
+)]
 pub trait Message: Send + 'static {}
 
+#[diagnostic::do_not_recommend]
 impl<M: Send + 'static> Message for M {}

@@ -16,7 +16,10 @@
 //!
 //! let another = ProcessMailbox::<u32>::new(10)?;
 //! match registry::register("doc/orders", another.address()) {
-//!     Err(RegisterError::Taken { by }) => assert!(by.contains("ProcessAddr")),
+//!     Err(RegisterError::Taken { by, holder }) => {
+//!         let own = sched::current_process().map(|own| own.id());
+//!         assert!(by.contains("ProcessAddr") && holder == own);
+//!     }
 //!     other => return Err(format!("{other:?}").into()),
 //! }
 //! assert!(matches!(registry::find::<ProcessAddr<char>>("doc/orders"), Err(NotFound::OtherType { .. })));

@@ -63,6 +63,9 @@ pub enum RegisterError {
     Taken {
         /// The type of that one's address, as the compiler names it.
         by: &'static str,
+        /// The number of that one: [`ProcessRef::id`](crate::sched::ProcessRef::id) or [`ActorInfo::id`](crate::actor::ActorInfo). `None`
+        /// for a mailbox that nobody has received from.
+        holder: Option<usize>,
     },
     /// A name has 1 to 47 bytes.
     Unfit,
@@ -75,7 +78,10 @@ pub enum RegisterError {
 impl fmt::Display for RegisterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Taken { by } => write!(f, "the name is taken, by an address of type {by}"),
+            Self::Taken { by, holder: Some(holder) } => {
+                write!(f, "the name is taken by {holder:x}, with an address of type {by}")
+            }
+            Self::Taken { by, holder: None } => write!(f, "the name is taken by an address of type {by}"),
             Self::Unfit => write!(f, "a name has 1 to {MOST_BYTES} bytes"),
             Self::Ended => f.write_str("who is to have the name has ended"),
             Self::OutOfMemory => f.write_str("there is no memory for the name"),
@@ -232,10 +238,12 @@ pub fn register<A: Named>(name: &str, address: A) -> Result<(), RegisterError> {
     let mut first = list_of(name).lock();
     // SAFETY: under the lock.
     let dead = take_out(&mut first, |entry| unsafe { is_dead(entry) });
-    let holder = entry_of(&first, name);
-    // SAFETY: under the lock, it is alive.
-    let by = holder.map(|holder| unsafe { holder.as_ref() }.name.type_name());
-    let full = match by {
+    let taken = entry_of(&first, name).map(|entry| {
+        // SAFETY: under the lock it is alive, and the function its own.
+        let (name, holder) = unsafe { (&entry.as_ref().name, (entry.as_ref().number)(entry)) };
+        RegisterError::Taken { by: name.type_name(), holder }
+    });
+    let full = match taken {
         None => {
             let full = Box::into_raw(full);
             // SAFETY: just made; from here on the list's.
@@ -248,7 +256,7 @@ pub fn register<A: Named>(name: &str, address: A) -> Result<(), RegisterError> {
     drop(first);
     drop(full);
     free_all(dead);
-    by.map_or(Ok(()), |by| Err(RegisterError::Taken { by }))
+    taken.map_or(Ok(()), Err)
 }
 
 fn entry_of(first: &First, name: &str) -> Option<NonNull<Entry>> {

@@ -39,8 +39,33 @@ pub(super) struct Control {
 struct Asking {
     /// The last life that was asked to end, or has.
     asked: u64,
+    /// The last that was to be killed.
+    killed: u64,
+    /// The last that tends an actor: it is told that it is to be killed, and ends when the actor has. 0 if none does.
+    tends: u64,
     /// Of whoever waits for that. One that has crashed leaves it here for the next.
     waker: Option<Waker>,
+}
+
+/// What a supervisor wants of a life.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Wish {
+    /// That it lives.
+    Life,
+    /// That it ends.
+    End,
+    /// That the actor is killed that it tends.
+    Kill,
+}
+
+impl Asking {
+    fn wish(&self, life: u64) -> Wish {
+        match () {
+            () if self.killed >= life => Wish::Kill,
+            () if self.asked >= life => Wish::End,
+            () => Wish::Life,
+        }
+    }
 }
 
 // SAFETY: `line` is used under the lock of `ends`; the nodes by whoever has them: the supervisor until it watches, then the list that they
@@ -65,7 +90,7 @@ impl Control {
             lives: AtomicU64::new(0),
             actor: AtomicUsize::new(0),
             entry: Entry::new(&CHILDREN),
-            asking: SpinLock::new(Asking { asked: 0, waker: None }),
+            asking: SpinLock::new(Asking { asked: 0, killed: 0, tends: 0, waker: None }),
             line: UnsafeCell::new(Line::new()),
             end: UnsafeCell::new(MaybeUninit::uninit()),
             link: UnsafeCell::new(MaybeUninit::uninit()),
@@ -135,14 +160,46 @@ impl Control {
         }
     }
 
-    pub(super) fn is_asked(&self, life: u64) -> bool {
-        self.asking.lock().asked >= life
+    /// This life is to be killed. Whether it was told so, because it tends an actor, which it kills; else the caller kills it.
+    ///
+    /// Under the lock, as [`Self::begin_tending`]: so a life that is killed by the caller has no actor, and comes to have none.
+    pub(super) fn kill(&self, life: u64) -> bool {
+        let mut asking = self.asking.lock();
+        (asking.asked, asking.killed) = (asking.asked.max(life), asking.killed.max(life));
+        let tends = asking.tends == life;
+        let waker = asking.waker.take();
+        drop(asking);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        tends
     }
 
-    /// Leaves a waker, unless that life is asked to end already.
-    pub(super) fn leave(&self, life: u64, waker: Waker) -> bool {
+    /// This life is about to tend an actor. Whether it may: not if it is being killed.
+    pub(super) fn begin_tending(&self, life: u64) -> bool {
         let mut asking = self.asking.lock();
-        if asking.asked >= life {
+        let may = asking.killed < life;
+        if may {
+            asking.tends = life;
+        }
+        may
+    }
+
+    /// It has no actor, after all. Whether it was told that it is to be killed: then it has to see to that itself.
+    pub(super) fn end_tending(&self, life: u64) -> bool {
+        let mut asking = self.asking.lock();
+        asking.tends = 0;
+        asking.killed >= life
+    }
+
+    pub(super) fn wish(&self, life: u64) -> Wish {
+        self.asking.lock().wish(life)
+    }
+
+    /// Leaves a waker, unless more is wanted of that life already than that.
+    pub(super) fn leave(&self, life: u64, known: Wish, waker: Waker) -> bool {
+        let mut asking = self.asking.lock();
+        if asking.wish(life) > known {
             return false;
         }
         let previous = asking.waker.replace(waker);

@@ -225,7 +225,10 @@ impl<'a> Running<'a> {
                     }
                 }
                 Step::Kill(position) => {
-                    if let Some(process) = self.machine.child(position).and_then(|kept| kept.lives.as_ref()) {
+                    if let Some(kept) = self.machine.child(position)
+                        && !kept.control.kill(kept.life)
+                        && let Some(process) = &kept.lives
+                    {
                         process.kill();
                     }
                 }

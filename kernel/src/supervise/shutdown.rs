@@ -3,7 +3,7 @@
 use core::future::{Future, poll_fn};
 use core::task::Poll;
 
-use super::control::Control;
+use super::control::{Control, Wish};
 use crate::message::Shared;
 use crate::sync::keep_waker;
 
@@ -45,16 +45,35 @@ impl Shutdown {
 
     /// Whether it is to end.
     pub fn is_requested(&self) -> bool {
-        self.control.is_asked(self.life)
+        self.wish() > Wish::Life
+    }
+
+    pub(super) fn wish(&self) -> Wish {
+        self.control.wish(self.life)
+    }
+
+    /// As [`Control::begin_tending`].
+    pub(super) fn begin_tending(&self) -> bool {
+        self.control.begin_tending(self.life)
+    }
+
+    /// As [`Control::end_tending`].
+    pub(super) fn end_tending(&self) -> bool {
+        self.control.end_tending(self.life)
     }
 
     /// Waits until it is to end.
     pub fn requested(&mut self) -> impl Future<Output = ()> + Send + Unpin + use<'_> {
-        poll_fn(|context| {
-            if self.is_requested() {
+        self.more_than(Wish::Life)
+    }
+
+    /// Waits until more is wanted than that.
+    pub(super) fn more_than(&mut self, known: Wish) -> impl Future<Output = ()> + Send + Unpin + use<'_> {
+        poll_fn(move |context| {
+            if self.wish() > known {
                 return Poll::Ready(());
             }
-            match keep_waker(context.waker()).map(|waker| self.control.leave(self.life, waker)) {
+            match keep_waker(context.waker()).map(|waker| self.control.leave(self.life, known, waker)) {
                 Some(true) => Poll::Pending,
                 Some(false) => Poll::Ready(()),
                 None => {

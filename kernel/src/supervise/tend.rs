@@ -6,31 +6,55 @@ use core::pin::Pin;
 use core::task::Poll;
 use core::time::Duration;
 
+use super::control::Wish;
 use super::shutdown::Shutdown;
-use crate::actor::{Actor, Addr, Bound, ExecutorHandle, NotSpawned, stop};
+use crate::actor::{Actor, Addr, Bound, ExecutorHandle, KillRoom, NotSpawned, stop};
 use crate::channel::ProcessMailbox;
-use crate::time;
-use crate::watch::Ended;
+use crate::watch::{Ended, Exit};
+use crate::{sched, time};
 
 /// An actor has failed, or could not be started.
 pub(super) struct Failed;
 
-/// Kills the actor when it is dropped and has not ended: its supervisor has waited for as long as it was to.
-struct Tended<A: Actor>(Addr<A>);
+/// Memory for the kill of an actor, taken before there is one: a child is never left over for want of memory.
+struct Reserved(Option<KillRoom>);
+
+impl Reserved {
+    fn new() -> Result<Self, Failed> {
+        Ok(Self(Some(KillRoom::new().ok_or(Failed)?)))
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if let Some(room) = self.0.take() {
+            room.free();
+        }
+    }
+}
+
+/// Kills the actor when it is dropped and has not ended.
+struct Tended<A: Actor> {
+    actor: Addr<A>,
+    room: Reserved,
+}
 
 impl<A: Actor> Tended<A> {
     /// Asks it to end. Whether that was heard.
     fn ask(&self) -> bool {
-        !self.0.is_alive() || self.0.send(stop::End).is_ok()
+        !self.actor.is_alive() || self.actor.send(stop::End).is_ok()
+    }
+
+    fn kill(&mut self) {
+        if let Some(room) = self.room.0.take() {
+            self.actor.kill_in(room);
+        }
     }
 }
 
 impl<A: Actor> Drop for Tended<A> {
     fn drop(&mut self) {
-        // Without memory for that it is asked.
-        if self.0.kill().is_err() {
-            self.ask();
-        }
+        self.kill();
     }
 }
 
@@ -45,20 +69,21 @@ async fn spawn<A: Actor>(
     executor: &ExecutorHandle,
     actor: A,
     bound: Option<Bound>,
-) -> Result<Addr<A>, Failed> {
-    let Some(bound) = bound else { return executor.spawn(actor).map_err(|_| Failed) };
+) -> Result<Addr<A>, NotSpawned<A>> {
+    let Some(bound) = bound else { return executor.spawn(actor) };
     let mut waiting = actor;
     for _ in 0..LOOKS {
         match executor.spawn_bounded(waiting, bound) {
             Err(NotSpawned::NoMailbox(actor)) => waiting = actor,
-            other => return other.map_err(|_| Failed),
+            other => return other,
         }
         time::sleep(PAUSE).await;
     }
-    Err(Failed)
+    Err(NotSpawned::NoMailbox(waiting))
 }
 
-/// Starts an actor, and ends as it does.
+/// Starts an actor, and ends as it does, not before. From where it begins to tend, it runs nothing of the application's that could keep it from
+/// hearing that it is to kill the actor.
 pub(super) async fn tend<A: Actor>(
     executor: ExecutorHandle,
     actor: A,
@@ -67,28 +92,65 @@ pub(super) async fn tend<A: Actor>(
 ) -> Result<(), Failed> {
     shutdown.control().note_actor(None);
     let mut ends = ProcessMailbox::<Ended>::new(1).map_err(|_| Failed)?;
-    let actor = Tended(spawn(&executor, actor, bound).await?);
-    shutdown.control().note_actor(Some(actor.0.actor_id().number()));
-    actor.0.watch(&ends.address()).map_err(|_| Failed)?;
-    let ended = {
-        let (mut end, mut requested) = (ends.receive(), shutdown.requested());
-        poll_fn(|context| match Pin::new(&mut end).poll(context) {
-            Poll::Ready(ended) => Poll::Ready(ended),
-            Poll::Pending => Pin::new(&mut requested).poll(context).map(|()| None),
-        })
-        .await
-    };
-    let ended = match ended {
-        Some(ended) => ended,
-        None => {
-            while !actor.ask() {
-                time::sleep(PAUSE).await;
+    let room = Reserved::new()?;
+    if !shutdown.begin_tending() {
+        return Err(Failed);
+    }
+    let actor = match spawn(&executor, actor, bound).await {
+        Ok(actor) => actor,
+        Err(refused) => {
+            if shutdown.end_tending()
+                && let Some(own) = sched::current_process()
+            {
+                own.kill();
             }
-            // A watch counts as an address until it has told.
-            ends.receive().await.ok_or(Failed)?
+            // Its state's destructor runs here, and may take as long as it likes, or until this process is killed.
+            drop(refused);
+            return Err(Failed);
         }
     };
+    let mut tended = Tended { actor, room };
+    shutdown.control().note_actor(Some(actor.actor_id().number()));
+    actor.watch(&ends.address()).map_err(|_| Failed)?;
+    let exit = wait(&mut tended, &mut ends, &mut shutdown).await?;
     // Of one that had ended before it was watched nobody knows how.
-    let has_failed = ended.exit().is_failure() || ended.exit() == crate::watch::Exit::Gone;
-    if has_failed { Err(Failed) } else { Ok(()) }
+    if exit.is_failure() || exit == Exit::Gone { Err(Failed) } else { Ok(()) }
+}
+
+/// Does with the actor what is wanted of it, until it has ended, and says how.
+async fn wait<A: Actor>(
+    tended: &mut Tended<A>,
+    ends: &mut ProcessMailbox<Ended>,
+    shutdown: &mut Shutdown,
+) -> Result<Exit, Failed> {
+    let (mut known, mut is_told) = (Wish::Life, true);
+    loop {
+        let next = {
+            let (mut end, mut more) = (ends.receive(), shutdown.more_than(known));
+            let mut pause = (!is_told).then(|| time::sleep(PAUSE));
+            poll_fn(|context| {
+                // A watch counts as an address until it has told, so it does tell.
+                if let Poll::Ready(ended) = Pin::new(&mut end).poll(context) {
+                    return Poll::Ready(Some(ended.map(|ended| ended.exit()).ok_or(Failed)));
+                }
+                let is_over = |pause: &mut time::Sleep| Pin::new(pause).poll(context).is_ready();
+                if pause.as_mut().is_some_and(is_over) {
+                    return Poll::Ready(None);
+                }
+                Pin::new(&mut more).poll(context).map(|()| None)
+            })
+            .await
+        };
+        if let Some(exit) = next {
+            return exit;
+        }
+        let wish = shutdown.wish();
+        if wish == Wish::Kill {
+            tended.kill();
+            is_told = true;
+        } else if wish > known || !is_told {
+            is_told = tended.ask();
+        }
+        known = wish;
+    }
 }

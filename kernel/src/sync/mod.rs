@@ -5,13 +5,17 @@
 //! - [`keep_waker`]: wakers that may be called anywhere;
 //! - [`ReferenceCount`]: how many keep a thing, and who is the last;
 //! - [`watch_crashes`]: who is told of a crash;
-//! - [`PaidBy`]: who pays for memory.
+//! - [`PaidBy`]: who pays for memory;
+//! - [`critical_section`]: what libraries that know no kernel take for mutual exclusion.
 
 mod account;
 mod crashes;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) mod critical_section;
 mod kept_waker;
 mod preempt;
 mod reference_count;
+mod section_lock;
 mod spin_lock;
 mod waiters;
 
@@ -21,5 +25,6 @@ pub use crashes::{CrashNumber, Identity, tell_of_crash, watch_crashes};
 pub use kept_waker::{Keeper, is_kept_for, keep_waker, register_keeper};
 pub use preempt::{PreemptGuard, PreemptWord, preemption_is_disabled};
 pub use reference_count::ReferenceCount;
+pub use section_lock::{Entered, SectionLock};
 pub use spin_lock::{SpinGuard, SpinLock};
 pub use waiters::{Seat, Waiters};

@@ -161,6 +161,23 @@ impl PreemptGuard {
         }
         Self { _not_send: PhantomData }
     }
+
+    /// Preemption stays disabled, until somebody takes the guard back by [`Self::kept`].
+    #[cfg(not(any(loom, shuttle)))]
+    #[inline(always)]
+    pub(super) fn keep(self) {
+        core::mem::forget(self);
+    }
+
+    /// A guard that was kept.
+    ///
+    /// # Safety
+    /// One was, on the stack that the caller runs on, and was not taken back since.
+    #[cfg(not(any(loom, shuttle)))]
+    #[inline(always)]
+    pub(super) unsafe fn kept() -> Self {
+        Self { _not_send: PhantomData }
+    }
 }
 
 impl Default for PreemptGuard {

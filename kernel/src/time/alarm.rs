@@ -33,7 +33,21 @@ impl Alarm {
 
     /// Whether `moment` has come; if not, the context's waker is woken when it does. Until it has come, always the same is
     /// asked for.
+    #[inline(always)]
     pub(super) fn poll(&mut self, moment: Instant, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(armed) = &mut self.armed
+            && armed.is_awaited
+            && armed.has_fired()
+        {
+            // What follows its moment is short.
+            armed.is_awaited = false;
+            return Poll::Ready(());
+        }
+        self.wait(moment, context)
+    }
+
+    #[inline(never)]
+    fn wait(&mut self, moment: Instant, context: &mut Context<'_>) -> Poll<()> {
         if let Some(armed) = &mut self.armed
             && armed.is_awaited
         {
@@ -108,6 +122,13 @@ impl Armed {
             self.core = per_core::arm(self.timer, moment.ticks());
         }
         self.is_awaited = true;
+    }
+
+    /// Whether it has fired. It was armed.
+    #[inline(always)]
+    fn has_fired(&self) -> bool {
+        // SAFETY: it stays until it is given back; the state is atomic, and no more of it is referred to.
+        unsafe { &(*self.timer.as_ptr()).state }.has_fired()
     }
 
     /// Whether it has fired; if not, `waker` is woken when it does.

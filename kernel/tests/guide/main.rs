@@ -7,6 +7,7 @@
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use magpie::arch::MAX_CORES;
 use magpie::machine::{self, Location, Machine};
@@ -34,6 +35,15 @@ mod watching;
 
 /// What a chapter returns.
 pub type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+/// What chapters have printed.
+static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Prints a line, and keeps it.
+fn say(line: String) {
+    println!("{line}");
+    SAID.lock().expect("nobody panics with it").push(line);
+}
 
 async fn all_chapters() -> Result {
     counting::chapter().await?;
@@ -69,6 +79,15 @@ fn the_guides_code_does_what_the_guide_says() {
         input: None,
     });
     sched::run_on_threads(2, 1, all_chapters()).expect("the scheduler runs").expect("every chapter succeeds");
+    compare_output();
+}
+
+/// What the guide to supervisors shows as output is all that its code has printed, in order.
+fn compare_output() {
+    let guide = fs::read_to_string(root().join("docs/supervisors.md")).expect("the guide exists");
+    let shown = blocks(&guide, "```text").into_iter().flat_map(|(_, block)| block);
+    let said = SAID.lock().expect("nobody panics with it");
+    assert_eq!(shown.collect::<Vec<_>>(), *said, "what docs/supervisors.md shows as output");
 }
 
 fn root() -> PathBuf {
@@ -80,13 +99,13 @@ fn lines(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
-/// The blocks of Rust in a text, each with its first line's number.
-fn blocks(text: &str) -> Vec<(usize, Vec<&str>)> {
+/// The blocks in a text that begin so, each with its first line's number.
+fn blocks<'a>(text: &'a str, begin: &str) -> Vec<(usize, Vec<&'a str>)> {
     let mut found = Vec::new();
     let mut open: Option<(usize, Vec<&str>)> = None;
     for (number, line) in text.lines().enumerate() {
         match (&mut open, line.trim()) {
-            (None, "```rust") => open = Some((number + 2, Vec::new())),
+            (None, line) if line == begin => open = Some((number + 2, Vec::new())),
             (Some(_), "```") => found.extend(open.take()),
             (Some((_, block)), line) if !line.is_empty() => block.push(line),
             _ => {}
@@ -106,7 +125,7 @@ fn every_block_of_the_guide_was_compiled() {
     for (name, at_least) in [("docs/actors.md", 10), ("docs/supervisors.md", 4), ("docs/first-actor.md", 12)]
     {
         let guide = fs::read_to_string(root().join(name)).expect("the guide exists");
-        let blocks = blocks(&guide);
+        let blocks = blocks(&guide, "```rust");
         assert!(blocks.len() >= at_least, "only {} blocks were found in {name}", blocks.len());
         for (number, block) in blocks {
             let compiled =

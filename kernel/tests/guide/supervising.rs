@@ -12,6 +12,13 @@ use magpie::supervise::{Backoff, Child, Shutdown, Supervisor, SupervisorRef};
 use magpie::time::{self, Elapsed};
 use magpie::watch::{Ended, Exit};
 
+/// As std's, and kept: `main` compares it with what the guide shows.
+macro_rules! println {
+    ($($what:tt)*) => {
+        super::say(format!($($what)*))
+    };
+}
+
 type Scale = ProcessAddr<Request<u32, u32>>;
 
 async fn scale(shutdown: Shutdown) -> Result {
@@ -58,14 +65,23 @@ async fn break_scale() {
     assert!(scale.ask(5000).await.is_err());
 }
 
+/// Prints what a supervisor says of its children.
+async fn show(supervisor: &SupervisorRef) -> Result {
+    for child in supervisor.children().await? {
+        println!("{}: {} restarts", child.name, child.restarts);
+    }
+    Ok(())
+}
+
 async fn one_child() -> Result {
     let supervisor = Supervisor::one_for_one().child(Child::process("scale", scale)).start()?;
 
-    assert_eq!(weigh(300).await, 300);
-    assert_eq!(weigh(300).await, 600);
+    println!("{} g", weigh(300).await);
+    println!("{} g", weigh(300).await);
     break_scale().await;
     // The next life: another mailbox, the same name, and nothing weighed yet.
-    assert_eq!(weigh(300).await, 300);
+    println!("{} g", weigh(300).await);
+    show(&supervisor).await?;
 
     supervisor.stop().await?;
     Ok(())
@@ -79,9 +95,9 @@ async fn limits() -> Result {
         .start()?;
 
     break_scale().await;
-    weigh(300).await;
+    println!("{} g", weigh(300).await);
+    show(&supervisor).await?;
     let children = supervisor.children().await?;
-    assert_eq!((children[0].name, children[0].restarts), ("scale", 1));
     assert!(children[0].delay >= Duration::from_millis(1) && children[0].delay <= Duration::from_millis(2));
 
     supervisor.stop().await?;
@@ -127,19 +143,21 @@ async fn tree() -> Result {
         .start()?;
 
     let counter: Addr<Counter> = found("counter").await;
-    assert_eq!(counter.ask(7).await?, 7);
+    println!("{} counted", counter.ask(7).await?);
     counter.send(End)?;
     while counter.is_alive() {
         time::sleep(Duration::from_millis(1)).await;
     }
-    assert_eq!(found::<Addr<Counter>>("counter").await.ask(7).await?, 7);
+    // Permanent: it is started anew after each end.
+    let counter: Addr<Counter> = found("counter").await;
+    println!("{} counted", counter.ask(7).await?);
 
     // Twice is once too often for the pipeline: it gives up, and its own supervisor starts it anew.
     for _ in 0..2 {
         break_scale().await;
-        weigh(300).await;
+        println!("{} g", weigh(300).await);
     }
-    assert!(root.children().await?.iter().any(|child| child.name == "pipeline" && child.restarts == 1));
+    show(&root).await?;
 
     root.stop().await?;
     executor.stop().await;
@@ -151,9 +169,9 @@ async fn at_run_time() -> Result {
 
     let workers: SupervisorRef = registry::find("workers")?;
     let worker = workers.start_child(Child::process("worker", stage).temporary()).await?;
-    assert_eq!(workers.children().await?.len(), 1);
-    assert!(workers.terminate(worker).await?);
-    assert_eq!(workers.children().await?.len(), 0);
+    show(&workers).await?;
+    println!("ended: {}", workers.terminate(worker).await?);
+    println!("{} children", workers.children().await?.len());
 
     let mut ends = ProcessMailbox::<Ended>::new(1)?;
     workers.process().watch(&ends.address())?;

@@ -1,7 +1,7 @@
 //! A batch whose delivery is interrupted: it is cut, split, cut and then split, or ends in the middle because its actor is killed. Every
 //! message is handled once, in order.
 //!
-//! How far a batch has come is the kernel's; the delivery loop, the interrupt and what follows a kill are those of `actor/run/delivery.rs`,
+//! How far a batch has come is the kernel's; the delivery loop, the interrupt and what follows a kill are those of `actor/target.rs`, `actor/run/delivery.rs`,
 //! `worker/gulping.rs`, `detach.rs` and `crash.rs`. What the messages of a suspended actor wait for is in `lives` and `aside`: here
 //! each message has an actor of its own.
 //!

@@ -53,6 +53,8 @@ mod nodes;
 #[cfg(any(loom, shuttle))]
 mod rounds;
 #[cfg(any(loom, shuttle))]
+mod section;
+#[cfg(any(loom, shuttle))]
 mod shares;
 #[cfg(any(loom, shuttle))]
 mod signals;
@@ -94,6 +96,7 @@ fn main() -> std::process::ExitCode {
             live_count::MODELS,
             turns::MODELS,
             mutex::MODELS,
+            section::MODELS,
             standstill::MODELS,
             delayed_call::MODELS,
             urgent::MODELS,

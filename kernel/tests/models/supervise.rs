@@ -58,6 +58,17 @@ pub const MODELS: &[Model] = &[
         body: killed_at_its_limit,
         mutants: &[step("end-unasked"), step("begin-spares"), step("ends-note-unsaid")],
     },
+    Model {
+        name: "supervise::killed_as_it_tends",
+        preemptions: None,
+        body: killed_as_it_tends,
+        mutants: &[
+            step("tends-unasked"),
+            step("kill-looks-early"),
+            step("kill-unwoken"),
+            step("leave-unasked"),
+        ],
+    },
 ];
 
 /// Whose ends are watched.
@@ -125,6 +136,8 @@ struct Inside {
 #[derive(Default)]
 struct Asking {
     asked: usize,
+    killed: usize,
+    tends: usize,
     waker: Option<usize>,
 }
 
@@ -283,6 +296,50 @@ impl Scene {
         }
         asking.waker = Some(life);
         true
+    }
+
+    /// As `Control::kill`, and `Running::run` where it is not told.
+    fn kill_at_limit(&self, life: usize) {
+        let looked = self.asking.lock().tends;
+        let mut asking = self.asking.lock();
+        asking.killed = asking.killed.max(life + 1);
+        let tends = if mutant("kill-looks-early") { looked } else { asking.tends } == life + 1;
+        let waker = asking.waker.take();
+        drop(asking);
+        if let Some(life) = waker.filter(|_| !mutant("kill-unwoken")) {
+            self.lives[life].wake();
+        }
+        if !tends {
+            self.lives[life].kill();
+        }
+    }
+
+    /// As `Control::begin_tending`.
+    fn begin_tending(&self, life: usize) -> bool {
+        let mut asking = self.asking.lock();
+        let may = asking.killed <= life || mutant("tends-unasked");
+        if may {
+            asking.tends = life + 1;
+        }
+        may
+    }
+
+    /// A turn of a life that tends an actor, as `wait` in `tend.rs`: waits until it is to kill that. Whether it has.
+    fn tend(&self, life: usize) -> bool {
+        let process = &self.lives[life];
+        let is_dropped = process.turns.begin();
+        let has_killed = {
+            let mut asking = self.asking.lock();
+            let is_told = asking.killed > life && !mutant("leave-unasked");
+            if !is_told {
+                asking.waker = Some(life);
+            }
+            is_told
+        };
+        if !is_dropped && !has_killed {
+            process.wait();
+        }
+        has_killed
     }
 
     /// A process ends, and those who watch it are told.
@@ -497,4 +554,25 @@ fn killed_at_its_limit() {
     let [has_seen, has_ended] = run(&scene, [kills, waits]);
     judge_stopped(&scene, has_ended);
     assert!(has_seen || scene.ends.lock().ended.is_empty(), "the supervisor waits for ever");
+}
+
+/// A life is killed by its supervisor while it comes to tend an actor: it kills that itself, and ends after it, or never has one. (That a process which
+/// is killed at a limit ends is the model above.)
+fn killed_as_it_tends() {
+    let scene = Scene::new();
+    let kills = task(|scene: &Scene| {
+        scene.kill_at_limit(0);
+        (false, false)
+    });
+    let tends = task(|scene: &Scene| {
+        let has_actor = scene.begin_tending(0);
+        (has_actor, has_actor && scene.tend(0))
+    });
+    let [_, (has_actor, has_killed)] = run(&scene, [kills, tends]);
+    let is_dropped = scene.lives[0].turns.is_killed();
+    assert_eq!(has_actor, !is_dropped, "with an actor: {has_actor}; dropped: {is_dropped}");
+    if has_actor && !has_killed {
+        assert!(scene.lives[0].is_queued(), "it waits, and its actor lives for ever");
+        assert!(scene.tend(0), "it was woken, and does not kill its actor");
+    }
 }

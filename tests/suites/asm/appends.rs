@@ -5,11 +5,11 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use magpie::arch::CoreId;
-use magpie::internals::arch::append::{MOST_WORDS, restart, sequences};
+use magpie::internals::arch::append::{MOST_BLOCK_BYTES, MOST_WORDS, restart, sequences};
 use magpie::internals::arch::switch::Frame;
 use magpie::internals::sync::PreemptGuard;
 use magpie::sched::Spawn;
-use magpie_tests::{GatedBuffer, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Failure, GatedBuffer, ensure, ensure_eq, kernel_test};
 
 const WORDS: [u64; MOST_WORDS] = [11, 12, 13, 14, 15, 16, 17];
 
@@ -44,6 +44,78 @@ kernel_test! {
             }
             ensure_eq!((buffer.word(2 * count), buffer.word(2 * count + 1)), (0, 0), "what lies behind");
         }
+        Ok(())
+    }
+}
+
+/// Appends a block of that many bytes behind three words, to a buffer with room for twice that. What is found there.
+fn blocks_of<const BYTES: usize>() -> Result<(), Failure> {
+    let block: [u8; BYTES] = core::array::from_fn(|index| (index % 251) as u8 + 1);
+    let words = 3 + BYTES.div_ceil(8);
+    let buffer = GatedBuffer::new(2 * words + 1);
+    let here = PreemptGuard::new();
+    buffer.open(&here);
+    let head = [1, 2, 3];
+    ensure!(
+        buffer.append_block(head, &block) && buffer.append_block(head, &block),
+        "no room twice for {BYTES} bytes"
+    );
+    ensure!(!buffer.append_block(head, &block), "room for {BYTES} bytes beyond the end");
+    drop(here);
+    ensure_eq!(buffer.appended(), 2 * words, "words appended, of {BYTES} bytes");
+    for index in 0..2 * words {
+        let expected = match index % words {
+            place @ 0..3 => head[place],
+            place => {
+                let byte = |at: usize| block.get((place - 3) * 8 + at).copied().unwrap_or(0);
+                u64::from_le_bytes(core::array::from_fn(byte))
+            }
+        };
+        ensure_eq!(buffer.word(index), expected, "word {index} of twice {BYTES} bytes");
+    }
+    ensure_eq!(buffer.word(2 * words), 0, "what lies behind {BYTES} bytes");
+    Ok(())
+}
+
+kernel_test! {
+    /// A block is written whole behind its words, whatever its length is, and no more; without room nothing is.
+    async fn blocks_are_appended_as_long_as_there_is_room() -> Outcome {
+        // Each rest of a round, in a row and in a loop, and both ends of each.
+        blocks_of::<8>()?;
+        blocks_of::<15>()?;
+        blocks_of::<33>()?;
+        blocks_of::<40>()?;
+        blocks_of::<63>()?;
+        blocks_of::<64>()?;
+        blocks_of::<65>()?;
+        blocks_of::<120>()?;
+        blocks_of::<183>()?;
+        blocks_of::<200>()?;
+        blocks_of::<255>()?;
+        blocks_of::<256>()?;
+        blocks_of::<257>()?;
+        blocks_of::<264>()?;
+        blocks_of::<311>()?;
+        blocks_of::<320>()?;
+        blocks_of::<1001>()?;
+        blocks_of::<1016>()?;
+        blocks_of::<1023>()?;
+        blocks_of::<MOST_BLOCK_BYTES>()?;
+        let buffer = GatedBuffer::new(1024);
+        let here = PreemptGuard::new();
+        buffer.open(&here);
+        ensure!(!buffer.append_block([1; 3], &[0u8; 7]), "a block of 7 bytes");
+        ensure!(!buffer.append_block([1; 3], &[0u8; MOST_BLOCK_BYTES + 1]), "a block that is too long");
+        buffer.refused.store(1, Ordering::Relaxed);
+        ensure!(!buffer.append_block([1; 3], &[0u8; 64]), "with another word");
+        ensure!(!buffer.append_block([1; 3], &[0u8; 512]), "a long one with another word");
+        buffer.refused.store(0, Ordering::Relaxed);
+        buffer.gate.rest();
+        ensure!(!buffer.append_block([1; 3], &[0u8; 64]), "at rest");
+        ensure!(!buffer.append_block([1; 3], &[0u8; 512]), "a long one at rest");
+        buffer.gate.close();
+        drop(here);
+        ensure_eq!(buffer.appended(), 0, "words appended");
         Ok(())
     }
 }

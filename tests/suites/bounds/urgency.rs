@@ -2,6 +2,7 @@
 //! in which nothing is preempted: every moment there is tried.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
@@ -113,5 +114,37 @@ kernel_test! {
         .await?;
         magpie::log::text!("in sections, {tried} moments: {} ns late at most", longest.as_nanos());
         within(longest, LONGEST, "something urgent, due in a section")
+    }
+}
+
+kernel_test! {
+    /// What timers of one moment wake runs by priority, and of one priority in the order in which they were armed: what was woken first, while
+    /// nothing urgent waited, goes neither before what is more urgent nor behind what is not.
+    async fn what_one_moment_wakes_runs_by_priority() -> Outcome {
+        needs_counted_time()?;
+        for _ in 0..20 {
+            let order = Arc::new(AtomicU64::new(0));
+            let due = Instant::now() + Duration::from_millis(2);
+            let mut handles = Vec::new();
+            let priorities = [Priority::High, Priority::High, Priority::Max, Priority::High];
+            for (number, priority) in (1..).zip(priorities) {
+                let order = order.clone();
+                let spawn = Spawn::new().pinned(CoreId::BOOT).priority(priority);
+                handles.push(spawn.start(async move {
+                    time::sleep_until(due).await;
+                    // Relaxed: all are on one core, and none preempts another between the two.
+                    order.store(order.load(Ordering::Relaxed) * 10 + number, Ordering::Relaxed);
+                })?);
+                // So that each is armed before the next.
+                time::sleep(Duration::from_micros(100)).await;
+            }
+            for handle in handles {
+                ensure!(handle.await.is_ok(), "one crashed");
+            }
+            // Relaxed: their ends were awaited.
+            let order = order.load(Ordering::Relaxed);
+            ensure!(order == 3124, "they ran in the order {order}, and not in that of 3124");
+        }
+        Ok(())
     }
 }

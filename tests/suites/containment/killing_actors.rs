@@ -520,6 +520,38 @@ kernel_test! {
     }
 }
 
+kernel_test! {
+    /// Somebody keeps the processes of suspended behaviours, as whoever lists processes does, and as a behaviour may of itself: a stop does
+    /// not wait for that, whether they end by themselves, or are killed.
+    #[machine("isolation")]
+    async fn a_stop_does_not_wait_for_who_looks() -> Outcome {
+        for endless in [false, true] {
+            let executor = Executor::start(&Config::default())?;
+            let log = Arc::new(Log::default());
+            for core in (0..machine::cores()).filter_map(CoreId::new) {
+                let subject = executor.handle().spawn_on(core, Subject::new(&log))?;
+                if endless { subject.send(Spin)? } else { subject.send(Linger)? };
+            }
+            let mut kept = Vec::new();
+            let suspended = || sched::processes().filter(|process| process.type_name() == "a suspended behaviour");
+            while kept.is_empty() {
+                kept.extend(suspended());
+                sched::yield_now().await;
+                if !endless && kept.is_empty() {
+                    // All may have come to their end before they were seen.
+                    executor.handle().spawn(Subject::new(&log))?.send(Linger)?;
+                }
+            }
+            let limit = if endless { Duration::from_millis(20) } else { HANGS_AFTER };
+            let stopped = time::background_timeout(HANGS_AFTER, executor.stop_within(limit)).await;
+            let Ok(stopped) = stopped else { return Err("the stop of an executor waits for who looks".into()) };
+            ensure!((stopped.killed() > 0) == endless, "{} were killed; endless: {}", stopped.killed(), endless);
+            ensure!(!kept.is_empty() && kept.iter().all(|process| process.is_done()), "a behaviour has not ended");
+        }
+        Ok(())
+    }
+}
+
 /// Kills itself in the hook for its end.
 struct Doubter;
 

@@ -11,6 +11,7 @@ extern crate alloc;
 mod innocents;
 mod ledger;
 mod links;
+mod misuse;
 mod model;
 mod moments;
 mod rounds;

@@ -52,7 +52,13 @@ kernel_test! {
             ensure_eq!(found.ask(Work(false)).await, Ok(7), "the answer of one who was found");
             registry::find::<Recipient<Work>>("clerk/work")?.send(Work(false))?;
             let taken = registry::register("clerk", other);
-            ensure!(matches!(taken, Err(RegisterError::Taken { by }) if by.contains("Clerk")), "{taken:?}");
+            match taken {
+                Err(RegisterError::Taken { by, holder }) => {
+                    ensure!(by.contains("Clerk"), "{by}");
+                    ensure_eq!(holder, first.inspect().map(|seen| seen.id), "the number of who has the name");
+                }
+                other => return Err(Failure(format!("a name that is taken: {other:?}"))),
+            }
             match registry::find::<ProcessAddr<u64>>("clerk") {
                 Err(NotFound::OtherType { registered, expected }) => {
                     ensure!(registered.contains("Clerk") && expected.contains("u64"), "{registered}, {expected}");

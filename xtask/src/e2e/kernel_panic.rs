@@ -82,6 +82,8 @@ fn every_core(_: &Bench<'_>, options: &[&str], cores: usize) -> Result<Outcome> 
     let stopped =
         said.lines().filter(|line| line.starts_with("core ") && line.contains(" was stopped ")).count();
     ensure!(stopped == cores - 1, "{stopped} cores were stopped:\n{said}");
+    let registers = said.lines().filter(|line| line.starts_with("  x28 ")).count();
+    ensure!(registers == cores - 1, "the registers of {registers} cores are shown:\n{said}");
     Ok(Outcome::Passed)
 }
 

@@ -3,13 +3,14 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel, `pty` is a serial line; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `examples`, `first`, `rpi4`, `card`, `commands`, `push`, `monitor`, `progress`, `watchdog` and `loaded`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `examples`, `first`, `rpi4`, `card`, `commands`, `debugger`, `push`, `monitor`, `progress`, `watchdog` and `loaded`.
 
 mod bad_input;
 mod bench;
 mod boot;
 mod card;
 mod commands;
+mod debugger;
 mod decode;
 mod examples;
 mod first;
@@ -76,6 +77,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         idle::CASES,
         bench::CASES,
         decode::CASES,
+        debugger::CASES,
         kernel_panic::CASES,
         watchdog::CASES,
         wordcount::CASES,

@@ -83,7 +83,7 @@ fn stops_alone(_: &Bench<'_>) -> Result<Outcome> {
         &said,
         &[
             "\ncore 0 panicked in core::pin::Pin<",
-            "  in the handler of an interrupt, which met\n",
+            "  in the handler of an interrupt, which met\n  x0  ",
             STUCK_IN_A_SECTION,
         ],
     )

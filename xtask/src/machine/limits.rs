@@ -3,7 +3,7 @@
 //! A GICv2 serves at most 8 cores; with a GICv3 the kernel is meant for up to 64. The guest's memory holds
 //! the kernel, its heap and the input file side by side.
 
-use super::Size;
+use super::{Debugger, Size};
 use crate::build::Board;
 use crate::failure::usage;
 use anyhow::Result;
@@ -58,6 +58,8 @@ pub struct Machine {
     pub icount: bool,
     /// Whether QEMU writes a line for each instruction.
     pub is_traced: bool,
+    /// How a debugger may come, if one may.
+    pub debugger: Option<Debugger>,
 }
 
 impl Machine {
@@ -94,6 +96,7 @@ impl Machine {
             cpu: "cortex-a72".into(),
             icount: false,
             is_traced: false,
+            debugger: None,
         })
     }
 
@@ -108,6 +111,7 @@ impl Machine {
             cpu: "cortex-a72".into(),
             icount: false,
             is_traced: false,
+            debugger: None,
         }
     }
 

@@ -1,11 +1,13 @@
 //! The emulated machine: what may be asked of it, QEMU's command line for it, and one run of a guest.
 
+mod debugger;
 mod limits;
 mod qemu;
 mod raspi4b;
 mod run;
 mod size;
 
+pub use debugger::{Debugger, write_script};
 pub use limits::{Gic, Machine};
 pub use qemu::{Guest, guest_command};
 pub use raspi4b::write_tree;

@@ -1,6 +1,6 @@
 //! QEMU's command line for a guest.
 
-use super::Machine;
+use super::{Debugger, Machine};
 use crate::build::{Board, Image};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -55,6 +55,7 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
     }
     command.args(["-display", "none", "-serial", "stdio", "-monitor", "none"]);
     command.args(["-semihosting", "-no-reboot"]);
+    command.args(machine.debugger.into_iter().flat_map(Debugger::arguments));
     command.arg("-kernel").arg(&guest.image.flat);
     // QEMU hands over no file without bytes; that there is one is said.
     let is_empty = |input: &PathBuf| std::fs::metadata(input).is_ok_and(|found| found.len() == 0);

@@ -6,12 +6,14 @@
 
 mod apt;
 mod apt_sources;
+mod gdb;
 mod install_qemu;
 mod os;
 mod qemu;
 mod rust;
 mod shell;
 
+pub use gdb::ready_gdb;
 pub use install_qemu::how_to_install;
 pub use os::Os;
 pub use qemu::{OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu};

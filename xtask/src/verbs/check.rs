@@ -28,6 +28,14 @@ pub struct Options {
     /// With --rooms: print what each file imports, too
     #[arg(long, requires = "rooms")]
     files: bool,
+
+    /// Check alone what the compiler says to natural mistakes (magpie/tests/errors)
+    #[arg(long)]
+    errors: bool,
+
+    /// With --errors: keep what it says now
+    #[arg(long, requires = "errors")]
+    renew: bool,
 }
 
 /// Runs the verb.
@@ -37,6 +45,10 @@ pub fn execute(options: &Options) -> Result<u8> {
         return Ok(if rooms::check(detail)? { SUCCESS } else { FAILURE });
     }
     let install = Install::unless(options.no_install);
+    if options.errors {
+        ready_target(install)?;
+        return explains_mistakes(options.renew);
+    }
     ready_components(install)?;
     ready_target(install)?;
     let workspace = Workspace::load()?;
@@ -85,6 +97,17 @@ pub fn execute(options: &Options) -> Result<u8> {
     }
     eprintln!("xtask: check failed: {}", bad.join(", "));
     Ok(FAILURE)
+}
+
+/// Compares what the compiler says to natural mistakes with what is kept, or keeps it. Part of the host's tests, too.
+fn explains_mistakes(renew: bool) -> Result<u8> {
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--package", "magpie", "--test", "errors"]);
+    if renew {
+        command.env("MAGPIE_RENEW", "1");
+    }
+    let is_content = command.status().context("cargo cannot be started")?.success();
+    Ok(if is_content { SUCCESS } else { FAILURE })
 }
 
 /// Runs one cargo command on packages; whether it was content.

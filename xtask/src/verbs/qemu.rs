@@ -3,7 +3,8 @@
 use crate::build::{Board, Features, Workspace, build_example, write_flat};
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, USAGE, usage};
 use crate::machine::{
-    Ending, Gic, Guest, Listener, Machine, Size, catch_interrupts, interrupted, run_while_heard,
+    Debugger, Ending, Gic, Guest, Listener, Machine, Size, catch_interrupts, interrupted, run_while_heard,
+    write_script,
 };
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu, ready_target};
 use crate::stream::{Decoder, Notice, Outlet, Output};
@@ -47,9 +48,9 @@ pub struct Options {
     /// QEMU's name of the processor [default: cortex-a72]
     #[arg(long)]
     cpu: Option<String>,
-    /// After how many seconds to end QEMU
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
-    timeout: u64,
+    /// After how many seconds to end QEMU [default: 300; with --gdb a day]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
     /// Count instructions: one is one nanosecond of guest time, on one host thread
     #[arg(long)]
     icount: bool,
@@ -59,6 +60,12 @@ pub struct Options {
     /// Take commands: what is typed here goes to the guest's serial port; `help` lists them
     #[arg(long)]
     commands: bool,
+    /// Let gdb come, at this port; says how
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "1234")]
+    gdb: Option<u16>,
+    /// With --gdb: wait for it before the first instruction
+    #[arg(long, requires = "gdb")]
+    wait: bool,
     /// Use the portable primitives in place of the hand-written exclusives
     #[arg(long)]
     portable: bool,
@@ -97,13 +104,19 @@ pub fn execute(options: Options) -> Result<u8> {
     let (board, portable) = (options.board, options.portable);
     let elf = build_example(&options.app, Features { board, portable, ..Features::default() })?;
     let image = write_flat(&elf)?;
+    if let Some(debugger) = machine.debugger {
+        let script = write_script(workspace.target())?;
+        eprintln!("xtask: for gdb: {}", debugger.command(&script, &image.elf));
+        eprintln!("xtask: it knows 'magpie cores', 'processes', 'mailboxes' and 'backtrace'");
+    }
+    let usual_limit = if machine.debugger.is_some() { A_DAY_SECONDS } else { USUAL_LIMIT_SECONDS };
     let guest = Guest {
         machine,
         image,
         input,
         tree: options.dtb,
         arguments: options.append,
-        limit: Duration::from_secs(options.timeout),
+        limit: Duration::from_secs(options.timeout.unwrap_or(usual_limit)),
         commands: options.commands,
     };
     show_guest(&qemu, &guest)
@@ -115,8 +128,17 @@ pub fn checked(options: &Options) -> Result<(Machine, &str)> {
     Ok((machine(options)?, &options.append))
 }
 
-/// The machine that the options ask for.
+/// The time limits, unless one is given: nobody waits for a guest for ever, and nobody hurries who debugs one.
+const USUAL_LIMIT_SECONDS: u64 = 300;
+const A_DAY_SECONDS: u64 = 24 * 60 * 60;
+
+/// The machine that the options ask for, and how a debugger may come.
 fn machine(options: &Options) -> Result<Machine> {
+    let debugger = options.gdb.map(|port| Debugger { port, waits: options.wait });
+    Ok(Machine { debugger, ..bare_machine(options)? })
+}
+
+fn bare_machine(options: &Options) -> Result<Machine> {
     if options.board == Board::Rpi4 {
         let fixed = [
             ("--smp", options.smp.is_some_and(|cores| cores != 4)),

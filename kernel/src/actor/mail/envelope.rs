@@ -5,28 +5,75 @@
 //! holds messages of any type without looking at them. Here is how an envelope is laid out, and what is done
 //! with one whose types nobody knows; the functions are made above, where behaviours are.
 //!
-//! The function returns the envelope's size, in which the lowest bits are free, together with the outcome:
-//! the loop that delivers a batch adds the one and tests the other.
+//! The function delivers not one envelope but a *run*: as long as the next one of the batch has the same function it goes on with that,
+//! in a loop into which the behaviour is compiled. So a call through a pointer, and what the compiler does at both ends of it, is paid
+//! once for mail of one kind.
 
 use alloc::boxed::Box;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, align_of, size_of};
-use core::ptr::NonNull;
+use core::num::NonZero;
+use core::ptr::{self, NonNull};
 
+use super::extent::Extent;
 use crate::actor::storage::{CellRef, Outcome, Word};
 use crate::mem;
 use crate::message::Message;
 
-/// What may be done with an envelope whose types are not known.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
-pub(crate) enum Operation {
-    /// Hand the message to the actor.
-    Deliver = 0,
-    /// Drop the message.
-    Drop = 1,
-    /// Only say how long it is.
-    Measure = 2,
+/// What is done with an envelope whose types are not known. One word, in which a batch and the operations on a single envelope share the
+/// values: what it means says the number of messages that goes with it.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Operation(*const Extent);
+
+/// An extent is aligned, so this is free in its address: each envelope's actor must be looked at.
+const CHECKS: usize = 1;
+
+/// Without messages to deliver: drops the message.
+const DROP: Operation = Operation(ptr::null());
+/// Without messages to deliver: only says how long it is.
+const MEASURE: Operation = Operation(ptr::without_provenance(1));
+
+impl Operation {
+    /// Whether an envelope is to be measured only, where it is not to be delivered.
+    #[inline(always)]
+    pub(crate) fn is_measure(self) -> bool {
+        ptr::eq(self.0, MEASURE.0)
+    }
+
+    /// Where the envelopes of the batch are.
+    ///
+    /// # Safety
+    /// Some are to be delivered.
+    #[inline(always)]
+    pub(crate) unsafe fn extent<'a>(self) -> &'a Extent {
+        // SAFETY: by contract made of a reference, which lives as long as the delivery.
+        unsafe { &*self.0.map_addr(|address| address & !CHECKS) }
+    }
+
+    /// Whether each envelope's actor must be looked at. The caller of the function has looked at that of the first one.
+    #[inline(always)]
+    pub(crate) fn checks(self) -> bool {
+        self.0.addr() & CHECKS != 0
+    }
+}
+
+/// How far a run has come. In two registers.
+pub(crate) struct Progress {
+    /// Where its last envelope has ended its actor: that one's size and outcome, and the batch's position is still at that. Otherwise where
+    /// the next envelope is, at which the position is by now, and that is not of the run; 0 at the end of the batch. Of what was dropped
+    /// or measured: the size, and bits.
+    pub at: usize,
+    /// How many more may be delivered.
+    pub left: u64,
+}
+
+impl Progress {
+    /// Where the batch goes on, if it does. The run began with `envelope`, and its last one has not ended its actor.
+    #[inline(always)]
+    pub(crate) fn next(&self, envelope: NonNull<Envelope>) -> Option<NonNull<Envelope>> {
+        Some(envelope.with_addr(NonZero::new(self.at)?))
+    }
 }
 
 /// An envelope's size in bytes, and in the lowest three bits the outcome: two for what becomes of the actor and, if that
@@ -55,9 +102,10 @@ pub(super) const LARGEST_ENVELOPE_BYTES: usize = size_of::<Envelope>() + LARGEST
 /// Carries out an operation on an envelope. Made for a pair of actor and message, where both types are known.
 ///
 /// # Safety
-/// The envelope was written by [`write()`] for a target with this function. To deliver or drop: it is done once; to
-/// deliver, the actor is alive and this core alone runs it.
-pub(crate) type Deliver = unsafe fn(NonNull<Envelope>, Operation) -> SizeAndOutcome;
+/// The envelope was written by [`write()`] for a target with this function. To deliver or drop: it is done once. To deliver, up to so many
+/// messages: the operation was made of the extent of the batch, whose current envelope this is; its actor is alive, and this core alone
+/// runs it, and so it is with the others of the batch, or those are to be looked at.
+pub(crate) type Deliver = unsafe fn(NonNull<Envelope>, Operation, u64) -> Progress;
 
 /// The beginning of an envelope; the message follows.
 #[repr(C)]
@@ -143,6 +191,13 @@ impl<M> Target<M> {
         self.deliver
     }
 
+    /// The three words that an envelope for it begins with.
+    #[inline(always)]
+    pub(crate) fn head(&self) -> [u64; 3] {
+        let cell = self.cell.pointer().as_ptr().expose_provenance();
+        [(self.deliver as *const ()).expose_provenance() as u64, cell as u64, self.word.bits()]
+    }
+
     /// A target of its parts.
     ///
     /// # Safety
@@ -197,9 +252,30 @@ impl Envelope {
     /// # Safety
     /// The contract of [`Deliver`].
     #[inline(always)]
-    unsafe fn carry_out(this: NonNull<Self>, operation: Operation) -> SizeAndOutcome {
+    unsafe fn carry_out(this: NonNull<Self>, operation: Operation, most: u64) -> Progress {
         // SAFETY: by contract.
-        unsafe { ((*this.as_ptr()).deliver)(this, operation) }
+        unsafe { ((*this.as_ptr()).deliver)(this, operation, most) }
+    }
+
+    /// Whether this one and the next are delivered by the same function.
+    ///
+    /// # Safety
+    /// Both were written, and not overwritten since.
+    #[inline(always)]
+    pub(crate) unsafe fn is_like(this: NonNull<Self>, next: NonNull<Self>) -> bool {
+        // SAFETY: by contract.
+        unsafe { this.as_ref().deliver as usize == next.as_ref().deliver as usize }
+    }
+
+    /// Whether its actor is attached. The acquire in it pairs with re-attaching on another core.
+    ///
+    /// # Safety
+    /// It was written, and not overwritten since.
+    #[inline(always)]
+    pub(crate) unsafe fn is_for_attached(this: NonNull<Self>) -> bool {
+        // SAFETY: by contract.
+        let envelope = unsafe { this.as_ref() };
+        envelope.cell.word() == envelope.word
     }
 
     /// How many bytes it has. Changes nothing.
@@ -209,7 +285,7 @@ impl Envelope {
     #[inline(always)]
     pub(crate) unsafe fn measure(this: NonNull<Self>) -> usize {
         // SAFETY: by contract.
-        unsafe { Self::carry_out(this, Operation::Measure) & !OUTCOME_MASK }
+        unsafe { Self::carry_out(this, MEASURE, 0) }.at & !OUTCOME_MASK
     }
 
     /// Whether it is a message, and not the beginning of an actor.
@@ -218,7 +294,7 @@ impl Envelope {
     /// As [`Self::measure`].
     pub(crate) unsafe fn is_message(this: NonNull<Self>) -> bool {
         // SAFETY: by contract.
-        unsafe { Self::carry_out(this, Operation::Measure) & NO_MESSAGE == 0 }
+        unsafe { Self::carry_out(this, MEASURE, 0) }.at & NO_MESSAGE == 0
     }
 
     /// Whether it ends its actor, which was killed.
@@ -227,7 +303,7 @@ impl Envelope {
     /// As [`Self::measure`].
     pub(crate) unsafe fn is_kill(this: NonNull<Self>) -> bool {
         // SAFETY: by contract.
-        unsafe { Self::carry_out(this, Operation::Measure) & OUTCOME_MASK == KILL }
+        unsafe { Self::carry_out(this, MEASURE, 0) }.at & OUTCOME_MASK == KILL
     }
 
     /// Drops the message. Returns the envelope's size.
@@ -237,17 +313,36 @@ impl Envelope {
     #[inline(always)]
     pub(crate) unsafe fn drop_message(this: NonNull<Self>) -> usize {
         // SAFETY: by contract.
-        unsafe { Self::carry_out(this, Operation::Drop) }
+        unsafe { Self::carry_out(this, DROP, 0) }.at
     }
 
-    /// Hands the message to the actor.
+    /// Hands the message to the actor, and those of the run that begins with it to theirs: at most so many, and at least one. Before all
+    /// but the first it looks at the actor if it `checks`: one whose word is another now is not of the run.
+    ///
+    /// # Safety
+    /// As [`Self::drop_message`], for each of them; this one is where the extent is. The actors that are not looked at are alive, and this core
+    /// alone runs them; the others it runs alone if they have the word.
+    #[inline(always)]
+    pub(crate) unsafe fn deliver_run(
+        this: NonNull<Self>,
+        extent: &Extent,
+        most: u64,
+        checks: bool,
+    ) -> Progress {
+        let operation = ptr::from_ref(extent).map_addr(|address| address | (usize::from(checks) * CHECKS));
+        // SAFETY: by contract.
+        unsafe { Self::carry_out(this, Operation(operation), most) }
+    }
+
+    /// Hands the message to the actor, and none that follows it.
     ///
     /// # Safety
     /// As [`Self::drop_message`], and the actor is alive and this core alone runs it.
-    #[inline(always)]
     pub(crate) unsafe fn deliver(this: NonNull<Self>) -> SizeAndOutcome {
-        // SAFETY: by contract.
-        unsafe { Self::carry_out(this, Operation::Deliver) }
+        let alone = Extent::new();
+        // SAFETY: by contract. Behind this one the extent is at its end.
+        let Progress { at, .. } = unsafe { Self::deliver_run(this, &alone, 1, false) };
+        if at & OUTCOME_MASK != 0 { at } else { alone.position().addr() - this.addr().get() }
     }
 }
 
@@ -262,13 +357,12 @@ pub(crate) fn kill(cell: CellRef, word: Word) -> Target<Kill> {
 
 /// # Safety
 /// None is needed: see [`kill`].
-unsafe fn end_killed(_: NonNull<Envelope>, operation: Operation) -> SizeAndOutcome {
+unsafe fn end_killed(_: NonNull<Envelope>, operation: Operation, most: u64) -> Progress {
     let size = const { size_of_envelope::<Kill>() };
-    match operation {
-        Operation::Deliver => size | KILLED,
-        Operation::Drop => size,
-        Operation::Measure => size | KILL,
+    if most > 0 {
+        return Progress { at: size | KILLED, left: most - 1 };
     }
+    Progress { at: if operation.is_measure() { size | KILL } else { size }, left: 0 }
 }
 
 /// What an outcome's bits mean.

@@ -8,9 +8,8 @@
 use alloc::boxed::Box;
 use core::ptr::{self, NonNull};
 
-use super::extent::Extent;
 use super::tally::Tally;
-use crate::actor::mail::{Envelope, Gulp, Mailbox, Segment};
+use crate::actor::mail::{Envelope, Extent, Gulp, Mailbox, Segment};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::mem;
 use crate::sync::PreemptGuard;
@@ -205,6 +204,12 @@ impl Batch {
         unsafe { &*self.mailbox.load(Ordering::Relaxed) }
     }
 
+    /// What of the current segment is its own.
+    #[inline(always)]
+    pub(super) fn extent(&self) -> &Extent {
+        &self.extent
+    }
+
     /// The current segment, if there is a batch.
     #[inline(always)]
     pub(super) fn segment(&self) -> Option<NonNull<Segment>> {
@@ -222,21 +227,11 @@ impl Batch {
         self.extent.current_of_whole().map(NonNull::cast)
     }
 
-    /// The envelope at the position was delivered; it had that many bytes. Returns where the next one is; whether
-    /// there is one is for [`Self::is_done_at`] to say.
+    /// The envelope at the position needs no more care; it had that many bytes.
     #[inline(always)]
-    pub(super) fn advance(&self, envelope: NonNull<Envelope>, bytes: usize) -> NonNull<Envelope> {
+    pub(super) fn advance(&self, envelope: NonNull<Envelope>, bytes: usize) {
         // SAFETY: within the segment, or one past its end.
-        let next = unsafe { envelope.cast::<u8>().add(bytes) };
-        self.extent.go_to(next);
-        next.cast()
-    }
-
-    /// Whether the current segment is done at this position. The end is read afresh: a split changes it, and nothing
-    /// else that the delivery loop knows.
-    #[inline(always)]
-    pub(super) fn is_done_at(&self, position: NonNull<Envelope>) -> bool {
-        self.extent.is_done_at(position.cast().as_ptr())
+        self.extent.go_to(unsafe { envelope.cast::<u8>().add(bytes) });
     }
 
     /// Where its envelopes end. There is a batch.

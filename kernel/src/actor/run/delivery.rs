@@ -58,17 +58,15 @@ pub(super) unsafe fn deliver_from(
         // checked: the actor is alive and attached, or held by this very activation, and its mailbox is being processed
         // by this worker alone, so this core alone runs it. Its state is seen as it was left, because its sender, on
         // this core, has found it attached with an acquire.
-        let result = unsafe { Envelope::deliver(envelope) };
-        left -= 1;
-        if result & OUTCOME_MASK != 0 {
+        let progress = unsafe { Envelope::deliver_run(envelope, batch.extent(), left, false) };
+        left = progress.left;
+        if progress.at & OUTCOME_MASK != 0 {
             batch.tally.add_handled(budget - left);
-            // SAFETY: by contract; the envelope is the batch's current one, and was delivered.
-            return unsafe { go_on_checking(result, batch, envelope, left) };
+            // SAFETY: by contract; the batch's current envelope was delivered.
+            return unsafe { go_on_checking(progress.at, batch, left) };
         }
-        envelope = batch.advance(envelope, result);
-        if batch.is_done_at(envelope) {
-            break Delivered::All;
-        }
+        let Some(next) = progress.next(envelope) else { break Delivered::All };
+        envelope = next;
         if left == 0 {
             break Delivered::OutOfBudget;
         }
@@ -80,19 +78,11 @@ pub(super) unsafe fn deliver_from(
 /// A behaviour ended its actor. There may be more for that one in the batch, so from here on each envelope's actor is looked at.
 ///
 /// # Safety
-/// As [`deliver`]. `envelope` is the batch's current one, and was delivered with this result.
+/// As [`deliver`]. The batch's current envelope was delivered with this result.
 #[cold]
 #[inline(never)]
-unsafe fn go_on_checking(
-    // First, because it comes in the register that it goes in.
-    result: usize,
-    batch: &Batch,
-    envelope: NonNull<Envelope>,
-    budget: u64,
-) -> (Delivered, u64) {
-    // SAFETY: its head is never changed.
-    let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
-    after(result, batch, envelope, cell, word);
+unsafe fn go_on_checking(result: usize, batch: &Batch, budget: u64) -> (Delivered, u64) {
+    after(result, batch);
     // SAFETY: by contract.
     unsafe { deliver_checking(batch, budget) }
 }
@@ -112,30 +102,29 @@ unsafe fn deliver_checking(batch: &Batch, budget: u64) -> (Delivered, u64) {
     let mut slow = 0;
     let outcome = loop {
         // SAFETY: envelopes up to the end of the segment were written by senders and not delivered yet.
-        let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
-        // The acquire in it pairs with re-attaching on another core.
-        let word = cell.word();
-        left -= 1;
-        envelope = if word == expected {
-            // SAFETY: the actor is alive and attached, and its mailbox is being processed by this worker
-            // alone, so this core alone runs it.
-            let result = unsafe { Envelope::deliver(envelope) };
-            if result & OUTCOME_MASK == 0 {
-                batch.advance(envelope, result)
+        let next = if unsafe { Envelope::is_for_attached(envelope) } {
+            // SAFETY: the actor is alive and attached, and its mailbox is being processed by this worker alone, so this core alone
+            // runs it. So it is with others that have their word.
+            let progress = unsafe { Envelope::deliver_run(envelope, batch.extent(), left, true) };
+            left = progress.left;
+            if progress.at & OUTCOME_MASK == 0 {
+                progress.next(envelope)
             } else {
-                after(result, batch, envelope, cell, expected)
+                after(progress.at, batch);
+                batch.current()
             }
         } else {
+            left -= 1;
             slow += 1;
             // SAFETY: as above.
-            match unsafe { deliver_slowly(batch, envelope, cell, expected) } {
+            match unsafe { deliver_slowly(batch, envelope) } {
                 Some(bytes) => batch.advance(envelope, bytes),
                 None => break Delivered::Blocked,
             }
+            batch.current()
         };
-        if batch.is_done_at(envelope) {
-            break Delivered::All;
-        }
+        let Some(next) = next else { break Delivered::All };
+        envelope = next;
         if left == 0 {
             break Delivered::OutOfBudget;
         }
@@ -151,12 +140,9 @@ unsafe fn deliver_checking(batch: &Batch, budget: u64) -> (Delivered, u64) {
 /// As [`deliver`]; `envelope` is the batch's current one.
 #[cold]
 #[inline(never)]
-unsafe fn deliver_slowly(
-    batch: &Batch,
-    envelope: NonNull<Envelope>,
-    cell: CellRef,
-    expected: Word,
-) -> Option<usize> {
+unsafe fn deliver_slowly(batch: &Batch, envelope: NonNull<Envelope>) -> Option<usize> {
+    // SAFETY: by contract.
+    let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
     // The interrupt must not split the batch between this look and the next: this activation would then put aside the message
     // that it is to deliver itself, behind those that came later.
     let here = PreemptGuard::new();
@@ -199,21 +185,17 @@ pub(super) unsafe fn drop_letter(envelope: NonNull<Envelope>, tally: &Tally) -> 
     unsafe { Envelope::drop_message(envelope) }
 }
 
-/// A behaviour ended its actor.
+/// The behaviour of the batch's current envelope ended its actor, with this result.
 #[cold]
 #[inline(never)]
-fn after(
-    // First, because it comes in the register that it goes in.
-    result: usize,
-    batch: &Batch,
-    envelope: NonNull<Envelope>,
-    cell: CellRef,
-    word: Word,
-) -> NonNull<Envelope> {
+fn after(result: usize, batch: &Batch) {
+    let envelope = batch.position().cast::<Envelope>();
+    // SAFETY: its head is never changed.
+    let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
     batch.note_end(envelope);
     end_actor(cell, word, result, &batch.tally);
     batch.note_gone();
-    batch.advance(envelope, result & !OUTCOME_MASK)
+    batch.advance(envelope, result & !OUTCOME_MASK);
 }
 
 /// Ends an actor, attached or held by the caller, as its behaviour's result says. Its hook is run and its state dropped with

@@ -21,6 +21,7 @@ use crate::actor::storage::{CellRef, Word, cell};
 use crate::arch::clock;
 use crate::mem::{self, OutOfMemory};
 use crate::sched::{self, EndOfPiece, Setting};
+use crate::sync::PreemptGuard;
 use crate::watch::{self, Asked, Data, Exit, Means, Node};
 
 /// A behaviour that runs when its actor is killed has so many slices to end by itself.
@@ -46,10 +47,9 @@ fn has_not_ended(cell: CellRef, word: Word) -> bool {
 
 /// Ends the actor that has that word while it is attached. If there is no memory for that, nothing has happened.
 pub(crate) fn kill(cell: CellRef, word: Word) -> Result<(), OutOfMemory> {
-    if !needs_killing(cell, word) {
-        return Ok(());
+    if needs_killing(cell, word) {
+        Room::new().ok_or(OutOfMemory)?.kill(cell, word);
     }
-    Room::new().ok_or(OutOfMemory)?.kill(cell, word);
     Ok(())
 }
 
@@ -58,16 +58,19 @@ fn needs_killing(cell: CellRef, word: Word) -> bool {
     has_not_ended(cell, word) && watch::asked_to_end(identity(cell, word)).is_none()
 }
 
-/// Memory for a kill.
-struct Room {
+/// Memory for a kill, which so does not fail when it is needed most.
+pub(crate) struct Room {
     segment: NonNull<Segment>,
     node: NonNull<Node>,
 }
 
 const BYTES: usize = envelope::size_of_envelope::<Kill>();
 
+// SAFETY: both are the room's alone, whatever core it is on.
+unsafe impl Send for Room {}
+
 impl Room {
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let segment = Segment::new(BYTES)?;
         let Ok(memory) = mem::kernel_box(MaybeUninit::<Node>::uninit()) else {
             // SAFETY: just made, and empty.
@@ -77,7 +80,16 @@ impl Room {
         Some(Self { segment, node: NonNull::from(Box::leak(memory)).cast() })
     }
 
-    fn free(self) {
+    /// As [`kill`].
+    pub(crate) fn kill_unless_done(self, cell: CellRef, word: Word) {
+        if needs_killing(cell, word) {
+            self.kill(cell, word);
+        } else {
+            self.free();
+        }
+    }
+
+    pub(crate) fn free(self) {
         // SAFETY: both are the room's, made in `new`; the segment is empty.
         unsafe {
             Segment::free(self.segment);
@@ -88,6 +100,8 @@ impl Room {
     /// Ends the actor that has that word while it is attached.
     fn kill(self, cell: CellRef, word: Word) {
         let Self { mut segment, node } = self;
+        // The killer may be killed, too: then it is counted, kept in mind and sent, or none of it.
+        let _here = PreemptGuard::new();
         let due = clock::now() + SLICES * sched::setting_ticks(Setting::SliceMicroseconds);
         let mut data = Data::uninit();
         // SAFETY: it has room, as was asserted.
@@ -138,8 +152,8 @@ unsafe fn act_on_link(node: NonNull<Node>, asked: Asked) -> bool {
     // An end that has begun goes on as it began: whoever is linked only then is told that it has gone, and ends of that.
     let is_to_end = matches!(asked, Asked::Tell(bits) if Exit::from_bits(bits).ends_linked())
         && cell.word().is_same_actor(word);
-    if is_to_end && needs_killing(cell, word) {
-        room.kill(cell, word);
+    if is_to_end {
+        room.kill_unless_done(cell, word);
     } else {
         room.free();
     }

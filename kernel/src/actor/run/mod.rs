@@ -15,7 +15,6 @@ mod delivery;
 mod detach;
 pub(crate) mod detachment;
 mod executor_state;
-pub(crate) mod extent;
 mod kill;
 mod live;
 pub(crate) mod live_count;
@@ -32,7 +31,7 @@ mod worker;
 
 pub(crate) use at_work::identity;
 pub(crate) use executor_state::{ExecutorState, Rules, put_in_front};
-pub(crate) use kill::{fate, kill};
+pub(crate) use kill::{Room as KillRoom, fate, kill};
 pub use mailbox_victim::MailboxVictim;
 pub(crate) use side_queue::{forget_oldest, messages_aside};
 pub(crate) use start::{Refused, Size, start};

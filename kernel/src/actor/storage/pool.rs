@@ -135,12 +135,15 @@ fn refill(kind: &'static Kind, here: &PreemptGuard) -> Option<CellRef> {
         let chunk = Chunk::new(kind)?;
         // SAFETY: the chunk was just made; allocating it may have used the heap, never this table.
         let list = unsafe { own_list(kind, here) };
-        *list = List { kind, ..List::EMPTY };
+        // Not in the table while it grows: each cell would cost twice as much.
+        let mut cells = List { kind, ..List::EMPTY };
         for cell in Chunk::cells(chunk) {
             // SAFETY: a new chunk's cells are free and nobody else's.
-            unsafe { list.push(cell) };
+            unsafe { cells.push(cell) };
         }
-        return list.pop();
+        let first = cells.pop();
+        *list = cells;
+        return first;
     }
     *list = List { kind, ..from_shared };
     list.pop()

@@ -1,9 +1,10 @@
-//! Appending a few words behind a gate, as one step with regard to preemption, without a preemption guard.
+//! Appending words behind a gate, a few of them or a block, as one step with regard to preemption, without a preemption guard.
 //!
 //! The sequence of instructions holds nothing and counts nothing. Until its last store, which moves the cursor, all that it
 //! has done is without effect: what it has written lies behind the cursor. So code that was suspended in the middle of
 //! it is sent back to its beginning before it goes on ([`restart`]), and looks at the gate anew wherever that is. A handler that
-//! returns to the sequence has not touched a gate.
+//! returns to the sequence has not touched a gate. How much is copied before the last store makes no difference to that: what is
+//! copied is the sender's own, and is there as it was when the copy begins anew.
 //!
 //! A word is compared in the same step: what is appended was appended while that word had this value, on this core.
 //!
@@ -101,6 +102,136 @@ pub unsafe fn append<const N: usize>(gate: &Gate, words: &Words, only_if: (&Atom
                 w0 0, w1 1, w2 2, w3 3, w4 4, w5 5, w6 6
             ),
             _ => false,
+        }
+    }
+}
+
+/// The most bytes of a block that is appended in one go: a sequence takes longer with each, and is begun anew whenever its code was
+/// suspended in it.
+pub const MOST_BLOCK_BYTES: usize = 1024;
+
+/// From so many bytes on a block is copied in a loop, and up to there in a row.
+const LOOP_FROM_BYTES: usize = 257;
+
+macro_rules! append_block {
+    ($gate:ident, $head:ident, $block:ident, $only_if:ident, $size:expr, [$($rounds:literal),*], $($more:tt)*) => {{
+        asm!(
+            "2: mrs {e}, tpidr_el1",
+            "ldr {p}, [{gate}, #{state}]",
+            "cmp {p}, {e}",
+            "b.ne {fail}",
+            "ldar {p}, [{word}]",
+            "cmp {p}, {value}",
+            "b.ne {fail}",
+            "ldp {c}, {e}, [{gate}, #{cursor}]",
+            "ldr {p}, [{c}]",
+            "add {n}, {p}, #((24 + {bytes} + 7) & ~7)",
+            "cmp {n}, {e}",
+            "b.hi {fail}",
+            "add {e}, {p}, #24",
+            "stp {w0}, {w1}, [{p}]",
+            "str {w2}, [{p}, #16]",
+            $($rounds,)*
+            // What is less than a round, from `s` to `e`; the last few bytes by a word that ends with them.
+            ".if {rest} & 32",
+            "ldp q0, q1, [{s}, #.Lappend_at]",
+            "stp q0, q1, [{e}, #.Lappend_at]",
+            ".set .Lappend_at, .Lappend_at + 32",
+            ".endif",
+            ".if {rest} & 16",
+            "ldr q0, [{s}, #.Lappend_at]",
+            "str q0, [{e}, #.Lappend_at]",
+            ".set .Lappend_at, .Lappend_at + 16",
+            ".endif",
+            ".if {rest} & 8",
+            "ldr {p}, [{s}, #.Lappend_at]",
+            "str {p}, [{e}, #.Lappend_at]",
+            ".set .Lappend_at, .Lappend_at + 8",
+            ".endif",
+            ".if {rest} & 7",
+            "ldur {p}, [{s}, #.Lappend_at + ({rest} & 7) - 8]",
+            "stur {p}, [{e}, #.Lappend_at + ({rest} & 7) - 8]",
+            ".endif",
+            "str {n}, [{c}]",
+            "3:",
+            ".pushsection .restart, \"aw\"",
+            ".balign 8",
+            ".quad 2b, 3b",
+            ".popsection",
+            gate = in(reg) core::ptr::from_ref($gate),
+            state = const offset_of!(Gate, state),
+            cursor = const offset_of!(Gate, cursor),
+            word = in(reg) $only_if.0.as_ptr(),
+            value = in(reg) $only_if.1,
+            w0 = in(reg) $head[0],
+            w1 = in(reg) $head[1],
+            w2 = in(reg) $head[2],
+            bytes = const $size,
+            rest = const $size % 64,
+            $($more)*
+            c = out(reg) _,
+            p = out(reg) _,
+            e = out(reg) _,
+            n = out(reg) _,
+            out("v0") _,
+            out("v1") _,
+            out("v2") _,
+            out("v3") _,
+            fail = label { return false },
+            options(nostack),
+        );
+        true
+    }};
+}
+
+/// Appends three words, and what lies at `block` behind them, as [`append`] does; what comes next is aligned to 8. Never, if the block
+/// has less than 8 bytes, or more than [`MOST_BLOCK_BYTES`]. Nobody else writes to it: whoever begins anew reads it anew.
+///
+/// # Safety
+/// As for [`append`], and the block is fit to be read.
+#[inline(always)]
+pub unsafe fn append_block<B>(
+    gate: &Gate,
+    head: [u64; 3],
+    block: *const B,
+    only_if: (&AtomicU64, u64),
+) -> bool {
+    if const { size_of::<B>() < 8 || size_of::<B>() > MOST_BLOCK_BYTES } {
+        return false;
+    }
+    // SAFETY: as in `append`. What is not aligned to 16, or to 8, lies in Normal memory, which takes every access.
+    unsafe {
+        if const { size_of::<B>() < LOOP_FROM_BYTES } {
+            append_block!(
+                gate, head, block, only_if, size_of::<B>(),
+                [
+                    ".set .Lappend_at, 0",
+                    ".rept {bytes} / 64",
+                    "ldp q0, q1, [{s}, #.Lappend_at]",
+                    "ldp q2, q3, [{s}, #.Lappend_at + 32]",
+                    "stp q0, q1, [{e}, #.Lappend_at]",
+                    "stp q2, q3, [{e}, #.Lappend_at + 32]",
+                    ".set .Lappend_at, .Lappend_at + 64",
+                    ".endr"
+                ],
+                s = in(reg) block,
+            )
+        } else {
+            append_block!(
+                gate, head, block, only_if, size_of::<B>(),
+                [
+                    "mov {s}, {block}",
+                    "mov {p}, #({bytes} / 64)",
+                    "4: ldp q0, q1, [{s}], #64",
+                    "ldp q2, q3, [{s}, #-32]",
+                    "subs {p}, {p}, #1",
+                    "stp q0, q1, [{e}], #64",
+                    "stp q2, q3, [{e}, #-32]",
+                    "b.ne 4b",
+                    ".set .Lappend_at, 0"
+                ],
+                block = in(reg) block, s = out(reg) _,
+            )
         }
     }
 }

@@ -58,6 +58,12 @@ enum Taken {
 fn take(table: &handlers::Handlers) -> Taken {
     let interrupt = gic::acknowledge();
     match interrupt.number() {
+        // First, because its handler is the longest.
+        number if gic::is_timer(number) => {
+            timer::disarm();
+            (table.timer)();
+            gic::end(interrupt);
+        }
         gic::SPURIOUS.. => {}
         gic::STOP => {
             gic::end(interrupt);
@@ -66,10 +72,6 @@ fn take(table: &handlers::Handlers) -> Taken {
         number => {
             match number {
                 gic::WAKE_UP => (table.wake_up)(),
-                _ if gic::is_timer(number) => {
-                    timer::disarm();
-                    (table.timer)();
-                }
                 number => (table.device)(number),
             }
             gic::end(interrupt);

@@ -12,6 +12,18 @@ pub unsafe fn enable() {
     unsafe { core::arch::asm!("msr daifclr, #2", options(nostack, preserves_flags)) };
 }
 
+/// Masks interrupts on this core. Whether they were.
+#[inline(always)]
+pub fn mask() -> bool {
+    const IRQ: u64 = 1 << 7;
+    let before: u64;
+    // SAFETY: reads the mask, and changes its bit only.
+    unsafe {
+        core::arch::asm!("mrs {}, daif", "msr daifset, #2", out(reg) before, options(nostack, preserves_flags))
+    };
+    before & IRQ != 0
+}
+
 /// Masks interrupts on this core.
 #[inline(always)]
 pub fn disable() {

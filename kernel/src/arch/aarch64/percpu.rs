@@ -1,5 +1,7 @@
 //! The two words that tell running code where it is: the core's block and the stack's block.
 
+use core::num::NonZeroUsize;
+
 use aarch64_cpu::registers::{TPIDR_EL1, Writeable};
 
 /// Sets this core's block pointer.
@@ -42,6 +44,13 @@ pub fn stack_block() -> *mut () {
         core::arch::asm!("mrs {}, sp_el0", out(reg) block, options(pure, nomem, nostack, preserves_flags))
     };
     block
+}
+
+/// What stands for this core where a lock says who holds it: its block. Valid only while preemption is disabled. Cores that the scheduler
+/// does not run on yet are not told apart.
+#[inline(always)]
+pub fn holder() -> NonZeroUsize {
+    NonZeroUsize::MIN | core_block().addr()
 }
 
 /// The number of this core, or 0 before the scheduler runs on it. Valid only while preemption is disabled.

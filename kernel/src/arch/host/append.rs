@@ -32,3 +32,17 @@ pub unsafe fn sort() {}
 pub unsafe fn append<const N: usize>(_gate: &Gate, _words: &Words, _only_if: (&AtomicU64, u64)) -> bool {
     false
 }
+
+/// Never does.
+///
+/// # Safety
+/// As on the machine.
+#[inline(always)]
+pub unsafe fn append_block<B>(
+    _gate: &Gate,
+    _head: [u64; 3],
+    _block: *const B,
+    _only_if: (&AtomicU64, u64),
+) -> bool {
+    false
+}

@@ -7,6 +7,11 @@
 /// The caller is not inside a section that relies on them being masked.
 pub unsafe fn enable() {}
 
+/// Masks interrupts on this core. Whether they were.
+pub fn mask() -> bool {
+    false
+}
+
 /// Masks interrupts on this core.
 pub fn disable() {}
 

@@ -12,6 +12,8 @@ pub mod irq;
 pub mod percpu;
 pub mod switch;
 pub mod timer;
+#[cfg(not(shuttle))]
+pub mod virtual_time;
 pub mod zero;
 
 // How a thread sleeps and is woken, and what time it is.

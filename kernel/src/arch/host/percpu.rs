@@ -1,6 +1,7 @@
 //! The two thread-local words that stand in for `TPIDR_EL1` and `SP_EL0`.
 
 use core::cell::{Cell, UnsafeCell};
+use core::num::NonZeroUsize;
 
 use crate::arch::CoreId;
 
@@ -61,6 +62,11 @@ pub unsafe fn set_stack_block(block: *mut ()) {
 pub fn stack_block() -> *mut () {
     let block = STACK_BLOCK.with(Cell::get);
     if block.is_null() { FALLBACK.with(|fallback| fallback.0.get().cast()) } else { block }
+}
+
+/// What stands for this core where a lock says who holds it: its thread, also where that is none of a core's.
+pub fn holder() -> NonZeroUsize {
+    FALLBACK.with(|own| NonZeroUsize::MIN | core::ptr::from_ref(own).addr())
 }
 
 /// The number of this core, or 0 before the scheduler runs on it. Valid only while preemption is disabled.

@@ -1,17 +1,23 @@
 //! Sleeping, waking and time as the developer's machine has them: a pending flag and a condition variable for each core, and
-//! the system's clock. The same functions for a simulation are in `simulated.rs`.
+//! the system's clock; or a clock of the tests' own (`virtual_time.rs`). The same functions for a simulation are in
+//! `simulated.rs`.
 
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::timer;
+use super::{timer, virtual_time};
 use crate::arch::{CoreId, MAX_CORES};
 
-/// A core takes part from now on: here nobody has to know.
-pub(super) fn join(_core: CoreId) {}
+/// A core takes part from now on.
+pub(super) fn join(core: CoreId) {
+    virtual_time::join(core);
+}
 
 /// Nanoseconds since the first call.
 pub fn now() -> u64 {
+    if virtual_time::is_on() {
+        return virtual_time::now();
+    }
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
@@ -31,12 +37,18 @@ fn lock(core: CoreId) -> std::sync::MutexGuard<'static, bool> {
 
 /// Sends the wake-up interrupt to `core`.
 pub fn send(core: CoreId) {
+    if virtual_time::is_on() {
+        return virtual_time::send(core);
+    }
     *lock(core) = true;
     DOORBELLS[core.index()].rung.notify_all();
 }
 
 /// Waits for a wake-up or the timer's deadline; whether it was a wake-up.
 pub(super) fn wait(core: CoreId) -> bool {
+    if virtual_time::is_on() {
+        return virtual_time::wait(core);
+    }
     let mut pending = lock(core);
     while !*pending {
         let Some(deadline) = timer::deadline(core) else {

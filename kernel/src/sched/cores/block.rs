@@ -6,6 +6,7 @@
 use core::cell::Cell;
 use core::ptr;
 
+use super::chosen::Chosen;
 use super::handover::Handover;
 use super::idle_flag::IdleFlag;
 use super::in_turn::InTurn;
@@ -81,6 +82,8 @@ pub(crate) struct Core {
     pub stands: Cell<bool>,
     /// How many processes in a row it gave no turn because no stack was free.
     pub passed_over: Cell<u64>,
+    /// What has the next turn, and is in no queue.
+    pub chosen: Chosen,
     /// When the turn before ended, if the next can begin with that: the clock is read once for both. 0: it cannot.
     pub turn_ended_at: Cell<u64>,
     /// When the turn in progress began, and other stretches whose length is of interest.
@@ -89,6 +92,8 @@ pub(crate) struct Core {
     pub own_is_next: Cell<bool>,
     /// What the core draws. Owner only.
     pub random: Random,
+    /// What it has said last of itself, see [`backlog`](crate::sched::place::say_crowded). Owner only.
+    pub is_crowded: Cell<bool>,
     /// As a thief: what it has learnt of its victims.
     pub memory: victim::Memory,
     /// As the target of moves, for the policy.
@@ -223,9 +228,11 @@ impl Core {
                 has_crashed: Cell::new(false),
                 stands: Cell::new(false),
                 passed_over: Cell::new(0),
+                chosen: Chosen::new(),
                 turn_ended_at: Cell::new(0),
                 open: Open::new(),
                 own_is_next: Cell::new(false),
+                is_crowded: Cell::new(false),
                 random: Random::new(self::seed(), id.index()),
                 memory: victim::Memory::new(),
                 history: TargetHistory::new(),

@@ -149,6 +149,7 @@ mod tests {
         step,
         cancel: step,
         crash,
+        end_piece: None,
         free,
         detach: None,
         is_to_end: None,

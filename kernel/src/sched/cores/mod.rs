@@ -4,6 +4,7 @@
 
 mod block;
 pub(crate) mod calls;
+mod chosen;
 pub(crate) mod deadlines;
 pub(crate) mod handover;
 pub(crate) mod here;

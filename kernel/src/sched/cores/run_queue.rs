@@ -136,6 +136,7 @@ impl RunQueue {
 
     /// Whether something waits here that was flagged: what a sender is just putting there is not, and its interrupt, or the next
     /// look, comes later.
+    #[inline(always)]
     pub(crate) fn has_any(&self) -> bool {
         let mask = self.ready.bits();
         let waits = |priority: Priority| mask & priority.bit() != 0 && !self.has_none(priority);

@@ -71,6 +71,21 @@ impl<'a> ThisCore<'a> {
         unsafe { self.core.queue.take() }
     }
 
+    /// Chooses what has the next turn. The caller is the loop between two turns, or what interrupts it while it waits; there is no choice
+    /// yet.
+    #[inline(always)]
+    pub(crate) fn choose(&self, process: Runnable) {
+        // SAFETY: as in `push`, and by the contract; who is not the loop has this value only while that waits.
+        unsafe { self.core.chosen.put(process) };
+    }
+
+    /// Takes what is chosen. The caller is as for [`Self::choose`], or in a turn, where nothing is.
+    #[inline(always)]
+    pub(crate) fn take_chosen(&self) -> Option<Runnable> {
+        // SAFETY: as in `push`, and by the contract.
+        unsafe { self.core.chosen.take() }
+    }
+
     /// See [`RunQueue::is_ordinary`](super::run_queue::RunQueue::is_ordinary).
     #[inline(always)]
     pub(crate) fn is_ordinary(&self) -> bool {

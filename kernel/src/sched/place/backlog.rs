@@ -1,5 +1,6 @@
 //! What waits on a core, as the rules of [`sharing`](crate::sched::policy::sharing) see it.
 
+use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::sched::cores::Core;
 use crate::sched::policy::settings::{self, Setting};
 
@@ -18,6 +19,40 @@ pub(crate) fn is_backlog(core: &Core, stealable: usize) -> bool {
 
 fn is_enough(core: &Core, waiting: u64) -> bool {
     waiting > 0 && (core.worth.pays() || waiting >= settings::get(Setting::ShareProcesses))
+}
+
+/// The cores on which so much waits that the balancer may take some of it, as each has seen itself at the end of a slice.
+static CROWDED: AtomicU64 = AtomicU64::new(0);
+
+/// As many as must wait on a core for a busy one, where nothing waits, to take one: half of the difference.
+const CROWD: u64 = 2;
+
+/// Whether on another core than this so much waits, or did when it looked last. One load, however many cores there are: it is asked in
+/// interrupts.
+pub(crate) fn others_are_crowded(core: &Core) -> bool {
+    // Relaxed: an estimate.
+    CROWDED.load(Ordering::Relaxed) & !core.id().mask() != 0
+}
+
+/// Says whether so much waits on this core, if that has changed. Owner only.
+pub(crate) fn say_crowded(core: &Core, is_crowded: bool) {
+    if core.is_crowded.replace(is_crowded) == is_crowded {
+        return;
+    }
+    // Relaxed, both: as above.
+    if is_crowded {
+        CROWDED.fetch_or(core.id().mask(), Ordering::Relaxed);
+    } else {
+        CROWDED.fetch_and(!core.id().mask(), Ordering::Relaxed);
+    }
+}
+
+/// As [`may_be_robbed`], for the core itself at the end of a slice: records what it sees, and says whether it is crowded.
+pub(crate) fn note_waiting(core: &Core, now: u64) {
+    // Mostly nothing does, and this is in an interrupt.
+    let waiting = if core.queue.is_flagged() { crowding(core, core.queue.stealable_here()) } else { 0 };
+    core.crowd.lasts(waiting > 0, now);
+    say_crowded(core, waiting >= CROWD);
 }
 
 /// Whether a thief may take from a core at `now`. Records what it sees.

@@ -1,6 +1,7 @@
 //! Putting runnable processes into queues: which core, which part of its queues, and whom to wake.
 
 use crate::arch::{CoreId, barrier, clock};
+use crate::mem::stack::StackBlock;
 use crate::sched::cores::{self, Core, ThisCore};
 use crate::sched::place::{backlog, global, urgent, wake};
 use crate::sched::process::{Header, Priority, ProcessRef, Runnable, reductions};
@@ -49,12 +50,63 @@ pub(crate) fn woken(process: Runnable, here: &PreemptGuard) {
     keep(&core, process);
 }
 
+/// As [`ProcessRef::wake`], for the core's loop, in which preemption is disabled.
+#[inline(always)]
+pub(crate) fn woken_by_loop(core: &ThisCore<'_>, process: &ProcessRef) {
+    if !process.run_state().notify() {
+        return;
+    }
+    // SAFETY: `notify` has marked it as queued, and tells one caller so.
+    let process = unsafe { Runnable::new(process.pointer()) };
+    if process.priority().is_urgent() && process.affinity_mask() == core.id().mask() {
+        // As `woken` does.
+        process.set_enqueued_at(clock::now());
+        return keep_urgent(core, process);
+    }
+    woken(process, core.here());
+}
+
+/// Puts what is chosen for the next turn into its queue, after all.
+#[inline(always)]
+pub(crate) fn queue_chosen(core: &ThisCore<'_>) {
+    if let Some(process) = core.take_chosen() {
+        queue(core, process);
+    }
+}
+
 /// Puts a process into this core's own queue, and calls a thief if one could take it.
 #[inline(always)]
 fn keep(core: &ThisCore<'_>, process: Runnable) {
-    let (pinned, priority) = (process.is_pinned(), process.priority());
+    if process.priority().is_urgent() {
+        return keep_urgent(core, process);
+    }
+    queue(core, process);
+}
+
+/// The same of something urgent. Between two turns it is the core's choice for the next, if nothing urgent waits and nothing is chosen: the
+/// loop comes to that at once, so nobody else need find it in a queue.
+#[inline(always)]
+fn keep_urgent(core: &ThisCore<'_>, process: Runnable) {
+    let is_between_turns = StackBlock::current().process().is_null();
+    if is_between_turns && !process.has_deadline() && !core.queue.has_urgent() && !core.chosen.is_some() {
+        return core.choose(process);
+    }
+    queue_urgent(core, process);
+}
+
+#[inline(never)]
+fn queue_urgent(core: &ThisCore<'_>, process: Runnable) {
+    // First what was chosen, which came before.
+    queue_chosen(core);
+    let priority = process.priority();
+    queue(core, process);
+    urgent::ask_the_turn(core, priority);
+}
+
+#[inline(always)]
+pub(super) fn queue(core: &ThisCore<'_>, process: Runnable) {
+    let pinned = process.is_pinned();
     core.push(process);
-    urgent::ask_here(core, priority);
     if !pinned {
         call_thief(core);
     }

@@ -1,12 +1,12 @@
 //! Taking what runs next from a core's own queues and the global one.
 
 use crate::sched::cores::{Core, ThisCore};
-use crate::sched::place::global;
+use crate::sched::place::{enqueue, global};
 use crate::sched::process::{NEVER, Priority, Runnable};
 
 /// Whether the core would find something to run.
 pub(crate) fn has_work(core: &Core) -> bool {
-    !core.queue.is_empty() || global::has_work_for(core)
+    core.chosen.is_some() || !core.queue.is_empty() || global::has_work_for(core)
 }
 
 /// Whether the core was told of something to run: all that was put into its queues is flagged before its waker looks whether the core
@@ -14,12 +14,18 @@ pub(crate) fn has_work(core: &Core) -> bool {
 /// takes the flag back, finds nothing.
 #[inline(always)]
 pub(crate) fn was_told_of_work(core: &Core) -> bool {
-    core.queue.is_flagged() || global::has_work_for(core)
+    core.queue.is_flagged() || core.chosen.is_some() || global::has_work_for(core)
 }
 
-/// Takes the process to run next.
+/// Takes the process to run next: what is chosen already, if nothing urgent waits besides.
 #[inline(always)]
 pub(crate) fn next(core: &ThisCore<'_>) -> Option<Runnable> {
+    if let Some(process) = core.take_chosen() {
+        if !core.queue.has_urgent() {
+            return Some(process);
+        }
+        enqueue::queue(core, process);
+    }
     if global::has_work_for(core) { next_of_both(core) } else { core.take() }
 }
 

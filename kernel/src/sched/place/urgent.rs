@@ -14,7 +14,7 @@ use core::ptr::NonNull;
 
 use crate::arch::{clock, ipi};
 use crate::mem::stack::StackBlock;
-use crate::sched::cores::{Core, ThisCore};
+use crate::sched::cores::Core;
 use crate::sched::place::wake;
 use crate::sched::process::{Header, Priority, deadline};
 
@@ -41,16 +41,8 @@ fn may_be_due_before(core: &Core, running: &Header, is_timer_due: fn(&Core) -> b
         || (deadline::are_in_use() && is_timer_due(core))
 }
 
-/// A process of this priority waits on this core from now on.
-#[inline(always)]
-pub(super) fn ask_here(core: &ThisCore<'_>, waiting: Priority) {
-    if waiting.is_urgent() {
-        ask_the_turn(core, waiting);
-    }
-}
-
-#[inline(never)]
-fn ask_the_turn(core: &Core, waiting: Priority) {
+/// A process of this priority, which is urgent, waits on this core from now on.
+pub(super) fn ask_the_turn(core: &Core, waiting: Priority) {
     let block = StackBlock::current();
     let Some(running) = NonNull::new(block.process().cast::<Header>()) else { return };
     // SAFETY: the process runs on this stack, so it is alive.

@@ -1,9 +1,12 @@
 //! Wakers: a reference to a process in the form that futures know.
 
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
 use crate::mem::stack::StackBlock;
+use crate::sched::cores::ThisCore;
+use crate::sched::place::enqueue;
 use crate::sched::process::{Header, Priority, ProcessRef};
 use crate::time::OwnedTimers;
 
@@ -35,6 +38,17 @@ pub(crate) fn wake_again(waker: &Waker) {
     } else {
         waker.wake_by_ref();
     }
+}
+
+/// As `wake`, for the core's loop.
+#[inline(always)]
+pub(crate) fn wake_in_loop(core: &ThisCore<'_>, waker: Waker) {
+    if !is_own(&waker) {
+        return waker.wake();
+    }
+    // SAFETY: the waker is one of these, and its own reference is passed on and dropped here.
+    let process = unsafe { ProcessRef::from_counted(header(ManuallyDrop::new(waker).data())) };
+    enqueue::woken_by_loop(core, &process);
 }
 
 /// The process that `waker` wakes, with a reference of its own; `None` if the waker is not the scheduler's.

@@ -26,7 +26,7 @@ use crate::arch::atomic::Ordering;
 use crate::arch::timer;
 use crate::mem::heap::HEAP;
 use crate::sched::cores::{self, Core, ThisCore, calls};
-use crate::sched::place::global;
+use crate::sched::place::{enqueue, global, waker};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::run::{balance, offline, slice};
 #[cfg(target_os = "none")]
@@ -59,6 +59,9 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
     // What follows is no part of a turn.
     core.turn_ended_at.set(0);
     let called_for = calls::all();
+    if called_for != 0 {
+        enqueue::queue_chosen(core);
+    }
     if called_for & calls::STOP != 0 {
         return false;
     }
@@ -74,13 +77,16 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
             unsafe { core.raised.carry_out() };
         }
         let more = fire_timers(core);
-        if core.queue.has_urgent() && may_put_off(core) {
+        if waits_urgently(core) && may_put_off(core) {
             return true;
         }
+        // What follows may look at the queues, and takes longer.
+        enqueue::queue_chosen(core);
         housekeeping(core, more);
     }
     core.put_off.set(0);
     if is_offline(core) {
+        enqueue::queue_chosen(core);
         offline::evacuate(core);
     }
     if !wants_more(core) {
@@ -111,7 +117,19 @@ pub(crate) fn is_wanted(core: &Core) -> bool {
 fn fire_timers(core: &ThisCore<'_>) -> bool {
     core.turn_ended_at.set(0);
     let most = settings::get(Setting::TimersPerPass) as usize;
-    time::expire(core.id(), most, core.here(), || core.queue.has_urgent())
+    time::expire(
+        core.id(),
+        most,
+        core.here(),
+        || waits_urgently(core),
+        |waker| waker::wake_in_loop(core, waker),
+    )
+}
+
+/// Whether something urgent is to have the next turn.
+#[inline(always)]
+fn waits_urgently(core: &Core) -> bool {
+    core.queue.has_urgent() || core.chosen.is_some()
 }
 
 /// How often in a row all else may wait for a turn of something urgent.
@@ -130,6 +148,7 @@ fn housekeeping(core: &ThisCore<'_>, more_timers: bool) {
     // Relaxed: as in `attend`. The look at what was raised comes after it, also for an interrupt of this core's, which alone sets it.
     core.timer_due.store(0, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
+    time::free_ended(core.id());
     let keeps_more = HEAP.answer_shortage();
     #[cfg(target_os = "none")]
     collect::begin_if_wanted();

@@ -9,7 +9,7 @@
 
 use crate::arch::clock;
 use crate::sched::cores::{self, Core, ThisCore};
-use crate::sched::place::enqueue;
+use crate::sched::place::{self, enqueue};
 use crate::sched::policy::dispatch::{self, Dispatch};
 use crate::sched::policy::migration::Urgency;
 use crate::sched::policy::settings::{self, Setting};
@@ -29,14 +29,13 @@ pub(crate) fn run_if_due(core: &ThisCore<'_>) {
     }
 }
 
-/// Whether balancing is due, and a look at the loads says that it may move something here. For the end of a
-/// slice.
+/// Whether balancing is due, and another core has said at the end of a slice that it could give something. For the end of a
+/// slice, in an interrupt: what each has is looked at by the loop.
 pub(crate) fn is_called_for(core: &Core) -> bool {
-    cores::count() > 1
+    place::others_are_crowded(core)
         && clock::now() >= core.pace.next()
         && cores::online() & core.id().mask() != 0
         && dispatch::current() == Dispatch::Stealing
-        && source_for(core).is_some()
 }
 
 /// The core with the most load, if it could give something, and how many: half of the difference, so that the

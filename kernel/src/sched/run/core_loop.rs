@@ -115,7 +115,14 @@ fn take_turn(process: NonNull<Header>, run: unsafe fn(NonNull<Header>) -> Step) 
 /// ends, after which the core may be another.
 fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>> {
     check(core, &process);
-    let process = if process.share().is_some() { aside::admit(core, process)? } else { process };
+    let process = if process.share().is_some() {
+        let admitted = aside::admit(core, process);
+        // As in `preempt::finish`: a turn begins, during which nothing is chosen.
+        enqueue::queue_chosen(core);
+        admitted?
+    } else {
+        process
+    };
     let header: &Header = &process;
     let now = match core.turn_ended_at.replace(0) {
         0 => clock::now(),
@@ -280,6 +287,10 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
             let exit = if header.run_state().is_ending() { Exit::Killed } else { Exit::Normal };
             header.run_state().finish();
             telling::tell_of_process(header, exit);
+            if let Some(end_piece) = header.vtable().end_piece {
+                // SAFETY: this is the core's loop, right after the turn.
+                unsafe { end_piece(process) };
+            }
             population::note_end(header);
             core.pace.note_event();
             if has_share {

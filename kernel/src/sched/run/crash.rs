@@ -7,7 +7,7 @@
 //! What must hold, and is asked first:
 //! - the code that failed runs on the stack of a process, and is no handler of an interrupt or fault;
 //! - preemption is enabled there. With preemption disabled the code holds a lock or a half-changed queue of the kernel's
-//!   own, and going on would spread the damage.
+//!   own, and going on would spread the damage. A critical section of the application's disables it, too: that ends with the process.
 //!
 //! One such section may end all the same: one that has run out of stack goes on in the stack's reserve, and its process ends
 //! after it.
@@ -32,6 +32,8 @@ use crate::sched::place::enqueue;
 use crate::sched::process::{Header, ProcessRef, Runnable};
 use crate::sched::run::{aside, fresh};
 use crate::sched::spawn::telling;
+#[cfg(not(shuttle))]
+use crate::sync::critical_section;
 use crate::sync::{Identity, tell_of_crash};
 use crate::time;
 use crate::watch::Exit;
@@ -99,8 +101,19 @@ pub fn say_stack() {
     );
 }
 
+/// Once for panics and faults.
+#[inline(never)]
 fn can_end(block: &StackBlock) -> bool {
-    block.preempt().is_enabled() && !block.process().is_null()
+    !block.process().is_null() && (block.preempt().is_enabled() || is_in_own_section(block))
+}
+
+/// Whether a critical section of the application's is all that disables preemption.
+fn is_in_own_section(block: &StackBlock) -> bool {
+    #[cfg(shuttle)]
+    let is_inside = false;
+    #[cfg(not(shuttle))]
+    let is_inside = critical_section::is_inside();
+    block.preempt().is_held_once() && is_inside
 }
 
 /// Ends the process that runs here, which has panicked, after `report` has said why, unless a report was in progress
@@ -121,8 +134,14 @@ pub unsafe fn end_panicked(kind: CrashKind, above: usize, report: impl FnOnce(&m
         block.remember(place.cast());
         // SAFETY: it stays there; whoever else uses it does so when this has come to its end.
         let crash = unsafe { &mut *place };
+        if !block.preempt().is_enabled() {
+            // SAFETY: preemption is disabled, and what panicked does not go on.
+            unsafe { abandon_section() };
+            // What was requested meanwhile the next interrupt sees to, or the next section's end.
+            block.preempt().store(0);
+        }
         // SAFETY: this is no handler, and no section of the kernel's: the process panicked with preemption enabled, perhaps
-        // where only interrupts were masked, which ends here.
+        // where only interrupts were masked, which ends here; or in a critical section of its own, which has ended.
         unsafe { irq::enable() };
         // SAFETY: the code of this process runs on this stack, and does not go on.
         let place = unsafe { raised_from(Place::here(), above, &stack_at(block, Place::here().sp)) };
@@ -194,6 +213,8 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
     irq::disable();
     // Forgets a request, too.
     block.preempt().reset(1);
+    // SAFETY: preemption is disabled by the line above, and what failed does not go on.
+    unsafe { abandon_section() };
     // SAFETY: preemption is disabled by the line above, and a process runs, so the scheduler does.
     let core = unsafe { Core::this() };
     core.begin_masked(clock::now());
@@ -222,6 +243,16 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
     }
     // SAFETY: nothing on this stack is used again, by contract.
     unsafe { fresh::abandon_turn() }
+}
+
+/// # Safety
+/// As [`critical_section::abandon`].
+unsafe fn abandon_section() {
+    #[cfg(not(shuttle))]
+    // SAFETY: by contract.
+    unsafe {
+        critical_section::abandon();
+    }
 }
 
 /// Writes the crash down, before anybody is told: what the code on this stack was reporting, if it was, and else `crash`. How the process

@@ -20,15 +20,16 @@ use crate::sched::spawn::{JoinError, Spawn, SpawnError};
 /// Runs `main` on `cores` threads, until it ends, and returns its result.
 ///
 /// A process that panics ends the program with status 101, because unlike the booted kernel's a thread's stack cannot
-/// be abandoned.
+/// be abandoned. Tests, of which others are to go on, are run by `magpie::testing::run`.
 ///
-/// One scheduler exists in a program; a second call after the first has returned starts it anew.
+/// One scheduler exists in a program. A second call waits until the first has returned, and then starts it anew. What has not
+/// ended by then, and what was registered, stays.
 ///
 /// # Errors
 /// As for spawning `main`, and when it crashed.
 ///
 /// # Panics
-/// If `cores` is not from 1 to [`MAX_CORES`].
+/// If `cores` is not from 1 to [`MAX_CORES`], or the caller runs in that scheduler.
 ///
 /// ```
 /// let sum = magpie::sched::run_on_threads(2, 1, async { 1 + 1 });
@@ -40,8 +41,11 @@ where
     F::Output: Send + 'static,
 {
     assert!((1..=MAX_CORES).contains(&cores), "a host run takes 1 to {MAX_CORES} cores, not {cores}");
+    assert!(percpu::core_block().is_null(), "there is one scheduler in a program, and the caller runs in it");
+    #[cfg(not(shuttle))]
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     stop::reset();
-    // SAFETY: one scheduler at a time, as documented; the threads of the last one were joined below.
+    // SAFETY: one scheduler at a time, by the lock; the threads of the last one were joined below.
     unsafe { start::prepare(cores, seed, |_| {}, no_fault, || std::process::exit(0)) };
     for id in (0..cores).filter_map(CoreId::new) {
         percpu::announce_core(id);
@@ -56,7 +60,13 @@ where
         .map_err(HostError::Spawn)?;
     thread::scope(|scope| {
         for id in (0..cores).filter_map(CoreId::new) {
+            #[cfg(shuttle)]
             scope.spawn(move || run_core(id));
+            #[cfg(not(shuttle))]
+            thread::Builder::new()
+                .name(std::format!("core {}", id.index()))
+                .spawn_scoped(scope, move || run_core(id))
+                .expect("the host has no thread for a core");
         }
     });
     match handle.try_take() {
@@ -65,6 +75,10 @@ where
         None => Err(HostError::Stopped),
     }
 }
+
+/// Who runs a scheduler: its state is the program's.
+#[cfg(not(shuttle))]
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// Why there is no result of a host run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,7 +15,7 @@ use crate::arch::{clock, cpu, irq, timer};
 use crate::mem::heap::HEAP;
 use crate::sched::cores::idle_flag::Depth;
 use crate::sched::cores::{self, Core, ThisCore, calls};
-use crate::sched::place::{pick, wake};
+use crate::sched::place::{self, pick, wake};
 use crate::sched::policy::settings::{self, Setting};
 #[cfg(target_os = "none")]
 use crate::sched::run::watchdog;
@@ -80,6 +80,7 @@ pub(crate) fn idle(core: &ThisCore<'_>) {
         }
     }
     core.enter(Activity::Idle);
+    place::say_crowded(core, false);
     wake::announce(core, Depth::Doze);
     if !finds_work(core) && !out_of_work::check(core) {
         doze(core);

@@ -149,7 +149,7 @@ unsafe fn own(above: usize) -> Whereabouts {
     if let Some(frame) = unsafe { frame.as_ref() } {
         // SAFETY: the code was stopped there, and stays.
         let words = unsafe { Whereabouts::at(Place::stopped_in(frame), block) };
-        return Whereabouts { x30: Some(frame.x[30]), ..words };
+        return Whereabouts { registers: Some(frame.clone()), ..words };
     }
     let place = Place::here();
     let stack = readable(block, place.sp);
@@ -164,7 +164,8 @@ unsafe fn own(above: usize) -> Whereabouts {
         let interrupted = unsafe { &*block.saved() };
         let place = Place::stopped_in(interrupted);
         // SAFETY: as above.
-        words.interrupted = Some((place.pc, unsafe { Trace::from(place, &readable(block, place.sp)) }));
+        words.interrupted =
+            Some((interrupted.clone(), unsafe { Trace::from(place, &readable(block, place.sp)) }));
     }
     words
 }

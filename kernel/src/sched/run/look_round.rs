@@ -84,13 +84,17 @@ pub(super) unsafe fn look_round(say: impl FnOnce()) -> bool {
 /// # Safety
 /// As [`look_round`].
 unsafe fn whereabouts_here() -> Whereabouts {
-    let (block, mut place) = (StackBlock::current(), Place::here());
-    if interrupts().contains(&place.sp) {
-        // SAFETY: an interrupt's handler runs on behalf of this stack, so the frame is complete.
-        place = Place::stopped_in(unsafe { &*block.saved() });
+    let (block, place) = (StackBlock::current(), Place::here());
+    if !interrupts().contains(&place.sp) {
+        // SAFETY: it is the caller.
+        return unsafe { Whereabouts::at(place, block) };
     }
-    // SAFETY: it is interrupted there, or is the caller.
-    unsafe { Whereabouts::at(place, block) }
+    // SAFETY: an interrupt's handler runs on behalf of this stack, so the frame is complete, and the code stays.
+    unsafe {
+        let interrupted = &*block.saved();
+        let words = Whereabouts::at(Place::stopped_in(interrupted), block);
+        Whereabouts { registers: Some(interrupted.clone()), ..words }
+    }
 }
 
 /// Another core asks: says where this one is, waits until that was said, and goes on.

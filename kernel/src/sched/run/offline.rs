@@ -12,6 +12,7 @@
 use crate::arch::{CoreId, barrier};
 use crate::sched::cores::{self, Core, ThisCore, population};
 use crate::sched::place::{enqueue, wake};
+use crate::sync::PreemptGuard;
 
 /// Why a core stays as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +70,8 @@ pub fn offline(core: CoreId) -> Result<(), OfflineError> {
     if core == CoreId::BOOT {
         return Err(OfflineError::BootCore);
     }
+    // Whoever is killed between two of the steps would leave a core out of service that has work of its own.
+    let _here = PreemptGuard::new();
     cores::set_online(core, false);
     // Pairs with the barrier in `spawn::count_pinned`.
     barrier::full();
@@ -90,6 +93,8 @@ pub fn offline(core: CoreId) -> Result<(), OfflineError> {
 /// [`OfflineError::NoSuchCore`].
 pub fn online(core: CoreId) -> Result<(), OfflineError> {
     let target = find(core)?;
+    // As above: it would sleep although it is in service.
+    let _here = PreemptGuard::new();
     cores::set_online(core, true);
     barrier::full();
     // It comes to steal.

@@ -90,11 +90,8 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     }
     let process = NonNull::new(block.process().cast::<Header>());
     // SAFETY: the process runs, so it is alive.
-    let reason = process.map(|process| reason(core, unsafe { process.as_ref() }));
-    let is_wanted = match reason {
-        Some(reason) => reason != Reason::NONE,
-        None => is_urgent(core, Priority::Low),
-    };
+    let reason = process.and_then(|process| reason(core, unsafe { process.as_ref() }));
+    let is_wanted = reason.is_some() || (process.is_none() && is_urgent(core, Priority::Low));
     let leaves = preemption::decide(block.preempt(), Found { is_turn: process.is_some(), is_wanted });
     if let (true, Some(process), Some(mut reason)) = (leaves, process, reason) {
         if reason.asks {
@@ -141,8 +138,9 @@ pub(crate) unsafe fn end_section(frame: *mut Frame) {
     unsafe { consider(frame) }
 }
 
-/// Why the turn of a process on this core is to be left, if it is.
-fn reason(core: &Core, process: &Header) -> Reason {
+/// Why the turn of a process on this core is to be left, or something is to become of it; `None` if it goes on.
+#[inline(always)]
+fn reason(core: &Core, process: &Header) -> Option<Reason> {
     let is_urgent =
         is_urgent(core, process.priority()) || urgent::is_due_before(core, process, may_wake_urgent);
     let is_over = if is_resident(process) {
@@ -154,16 +152,15 @@ fn reason(core: &Core, process: &Header) -> Reason {
     let kills = process.run_state().is_killed()
         || (process.run_state().is_ending() && core.in_turn.slices() >= SLICE_ENDS);
     let is_spent = !is_resident(process) && aside::is_spent(core, process);
-    let suspends = is_urgent || is_over || is_spent;
+    let (lets_go, ends) = (core.in_turn.lets_go(), core.in_turn.is_to_end());
     let is_asked = process.vtable().is_to_end.is_some();
-    Reason {
-        kills: kills && !is_asked,
-        asks: is_asked && (kills || kill::is_any_pending()),
-        suspends,
-        is_urgent,
-        lets_go: core.in_turn.lets_go(),
-        ends: !suspends && core.in_turn.is_to_end(),
-    }
+    let asks = is_asked && (kills || kill::is_any_pending());
+    // Mostly nothing of all this, and interrupts are masked.
+    let is_any = is_urgent || is_over || is_spent || kills || asks || lets_go || ends;
+    is_any.then(|| {
+        let suspends = is_urgent || is_over || is_spent;
+        Reason { kills: kills && !is_asked, asks, suspends, is_urgent, lets_go, ends: ends && !suspends }
+    })
 }
 
 /// Whether the piece of an executor's work that runs was killed, and can end where it is.
@@ -192,6 +189,7 @@ fn is_resident(process: &Header) -> bool {
 
 /// Whether something urgent waits on this core that preempts a turn of this priority: a process, or what a timer that is due wakes, or
 /// what an interrupt has raised.
+#[inline(always)]
 fn is_urgent(core: &Core, running: Priority) -> bool {
     core.queue.has_more_urgent(running)
         || (urgent::preempts(Priority::High, running) && may_wake_urgent(core))
@@ -204,6 +202,7 @@ fn may_wake_urgent(core: &Core) -> bool {
 }
 
 /// Whether anything would run in the process's place.
+#[inline(always)]
 pub(crate) fn others_wait(core: &Core) -> bool {
     core.queue.has_any()
         || core.raised.has_any()
@@ -301,6 +300,8 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
             // The next attempt is two slices away.
             core.in_turn.begin_again();
         }
+        // The turn goes on, and what was woken for what it let go has to be seen meanwhile.
+        enqueue::queue_chosen(core);
         // SAFETY: by contract; the turn was interrupted on that stack, and is in no queue.
         unsafe { resume::resume(core.core(), NonNull::from(block)) }
     };

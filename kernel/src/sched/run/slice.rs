@@ -57,8 +57,8 @@ fn timer_fired(core: &'static Core) {
     if slice_ended {
         core.slice_end.set(0);
         core.in_turn.note_slice_end();
-        // Between two turns, too: a turn that follows another by the short way relies on it.
-        ensure_slice_timer(core);
+        // Between two turns, too: a turn that follows another by the short way relies on it. Armed below.
+        core.slice_end.set(now + settings::ticks(Setting::SliceMicroseconds));
         if let Some(resident) = residents::running_here() {
             // SAFETY: its turn runs on this stack, so it is alive.
             unsafe { judge(core, resident, now) };
@@ -69,13 +69,14 @@ fn timer_fired(core: &'static Core) {
     if slice_ended || (look != 0 && now >= look) {
         look_for_waiting(core, now);
     }
-    // It may have been a timer of the core's queue; the slice, or the wait for a look, goes on.
-    for at in [core.slice_end.get(), core.next_look.get()].into_iter().filter(|&at| at != 0) {
-        comparator::arm_if_earlier(at);
-    }
-    // Or it was the slice's end, before the moment of something urgent. What is due by now the end of this interrupt takes care of.
-    if let Some(at) = time::next_urgent_deadline(core.id()).filter(|&at| at > now) {
-        comparator::arm_if_earlier(at);
+    // It may have been a timer of the core's queue; the slice, or the wait for a look, goes on. Or it was the slice's end, before the moment
+    // of something urgent. What is due by now the end of this interrupt takes care of.
+    let urgent = time::next_urgent_deadline(core.id()).filter(|&at| at > now).unwrap_or(0);
+    // What is 0 is not wanted, and comes last.
+    let at =
+        [core.slice_end.get(), core.next_look.get(), urgent].map(|at| at.wrapping_sub(1)).into_iter().min();
+    if let Some(at) = at.filter(|&at| at != u64::MAX) {
+        comparator::arm_if_earlier(at + 1);
     }
 }
 
@@ -106,8 +107,9 @@ unsafe fn judge(core: &Core, resident: NonNull<Header>, now: u64) {
     let half = settings::ticks(Setting::SliceMicroseconds) / 2;
     if others_wait && now.saturating_sub(core.turn_began_at()) < half {
         // So young a turn runs nothing that has seen a slice end.
+        // Armed at the end of the interrupt.
         core.slice_end.set(now + half);
-        return comparator::arm_if_earlier(now + half);
+        return;
     }
     // SAFETY: by contract.
     let (is_same, is_waited_for) =
@@ -149,7 +151,7 @@ fn look_for_waiting(core: &Core, now: u64) {
     }
     let was_waiting = core.next_look.replace(0) != 0;
     // Notes what it sees, so that the core that is called finds how long it has been so.
-    place::may_be_robbed(core, now);
+    place::note_waiting(core, now);
     let resident = residents::running_here();
     // SAFETY: its turn runs on this stack, so it is alive.
     let has_waiting = resident.is_some_and(|resident| unsafe { residents::has_waiting(resident, now) });

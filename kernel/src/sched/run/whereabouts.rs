@@ -20,13 +20,13 @@ use crate::text;
 pub(super) struct Whereabouts {
     pub pc: usize,
     pub sp: usize,
-    /// The return address in its register, where that means something.
-    pub x30: Option<u64>,
+    /// All its registers, where it was interrupted, or has faulted; of code that called for a panic they say nothing.
+    pub registers: Option<Frame>,
     pub trace: Trace,
     pub process: Option<&'static str>,
     pub actor: Option<&'static str>,
     /// What its handler had interrupted, if it was in one.
-    pub interrupted: Option<(usize, Trace)>,
+    pub interrupted: Option<(Frame, Trace)>,
     /// It has panicked by itself.
     pub said: Option<Message>,
 }
@@ -56,7 +56,7 @@ impl Whereabouts {
         Self {
             pc: place.pc,
             sp: place.sp,
-            x30: None,
+            registers: None,
             // SAFETY: by contract.
             trace: unsafe { Trace::from(place, &readable(block, place.sp)) },
             // SAFETY: a process is kept alive during its turn, which does not end.
@@ -78,7 +78,7 @@ impl Whereabouts {
         block.preempt().hold();
         // SAFETY: the code was stopped there, and stays.
         let mut words = unsafe { Self::at(Place::stopped_in(frame), block) };
-        words.x30 = Some(frame.x[30]);
+        words.registers = Some(frame.clone());
         if is_preemptible {
             // Only there the worker's own state can be relied on.
             words.actor = here::names_here().and_then(|(_, actor)| actor);
@@ -101,13 +101,14 @@ pub(super) fn tell(core: &Core, state: &str, words: Option<&Whereabouts>) {
     if let Some(said) = &words.said {
         text!("  it said: {}", said.text());
     }
-    match words.x30 {
-        Some(x30) => text!("  pc  {:016x}  x30 {x30:016x}  sp  {:016x}", words.pc, words.sp),
+    match &words.registers {
+        Some(registers) => text!("{registers}"),
         None => text!("  pc  {:016x}  sp  {:016x}", words.pc, words.sp),
     }
     text!("{}", Called(words.pc, &words.trace));
-    if let Some((pc, trace)) = &words.interrupted {
-        text!("  in the handler of an interrupt, which met\n{}", Called(*pc, trace));
+    if let Some((registers, trace)) = &words.interrupted {
+        let pc = registers.place() as usize;
+        text!("  in the handler of an interrupt, which met\n{registers}\n{}", Called(pc, trace));
     }
 }
 

@@ -11,6 +11,7 @@ use crate::sched::cores::{self, here, population};
 use crate::sched::place::enqueue;
 use crate::sched::process::{Deadline, Priority, ProcessRef, Runnable, ShareRef};
 use crate::sched::spawn::task::{self, JoinHandle};
+use crate::sync::PreemptGuard;
 
 /// Why a process was not started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -267,16 +268,16 @@ impl Spawn {
         };
         // A mask of every core also includes those that come online later.
         let affinity = if self.affinity == u64::MAX { u64::MAX } else { affinity };
-        count(affinity)?;
         let created = task::create(future, is_joined, self.priority, (deadline, share), affinity, self.payer);
-        let (process, reference) = match created {
-            Ok(created) => created,
-            Err(future) => {
-                population::uncount(affinity);
-                drop(future);
-                return Err(SpawnError::OutOfMemory);
-            }
-        };
+        let Ok((process, reference)) = created else { return Err(SpawnError::OutOfMemory) };
+        // Whoever is killed between the two would leave it counted for ever, and its core in service.
+        let here = PreemptGuard::new();
+        if let Err(error) = count(affinity) {
+            drop(here);
+            // SAFETY: just made, with the scheduler's reference, which nobody else will give up. With the other the future goes.
+            drop(unsafe { ProcessRef::from_counted(process) });
+            return Err(error);
+        }
         // SAFETY: just made, with the scheduler's reference.
         start(unsafe { Runnable::new(process) });
         Ok(reference)

@@ -14,7 +14,7 @@ use crate::watch::Exit;
 #[repr(C)]
 struct DetachedProcess {
     header: Header,
-    /// Absent only in a [`Reservation`].
+    /// Until the piece has ended: somebody may refer to the process for longer. Absent in a [`Reservation`], too.
     token: Option<Box<dyn Detached>>,
 }
 
@@ -23,6 +23,7 @@ static VTABLE: VTable = VTable {
     step,
     cancel: step,
     crash,
+    end_piece: Some(end_piece),
     free,
     detach: None,
     is_to_end: Some(is_to_end),
@@ -38,16 +39,32 @@ unsafe fn step(_header: NonNull<Header>) -> Step {
 /// # Safety
 /// The contract of [`VTable::crash`].
 unsafe fn crash(header: NonNull<Header>, exit: Exit) {
-    // SAFETY: this table is used for detached pieces only, which are alive while they run.
-    if let Some(token) = unsafe { &header.cast::<DetachedProcess>().as_ref().token } {
+    // SAFETY: as below; nothing of the piece runs any more.
+    if let Some(token) = unsafe { take_token(header) } {
         token.crashed(exit);
     }
 }
 
 /// # Safety
+/// The contract of [`VTable::end_piece`].
+unsafe fn end_piece(header: NonNull<Header>) {
+    // SAFETY: by contract.
+    drop(unsafe { take_token(header) });
+}
+
+/// What stands for the piece, which has ended.
+///
+/// # Safety
+/// The header is that of a detached piece, and alive; its turn is over, so no interrupt in it asks the token anything.
+unsafe fn take_token(header: NonNull<Header>) -> Option<Box<dyn Detached>> {
+    // SAFETY: by contract. Who refers to the process from elsewhere has no access to the token.
+    unsafe { (*header.cast::<DetachedProcess>().as_ptr()).token.take() }
+}
+
+/// # Safety
 /// The contract of [`VTable::is_to_end`].
 unsafe fn is_to_end(header: NonNull<Header>, asked: EndOfPiece) -> bool {
-    // SAFETY: as in `crash`.
+    // SAFETY: this table is used for detached pieces only, which are alive while they run.
     unsafe { header.cast::<DetachedProcess>().as_ref() }
         .token
         .as_ref()
@@ -57,7 +74,7 @@ unsafe fn is_to_end(header: NonNull<Header>, asked: EndOfPiece) -> bool {
 /// # Safety
 /// The contract of [`VTable::at_work`].
 unsafe fn at_work(header: NonNull<Header>) -> Option<AtWork> {
-    // SAFETY: as in `crash`.
+    // SAFETY: as in `is_to_end`.
     unsafe { header.cast::<DetachedProcess>().as_ref() }.token.as_ref()?.at_work()
 }
 

@@ -26,6 +26,7 @@ static VTABLE: VTable = VTable {
     step,
     cancel,
     crash,
+    end_piece: None,
     free,
     detach: None,
     is_to_end: None,

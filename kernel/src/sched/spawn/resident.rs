@@ -12,6 +12,7 @@ use crate::sched::process::{Header, Priority, ProcessRef, Resident};
 use crate::sched::spawn::builder::{self, SpawnError};
 use crate::sched::spawn::resident_process::{ResidentProcess, VTABLE};
 use crate::sched::spawn::residents;
+use crate::sync::PreemptGuard;
 
 /// Starts a resident on `core`, which `payer` pays for. It is not runnable until it is woken.
 ///
@@ -31,6 +32,8 @@ pub fn spawn(
         return Err(SpawnError::LimitDropped);
     }
     let deadline = builder::keep(deadline, priority)?;
+    // Whoever is killed in between would leave it counted for ever, and its core in service.
+    let _here = PreemptGuard::new();
     builder::count(core.mask())?;
     let header = Header::new(&VTABLE, priority, core.mask(), core)
         .with_deadline(deadline)

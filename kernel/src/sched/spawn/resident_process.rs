@@ -20,6 +20,7 @@ pub(crate) static VTABLE: VTable = VTable {
     // Nobody can kill one.
     cancel: step,
     crash,
+    end_piece: None,
     free,
     detach: Some(detach),
     is_to_end: Some(is_to_end),

@@ -106,6 +106,7 @@ where
         step: Self::step,
         cancel: Self::cancel,
         crash: Self::crash,
+        end_piece: None,
         free: Self::free,
         detach: None,
         is_to_end: None,

@@ -30,8 +30,8 @@ use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::call_state::CallState;
-use super::per_core;
 use super::timer::Timer;
+use super::{ended, per_core};
 use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::mem::{self, OutOfMemory};
 use crate::sync::ReferenceCount;
@@ -155,8 +155,10 @@ impl<R, T> Held<R, T> {
 
 impl<R, T> Drop for Held<R, T> {
     fn drop(&mut self) {
-        // SAFETY: its own reference.
-        unsafe { Block::<R, T>::drop_reference(self.0.as_ptr().cast_const().cast()) };
+        if self.block().references.release() {
+            // SAFETY: the last reference is gone, so the timer is in no queue, and nobody knows the block.
+            unsafe { ended::free_later(self.0.as_ptr().cast(), Block::<R, T>::free) };
+        }
     }
 }
 
@@ -215,9 +217,16 @@ impl<R, T> Block<R, T> {
         // SAFETY: the reference that is given up here keeps the block until then.
         let this = unsafe { &*data.cast::<Self>() };
         if this.references.release() {
-            // SAFETY: the last reference is gone, so the timer is in no queue; the memory came from a box.
-            drop(unsafe { Box::from_raw(data.cast::<Self>().cast_mut()) });
+            // SAFETY: the last reference is gone, so the timer is in no queue.
+            unsafe { Self::free(data.cast_mut()) };
         }
+    }
+
+    /// # Safety
+    /// `data` is a block that nobody uses any more.
+    unsafe fn free(data: *mut ()) {
+        // SAFETY: by contract; the memory came from a box.
+        drop(unsafe { Box::from_raw(data.cast::<Self>()) });
     }
 }
 

@@ -5,6 +5,7 @@
 pub(crate) mod call_state;
 pub(crate) mod comparator;
 mod delayed_call;
+pub(crate) mod ended;
 pub(crate) mod owned;
 pub(crate) mod per_core;
 mod queue;

@@ -88,7 +88,7 @@ pub fn fired() -> u64 {
     CORES.iter().map(|core| core.fired.load(Ordering::Relaxed)).sum()
 }
 
-/// The most timers that a core has fired before it looked at its queues again: see
+/// The most timers that a core has fired, if more than one, before it looked at its queues again: see
 /// [`tuning::TIMERS_PER_PASS`](crate::sched::tuning::TIMERS_PER_PASS).
 pub fn longest_pass() -> u64 {
     // Relaxed: a statistic.
@@ -129,18 +129,27 @@ pub(crate) fn make(background: bool) -> Option<NonNull<Timer>> {
 /// # Safety
 /// It came from [`make`], is in no queue, and not used any more.
 pub(crate) unsafe fn give_back(timer: NonNull<Timer>) {
-    // The waker may be the application's: it is dropped with preemption enabled.
-    // SAFETY: by contract.
-    drop(unsafe { (*timer.as_ptr()).waker.take() });
-    let here = PreemptGuard::new();
+    // SAFETY: by contract; what has fired has no waker any more.
+    if unsafe { (*timer.as_ptr()).waker.is_some() } {
+        // It may be the application's: it is dropped with preemption enabled.
+        // SAFETY: as above.
+        drop(unsafe { (*timer.as_ptr()).waker.take() });
+    }
+    // The caller may be on another core by the time it uses that: then it gives the timer to this one, which does no harm.
     let spare = &CORES[percpu::core_number()].spare;
     // Release: pairs with the acquire in `make`. Relaxed on failure: there is one already.
     let none = ptr::null_mut();
     if spare.compare_exchange(none, timer.as_ptr(), Ordering::Release, Ordering::Relaxed).is_ok() {
         return;
     }
-    drop(here);
     // SAFETY: by contract; it came from a box.
+    unsafe { free(timer) };
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn free(timer: NonNull<Timer>) {
+    // SAFETY: by the contract of `give_back`, whose end this is.
     drop(unsafe { Box::from_raw(timer.as_ptr()) });
 }
 
@@ -298,8 +307,14 @@ pub(crate) unsafe fn check(
 /// Fires what is due on `core`, urgent timers first, at most `most`. Called by the core itself, in its loop.
 ///
 /// Between two timers it asks `is_called_for`: whether something urgent waits for the core. Then only urgent ones are fired, and the
-/// rest is left. Returns whether more may be due.
-pub fn expire(core: CoreId, most: usize, here: &PreemptGuard, is_called_for: impl Fn() -> bool) -> bool {
+/// rest is left. `wake` wakes whom a timer was for. Returns whether more may be due.
+pub fn expire(
+    core: CoreId,
+    most: usize,
+    here: &PreemptGuard,
+    is_called_for: impl Fn() -> bool,
+    wake: impl Fn(Waker),
+) -> bool {
     let slot = &CORES[core.index()];
     let began = clock::now();
     let mut count = 0;
@@ -327,7 +342,7 @@ pub fn expire(core: CoreId, most: usize, here: &PreemptGuard, is_called_for: imp
         let Some(fired) = fired else { continue };
         count += 1;
         if let Some(waker) = fired.waker {
-            waker.wake();
+            wake(waker);
         }
         if !fired.background {
             // Release: the process was woken before; pairs with `pending`.
@@ -336,7 +351,7 @@ pub fn expire(core: CoreId, most: usize, here: &PreemptGuard, is_called_for: imp
     };
     // Relaxed, both: statistics. This core alone writes the first.
     slot.fired.store(slot.fired.load(Ordering::Relaxed) + count as u64, Ordering::Relaxed);
-    if count as u64 > LONGEST_PASS.load(Ordering::Relaxed) {
+    if count > 1 && count as u64 > LONGEST_PASS.load(Ordering::Relaxed) {
         LONGEST_PASS.fetch_max(count as u64, Ordering::Relaxed);
     }
     more

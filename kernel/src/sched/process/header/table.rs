@@ -22,6 +22,9 @@ pub(crate) struct VTable {
     /// The body has panicked or faulted on its stack, which is gone, or was killed there. Called instead of `step`'s return, when that is on
     /// record.
     pub crash: unsafe fn(NonNull<Header>, Exit),
+    /// For pieces detached from residents: the piece has returned, and what stands for it is dropped, however many still refer to the process.
+    /// Called by the core's loop, after the turn. ([`Self::crash`] does so by itself.)
+    pub end_piece: Option<unsafe fn(NonNull<Header>)>,
     /// Frees the process. Called once, when the last reference is dropped.
     pub free: unsafe fn(NonNull<Header>),
     /// For residents: hands over the running piece, as [`Resident::detach`](crate::sched::process::Resident::detach).

@@ -1,0 +1,7 @@
+//! A main function that is not `async`.
+#![no_std]
+#![no_main]
+
+magpie::entry!(application);
+
+fn application() {}

@@ -1,0 +1,5 @@
+//! An ordinary program's head.
+
+magpie::entry!(application);
+
+async fn application() {}
