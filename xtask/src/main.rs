@@ -13,6 +13,8 @@ mod masked;
 #[cfg(test)]
 mod memory_count;
 mod mutants;
+#[cfg(test)]
+mod page_links;
 mod progress;
 // The one that boot's fuzzers draw from.
 #[path = "../../boot/src/random.rs"]
