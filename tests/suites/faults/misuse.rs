@@ -541,6 +541,15 @@ kernel_test! {
             outcome.map_err(|Failure(text)| Failure(format!("seed={seed}, round {round}: {text}")))?;
             ensure!(crash::total() > crashes, "seed={seed}, round {round}: nothing has crashed");
             sched::out_of_work().await;
+            // What the kernel starts itself, for what crashes have left, may have come since then: it ends.
+            let settling = async {
+                while sched::live_processes() != before {
+                    sched::yield_now().await;
+                    sched::out_of_work().await;
+                }
+            };
+            // Whether it has settled is looked at below.
+            let _ = time::background_timeout(HANGS_AFTER / 4, settling).await;
             let live: Vec<_> = sched::processes().map(|process| (process.type_name(), process.state())).collect();
             ensure_eq!(sched::live_processes(), before, "seed={}, round {}: processes, of {:?}", seed, round, live);
         }

@@ -119,10 +119,15 @@ kernel_test! {
         let sleeps = sched::spawn(time::sleep(Duration::from_millis(20)))?;
         let (process, since) = (sleeps.process().clone(), time::Instant::now());
         let mut last = Duration::ZERO;
-        while !process.is_done() {
+        loop {
+            // Before the look at its age: the last look comes after its end, whenever this process had its turns.
+            let is_done = process.is_done();
             let (least, age) = (since.elapsed(), process.age());
             ensure!(age >= last && age >= least && age <= before.elapsed(), "{age:?} after {last:?}, {least:?}");
             last = age;
+            if is_done {
+                break;
+            }
             sched::yield_now().await;
         }
         sleeps.await?;
