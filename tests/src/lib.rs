@@ -1,31 +1,19 @@
-//! In-kernel tests: a registry and a runner, on stable Rust.
-//!
-//! A suite is an image: it declares its tests with [`kernel_test!`] and ends with [`suite!`]. The runner
-//! runs them one after another, by name, each as a process of its own, so that one that panics or hangs
-//! does not hide the others. It reports over the serial line; `cargo xtask test` reads the report.
+//! What the in-kernel suites share beside the registry and the runner, which are the crate `magpie-test`'s: its names are
+//! here as well, so that a suite names one crate.
 #![cfg_attr(target_os = "none", no_std)]
 
 extern crate alloc;
 
-pub mod amount;
 pub mod changed;
 pub mod everywhere;
-pub mod failure;
 #[cfg(target_os = "none")]
 pub mod gated_buffer;
 pub mod heap_exhauster;
-pub mod limit;
-pub mod registry;
-pub mod runner;
 
-pub use amount::amount;
 pub use changed::Changed;
-pub use failure::{Failure, Outcome};
 #[cfg(target_os = "none")]
 pub use gated_buffer::GatedBuffer;
 pub use heap_exhauster::HeapExhauster;
-pub use limit::HANGS_AFTER;
-pub use linkme;
-pub use magpie_boot;
-pub use registry::{TESTS, Test};
-pub use runner::expect_panic;
+pub use magpie_test::{
+    Failure, HANGS_AFTER, Outcome, TESTS, Test, amount, ensure, ensure_eq, expect_panic, kernel_test, suite,
+};

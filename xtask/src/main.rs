@@ -57,6 +57,8 @@ enum Verb {
     Monitor(verbs::monitor::Options),
     /// Hand a kernel to the chain loader on a board, and show what it says
     Push(verbs::push::Options),
+    /// Make a project of one's own, outside this tree
+    New(verbs::new::Options),
     /// Check formatting, lints with warnings denied, the kernel's rooms, and examples in its docs
     Check(verbs::check::Options),
     /// Print what this machine has and lacks
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         Verb::Flash(options) => verbs::flash::execute(&options),
         Verb::Monitor(options) => verbs::monitor::execute(&options),
         Verb::Push(options) => verbs::push::execute(&options),
+        Verb::New(options) => verbs::new::execute(&options),
         Verb::Check(options) => verbs::check::execute(&options),
         Verb::Doctor => verbs::doctor::execute(),
         Verb::Decode(options) => verbs::decode::execute(&options),

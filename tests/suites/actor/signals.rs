@@ -12,7 +12,7 @@ use magpie::internals::arch::{gic, second_timer};
 use magpie::sched::{self, ExternalSource, JoinHandle, Priority, Spawn};
 use magpie::time::Instant;
 use magpie::{machine, stats};
-use magpie_tests::magpie_boot::claim;
+use magpie_boot::claim;
 use magpie_tests::{Changed, Failure, HANGS_AFTER, amount, ensure, ensure_eq, kernel_test};
 
 /// What the device raises: all of those that are told of.

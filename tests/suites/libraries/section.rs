@@ -15,7 +15,7 @@ use magpie::sched::{self, JoinError, Priority, Spawn};
 use magpie::time::Instant;
 use magpie::{machine, time};
 #[cfg(target_os = "none")]
-use magpie_tests::magpie_boot::claim;
+use magpie_boot::claim;
 use magpie_tests::{Failure, amount, ensure, ensure_eq, kernel_test};
 
 /// Two numbers that are always equal outside a section, and between which a section does something else.

@@ -54,7 +54,9 @@ fn flatten(bytes: &[u8]) -> Result<Vec<u8>> {
     }
     let image = lay_out(&mut segments)?;
     if image.get(MAGIC_OFFSET..MAGIC_OFFSET + MAGIC.len()) != Some(MAGIC) {
-        bail!("it does not begin with the Linux arm64 header; was it linked with linker.ld?");
+        bail!(
+            "it does not begin with the Linux arm64 header; was it linked with -Tmagpie.ld, as .cargo/config.toml says?"
+        );
     }
     Ok(image)
 }

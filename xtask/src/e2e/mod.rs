@@ -3,7 +3,7 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel, `pty` is a serial line; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `examples`, `first`, `rpi4`, `card`, `commands`, `debugger`, `push`, `monitor`, `progress`, `watchdog` and `loaded`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `examples`, `first`, `rpi4`, `card`, `commands`, `debugger`, `push`, `monitor`, `progress`, `project`, `watchdog` and `loaded`.
 
 mod bad_input;
 mod bench;
@@ -23,6 +23,7 @@ mod loaded;
 mod monitor;
 mod pipeline;
 mod progress;
+mod project;
 mod pty;
 mod push;
 mod reference;
@@ -91,6 +92,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         push::CASES,
         monitor::CASES,
         progress::CASES,
+        project::CASES,
         loaded::CASES,
     ];
     groups.into_iter().flatten()

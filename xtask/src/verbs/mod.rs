@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod flash;
 pub mod image;
 pub mod monitor;
+pub mod new;
 pub mod push;
 pub mod qemu;
 pub mod runner;

@@ -1,0 +1,155 @@
+//! `cargo xtask new DIR`: makes a project of one's own, outside this tree, which builds against it.
+
+use crate::build::{cargo, root};
+use crate::failure::{SUCCESS, usage};
+use anyhow::{Context, Result};
+use clap::Args;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// What `cargo xtask new` accepts.
+#[derive(Args)]
+pub struct Options {
+    /// The folder to make; its name is the project's, unless --name says another
+    dir: PathBuf,
+    /// The project's name
+    #[arg(long)]
+    name: Option<String>,
+}
+
+/// What is made, and from what: the name of the package, of its crate and this tree's folder are put in.
+const FILES: [(&str, &str); 8] = [
+    ("Cargo.toml", include_str!("../project/Cargo.toml.in")),
+    (".cargo/config.toml", include_str!("../project/config.toml.in")),
+    (".vscode/settings.json", include_str!("../project/settings.json.in")),
+    ("src/lib.rs", include_str!("../project/lib.rs.in")),
+    ("src/main.rs", include_str!("../project/main.rs.in")),
+    ("tests/kernel.rs", include_str!("../project/kernel.rs.in")),
+    ("tests/host.rs", include_str!("../project/host.rs.in")),
+    ("README.md", include_str!("../project/README.md.in")),
+];
+
+/// Runs the verb.
+pub fn execute(options: &Options) -> Result<u8> {
+    let name = name_of(options)?;
+    let magpie = root().to_str().filter(|path| !path.contains(['"', '\\'])).ok_or_else(|| {
+        usage(format!("the path of this tree, {}, does not fit into a manifest: move it", root().display()))
+    })?;
+    let dir = &options.dir;
+    make_folder(dir)?;
+    let crate_name = name.replace('-', "_");
+    for (file, template) in FILES {
+        let text =
+            template.replace("@NAME@", &name).replace("@CRATE@", &crate_name).replace("@MAGPIE@", magpie);
+        write(&dir.join(file), &text)?;
+    }
+    write(&dir.join(".gitignore"), "/target\n")?;
+    let toolchain = fs::read_to_string(root().join("rust-toolchain.toml"));
+    write(&dir.join("rust-toolchain.toml"), &toolchain.context("this tree names no toolchain")?)?;
+    // The very versions that were tried with this tree; cargo adds and drops what differs.
+    fs::copy(root().join("Cargo.lock"), dir.join("Cargo.lock")).context("Cargo.lock cannot be copied")?;
+    // It is made all the same if this fails: cargo says why when it is built.
+    let _ = cargo()
+        .args(["metadata", "--format-version=1", "--offline", "--manifest-path"])
+        .arg(absolute(&dir.join("Cargo.toml")))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    println!("{} is made. There:", dir.display());
+    println!("  cargo run       boots it on QEMU");
+    println!("  cargo test      runs tests/kernel.rs in the booted kernel");
+    println!("  cargo host      runs tests/host.rs on this machine");
+    Ok(SUCCESS)
+}
+
+/// The package's name, which must be one that cargo takes and that is no keyword or known crate in the sources made.
+fn name_of(options: &Options) -> Result<String> {
+    let given = options.name.clone().or_else(|| {
+        let folder = options.dir.components().next_back()?;
+        Some(folder.as_os_str().to_str()?.to_owned())
+    });
+    let name = given.unwrap_or_default();
+    let begins_well = name.starts_with(|c: char| c.is_ascii_lowercase());
+    let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_');
+    if !begins_well || !is_plain {
+        return Err(usage(format!(
+            "'{name}' is no name for a project: give --name with small letters, digits and - (a letter first)"
+        )));
+    }
+    const TAKEN: [&str; 10] =
+        ["magpie", "core", "alloc", "std", "test", "kernel", "host", "crate", "self", "super"];
+    if TAKEN.contains(&name.as_str()) || name == "magpie-test" || name == "magpie_test" {
+        return Err(usage(format!(
+            "the name '{name}' means something else to the compiler: give another with --name"
+        )));
+    }
+    Ok(name)
+}
+
+/// Makes the folder, or takes one that is empty.
+fn make_folder(dir: &Path) -> Result<()> {
+    match fs::read_dir(dir) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(usage(format!("{} is not empty: give a new folder", dir.display()))),
+        },
+        Err(_) if dir.exists() => Err(usage(format!("{} is no folder: give a new one", dir.display()))),
+        Err(_) => fs::create_dir_all(dir).map_err(|error| {
+            usage(format!("{} cannot be made ({error}): give another folder", dir.display()))
+        }),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Options, execute, name_of};
+    use crate::failure::{USAGE, status_of};
+    use std::fs;
+
+    fn named(dir: &str, name: Option<&str>) -> Result<String, u8> {
+        let options = Options { dir: dir.into(), name: name.map(str::to_owned) };
+        name_of(&options).map_err(|error| status_of(&error))
+    }
+
+    #[test]
+    fn the_folder_names_the_project() {
+        assert_eq!(named("/tmp/my-app", None), Ok("my-app".into()));
+        assert_eq!(named("some/where/", None), Ok("where".into()));
+        assert_eq!(named("My App", Some("my-app")), Ok("my-app".into()));
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        for name in ["", "1st", "My-App", "a b", "\u{e4}", "a\"b", "magpie", "kernel", "magpie-test", "-x"] {
+            assert_eq!(named("x", Some(name)), Err(USAGE), "{name}");
+        }
+        assert_eq!(named("/", None), Err(USAGE));
+        assert_eq!(named("..", None), Err(USAGE));
+    }
+
+    #[test]
+    fn what_is_there_is_left_alone() {
+        let dir = std::env::temp_dir().join(format!("magpie-new-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("mine"), "precious").unwrap();
+        let refused = execute(&Options { dir: dir.clone(), name: Some("app".into()) }).unwrap_err();
+        assert_eq!(status_of(&refused), USAGE);
+        let refused = execute(&Options { dir: dir.join("mine"), name: Some("app".into()) }).unwrap_err();
+        assert_eq!(status_of(&refused), USAGE);
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "something was written");
+        assert_eq!(fs::read_to_string(dir.join("mine")).unwrap(), "precious");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}
