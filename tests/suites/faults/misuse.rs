@@ -541,7 +541,7 @@ kernel_test! {
             outcome.map_err(|Failure(text)| Failure(format!("seed={seed}, round {round}: {text}")))?;
             ensure!(crash::total() > crashes, "seed={seed}, round {round}: nothing has crashed");
             sched::out_of_work().await;
-            // What the kernel starts itself, for what crashes have left, may have come since then: it ends.
+            // Once one more was counted here than was listed: not yet in its first turn, so it came since then. Whatever it is, it has to end.
             let settling = async {
                 while sched::live_processes() != before {
                     sched::yield_now().await;
