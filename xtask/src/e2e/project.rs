@@ -43,7 +43,9 @@ fn made(bench: &Bench<'_>) -> Result<Outcome> {
     if !runs.text().starts_with("--- Magpie: my_app on virt, 4 cores") {
         bail!("the guest does not begin as others do\n{}", runs.text());
     }
-    cargo(&folder, &["test"], &limit)?.expect_status(0)?.expect_line("tests: 1 passed, 0 failed, 0 skipped")?;
+    cargo(&folder, &["test"], &limit)?
+        .expect_status(0)?
+        .expect_line("tests: 1 passed, 0 failed, 0 skipped")?;
     cargo(&folder, &["host"], &limit)?.expect_status(0)?.expect_line("test it_counts ... ok")?;
 
     let test = folder.join("tests/kernel.rs");
