@@ -5,9 +5,11 @@ use core::mem::ManuallyDrop;
 
 use super::block::{Block, Urgency};
 use super::node::Room;
+use super::owner::Owner;
 use crate::message::ask::Asked;
 use crate::message::{Message, SendError, Shared};
 use crate::sched::ProcessRef;
+use crate::sync::Identity;
 
 /// Where messages to a process go. May be cloned, and used from any core; a mailbox without addresses says so
 /// to its receiver.
@@ -44,6 +46,15 @@ impl<M: Message> ProcessAddr<M> {
     pub(super) fn new(block: Shared<Block<M>>) -> Self {
         block.count_address();
         Self(block)
+    }
+
+    /// Says that `process`, which has not ended, is going to receive: its crash ends the mailbox as if it had received already.
+    pub(crate) fn set_owner(&self, process: &ProcessRef) {
+        Block::set_owner(
+            &self.0,
+            Some(Identity::Process(process.id())),
+            Some(Owner::Process(process.clone())),
+        );
     }
 
     /// Sends a message. Returns the address, so that sends can be chained with `?`.

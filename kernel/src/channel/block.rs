@@ -24,7 +24,7 @@ use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::message::ask::Asked;
 use crate::message::{SendError, Shared};
 use crate::sched::{self, ProcessRef};
-use crate::sync::{SpinGuard, SpinLock, is_kept_for, keep_waker};
+use crate::sync::{Identity, PreemptGuard, SpinGuard, SpinLock, is_kept_for, keep_waker};
 
 /// Whether a message overtakes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -145,6 +145,17 @@ impl<M> Block<M> {
         self.inside.lock()
     }
 
+    /// Says who receives, and lists it under that one. The mailbox exists.
+    pub(super) fn set_owner(this: &Shared<Self>, identity: Option<Identity>, owner: Option<Owner>) {
+        let previous = by_owner::change(|by_owner| {
+            // SAFETY: the block stays where it is, and lives until its mailbox is dropped, which takes it out.
+            unsafe { by_owner.put(Self::link(this), identity) };
+            core::mem::replace(&mut this.lock().owner, owner)
+        });
+        // After the lock: it may free a process.
+        drop(previous);
+    }
+
     /// One more address.
     pub(super) fn count_address(&self) {
         // Relaxed: made by the receiver itself, or from an address that exists.
@@ -154,6 +165,8 @@ impl<M> Block<M> {
     /// One address less; after the last the receiver is woken.
     pub(super) fn uncount_address(this: &Shared<Self>) {
         // Release: see `has_addresses`; the lock that follows orders it for a receiver that waits.
+        // Whoever is killed between counting, or taking the waker, and waking it would have the receiver wait for ever.
+        let whole = PreemptGuard::new();
         if this.addresses.fetch_sub(1, Ordering::Release) == 1 {
             let (waker, owner, left) = by_owner::change(|by_owner| {
                 // Nobody is left to be told should the owner crash. Kept, it would keep this for as long as it lives.
@@ -165,6 +178,7 @@ impl<M> Block<M> {
             if let Some(waker) = waker {
                 waker.wake();
             }
+            drop(whole);
             drop((owner, left));
         }
     }
@@ -230,6 +244,8 @@ impl<M> Block<M> {
         }
         inside.waiting += 1;
         inside.high_water = inside.high_water.max(inside.waiting);
+        // As in `uncount_address`.
+        let _whole = PreemptGuard::new();
         let waker = inside.waker.take();
         drop(inside);
         if let Some(waker) = waker {
@@ -345,11 +361,6 @@ impl<M> Inside<M> {
     /// Whether `waker` is left here already, by the receiver, who found nothing.
     pub(super) fn has_waker(&self, waker: &Waker) -> bool {
         self.waker.as_ref().is_some_and(|known| is_kept_for(known, waker))
-    }
-
-    /// Says who receives. The one that it replaces is to be dropped outside the lock.
-    pub(super) fn set_owner(&mut self, owner: Option<Owner>) -> Option<Owner> {
-        core::mem::replace(&mut self.owner, owner)
     }
 
     /// Whether who received last is a process of priority `Max` or `High`. Of an actor it is not known.

@@ -14,6 +14,8 @@ use core::mem;
 ///
 /// Dropped, it drops what was not received, and senders are told. A process or an actor that crashes drops nothing; so the
 /// one that has received from it last is known, and its crash counts as the end of the mailbox.
+/// Until somebody has received, or tried to, nobody is known: whoever gives out addresses before that had better be asked with a time
+/// limit, because its crash goes unnoticed until then.
 ///
 /// ```
 /// # use magpie::sched;
@@ -131,13 +133,7 @@ impl<M: Message> ProcessMailbox<M> {
     }
 
     fn set_owner(&self) {
-        let (owner, known) = (Owner::here(), self.owner);
-        let previous = by_owner::change(|by_owner| {
-            // SAFETY: the block stays where it is, and lives until this is dropped, which takes it out.
-            unsafe { by_owner.put(Block::link(&self.block), known) };
-            self.block.lock().set_owner(owner)
-        });
-        drop(previous);
+        Block::set_owner(&self.block, self.owner, Owner::here());
     }
 }
 

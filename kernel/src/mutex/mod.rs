@@ -27,7 +27,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use crate::mem::stack::StackBlock;
-use crate::sync::{Seat, Waiters};
+use crate::sync::{PreemptGuard, Seat, Waiters};
 use lock_word::{Holder, LockWord, Taken};
 
 /// Data that only one holder at a time may change.
@@ -228,6 +228,8 @@ impl<T: fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
 impl<T> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         let waiting = self.mutex.waiting();
+        // Whoever is killed between the two would have those wait for ever who could take it.
+        let _whole = PreemptGuard::new();
         // After the mutex was given back it may be gone.
         if self.mutex.word.give() {
             waiting.tell_all(|| ());

@@ -128,7 +128,9 @@ pub(super) fn root(supervisor: Supervisor) -> Result<SupervisorRef, StartError> 
             own.note_failed();
         }
     };
-    let process = how.start(body).map_err(StartError::Process)?.process().clone();
+    // Who asks while it is killed before its first turn, or in that, is told as at any other moment.
+    let owned = |process: &ProcessRef| commands.set_owner(process);
+    let process = how.start_alone_after(body, owned).map_err(StartError::Process)?;
     Ok(SupervisorRef { commands, process })
 }
 
@@ -138,6 +140,8 @@ pub(super) async fn nested(supervisor: Shared<Supervisor>, shutdown: Shutdown) -
     let commands = mailbox.address();
     if let Some(name) = supervisor.name {
         let process = sched::current_process().ok_or(Failed)?;
+        // Before anybody can ask: see `root`.
+        commands.set_owner(&process);
         let own = SupervisorRef { commands: commands.clone(), process };
         registry::register(name, own).map_err(|_| Failed)?;
     }

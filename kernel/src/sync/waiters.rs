@@ -7,6 +7,10 @@
 //! Nothing that is linked lies in the waiting future: the list holds wakers and numbers, in memory of its own. So a
 //! crashed waiter leaves an entry behind, which goes when the event comes.
 //!
+//! **Whoever tells may be killed in the middle of it**, at the end of any section of the kernel's. So a waiter is taken out and woken in
+//! one section, and such sections are short, however many wait: a few are told in each. Who is told of later than that is on the list until
+//! then, but [counts](Inside::told) as told from the beginning; and each of those that are woken goes on with the telling when it is polled.
+//!
 //! Wakers are cloned, woken and dropped, and memory is allocated and freed, outside the lock. A few processes can wait without
 //! any memory from the heap. Beyond those, **without memory**, a seat asks to be polled again at once, until there is room or
 //! the event has come.
@@ -17,10 +21,13 @@ use core::mem;
 use core::task::{Poll, Waker};
 
 use super::kept_waker::{is_kept_for, keep_waker};
-use super::{PaidBy, SpinLock};
+use super::{PaidBy, PreemptGuard, SpinGuard, SpinLock};
 
 /// This many can wait although memory is used up.
 const FEW: usize = 4;
+
+/// This many are told in one section.
+const AT_ONCE: usize = 8;
 
 struct Waiter {
     ticket: u64,
@@ -33,10 +40,14 @@ struct Inside {
     more: Vec<Waiter>,
     /// The last ticket that was given out.
     last: u64,
+    /// Up to this ticket all count as told, whether they are here still or not.
+    told: u64,
+    /// How many of those are here still.
+    left: usize,
 }
 
 impl Inside {
-    const EMPTY: Self = Self { few: [const { None }; FEW], more: Vec::new(), last: 0 };
+    const EMPTY: Self = Self { few: [const { None }; FEW], more: Vec::new(), last: 0, told: 0, left: 0 };
 
     fn find(&mut self, ticket: u64) -> Option<&mut Waiter> {
         self.few.iter_mut().flatten().chain(&mut self.more).find(|waiter| waiter.ticket == ticket)
@@ -59,8 +70,28 @@ impl Inside {
     }
 
     fn remove(&mut self, ticket: u64) -> Option<Waiter> {
-        let is_it = |waiter: &Waiter| waiter.ticket == ticket;
-        if let Some(place) = self.few.iter_mut().find(|place| place.as_ref().is_some_and(is_it)) {
+        let removed = self.take(|waiter| waiter.ticket == ticket);
+        if removed.is_some() && ticket <= self.told {
+            self.left -= 1;
+        }
+        removed
+    }
+
+    /// From here on all count as told.
+    fn tell(&mut self) {
+        self.told = self.last;
+        self.left = self.few.iter().flatten().count() + self.more.len();
+    }
+
+    /// Takes out one of those who count as told.
+    fn take_told(&mut self) -> Option<Waiter> {
+        self.left = self.left.checked_sub(1)?;
+        let told = self.told;
+        self.take(|waiter| waiter.ticket <= told)
+    }
+
+    fn take(&mut self, is_it: impl Fn(&Waiter) -> bool) -> Option<Waiter> {
+        if let Some(place) = self.few.iter_mut().find(|place| place.as_ref().is_some_and(&is_it)) {
             return place.take();
         }
         self.more.iter().position(is_it).map(|index| self.more.swap_remove(index))
@@ -85,20 +116,35 @@ impl Waiters {
         Seat { waiters: self, ticket: 0 }
     }
 
-    /// The event has come: wakes all who wait. `first` is called in the hold of the lock that empties the list. Returns
+    /// The event has come: wakes all who wait. `first` is called in the hold of the lock from which on they count as told. Returns
     /// whether anybody waited.
     pub fn tell_all(&self, first: impl FnOnce()) -> bool {
-        let (few, more) = {
-            let mut inside = self.inside.lock();
-            first();
-            (mem::replace(&mut inside.few, Inside::EMPTY.few), mem::take(&mut inside.more))
-        };
-        let mut any = false;
-        for waiter in few.into_iter().flatten().chain(more) {
-            any = true;
-            waiter.waker.wake();
+        let mut inside = self.inside.lock();
+        first();
+        inside.tell();
+        let any = inside.left > 0;
+        if self.tell_some(inside) {
+            self.go_on();
         }
         any
+    }
+
+    /// Tells those who are left to be told, if there are any.
+    #[cold]
+    fn go_on(&self) {
+        while self.tell_some(self.inside.lock()) {}
+    }
+
+    /// Wakes some of those who are left to be told. Whether there are more.
+    fn tell_some(&self, mut inside: SpinGuard<'_, Inside>) -> bool {
+        let _whole = PreemptGuard::new();
+        let taken: [_; AT_ONCE] = core::array::from_fn(|_| inside.take_told());
+        // Memory for many is not kept when nobody is left.
+        let more = if inside.more.is_empty() { mem::take(&mut inside.more) } else { Vec::new() };
+        let are_left = inside.left > 0;
+        drop((inside, more));
+        taken.into_iter().flatten().for_each(|waiter| waiter.waker.wake());
+        are_left
     }
 
     /// Makes room for more, outside the lock. Returns whether there is memory for it.
@@ -143,6 +189,14 @@ impl Seat<'_> {
         let mut spare: Option<Waker> = None;
         loop {
             let mut inside = self.waiters.inside.lock();
+            if self.ticket != 0 && inside.left > 0 && self.ticket <= inside.told {
+                // Whoever told it has not come to its end, and may have been killed.
+                let own = inside.remove(self.ticket);
+                drop(inside);
+                drop(own);
+                self.waiters.go_on();
+                continue;
+            }
             let known = inside.find(self.ticket);
             if is_over(self.ticket != 0 && known.is_none()) {
                 return Poll::Ready(());
@@ -186,16 +240,22 @@ impl Seat<'_> {
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
         if self.ticket != 0 {
-            let left = self.waiters.inside.lock().remove(self.ticket);
+            let mut inside = self.waiters.inside.lock();
+            let own = inside.remove(self.ticket);
+            let are_left = self.ticket <= inside.told && inside.left > 0;
+            drop(inside);
             // After the lock: dropping a waker may free a process.
-            drop(left);
+            drop(own);
+            if are_left {
+                self.waiters.go_on();
+            }
         }
     }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{FEW, Waiters};
+    use super::{AT_ONCE, FEW, Waiters};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::task::{Poll, Wake, Waker};
@@ -242,6 +302,34 @@ mod tests {
         assert_eq!(early.poll(&waker, |told| told), Poll::Ready(()));
         assert_eq!(late.poll(&waker, |told| told), Poll::Pending);
         assert_eq!(times(&woken), 1);
+    }
+
+    /// Whoever tells is ended after the first section: those whom it has woken go on, whether they are polled or dropped.
+    #[test]
+    fn those_who_are_told_go_on_with_the_telling() {
+        for is_polled in [true, false] {
+            let (waiters, (woken, waker), (late, late_waker)) = (Waiters::new(), waker(), waker());
+            let mut seats: Vec<_> = (0..5 * AT_ONCE).map(|_| waiters.seat()).collect();
+            for seat in &mut seats {
+                assert_eq!(seat.poll(&waker, |told| told), Poll::Pending);
+            }
+            let mut inside = waiters.inside.lock();
+            inside.tell();
+            assert!(waiters.tell_some(inside), "all were told at once");
+            assert_eq!(times(&woken) as usize, AT_ONCE);
+            let mut next = waiters.seat();
+            assert_eq!(next.poll(&late_waker, |told| told), Poll::Pending, "it has come after the event");
+            let mut first = seats.remove(0);
+            if is_polled {
+                assert_eq!(first.poll(&waker, |told| told), Poll::Ready(()));
+            }
+            drop(first);
+            assert_eq!(times(&woken) as usize, 5 * AT_ONCE);
+            assert_eq!(times(&late), 0);
+            for seat in &mut seats {
+                assert_eq!(seat.poll(&waker, |told| told), Poll::Ready(()));
+            }
+        }
     }
 
     #[test]

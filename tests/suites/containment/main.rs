@@ -30,6 +30,7 @@ mod supervising;
 mod timers;
 mod trees;
 mod urgency;
+mod wake_ups;
 mod wakers;
 mod watching;
 mod ways;

@@ -2,38 +2,45 @@
 //! their own supervisor, or that cannot be made; supervisors killed at any moment. Nobody outlives its supervisor, and nothing is left.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::cell::RefCell;
 use core::future::pending;
-use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
+use critical_section::Mutex;
 use magpie::internals::mem::heap::HEAP;
-use magpie::sched;
+use magpie::sched::{self, ProcessRef};
 use magpie::supervise::{Backoff, Child, Shutdown, Supervisor, SupervisorRef};
 use magpie::time;
 use magpie_tests::{Failure, HANGS_AFTER, Outcome, amount, ensure, ensure_eq, kernel_test};
 
 use crate::not_started;
 
-/// Who lives.
-static LIVES: AtomicI64 = AtomicI64::new(0);
+/// The processes of all children that have begun, and may live. One that is killed while it runs drops nothing, so no destructor can
+/// count them.
+static BEGUN: Mutex<RefCell<Vec<ProcessRef>>> = Mutex::new(RefCell::new(Vec::new()));
 
-struct Lives;
-
-impl Lives {
-    fn begin() -> Self {
-        LIVES.fetch_add(1, Ordering::AcqRel);
-        Self
-    }
+/// The child that the caller is has begun.
+fn begin() {
+    let Some(own) = sched::current_process() else { return };
+    // Nobody is killed in the middle of a critical section.
+    critical_section::with(|section| BEGUN.borrow_ref_mut(section).push(own));
 }
 
-impl Drop for Lives {
-    fn drop(&mut self) {
-        LIVES.fetch_sub(1, Ordering::AcqRel);
-    }
+/// How many of them live.
+fn living() -> usize {
+    let ended: Vec<_> = critical_section::with(|section| {
+        let mut begun = BEGUN.borrow_ref_mut(section);
+        begun.extract_if(.., |process| process.is_done()).collect()
+    });
+    // Outside: it frees them.
+    drop(ended);
+    critical_section::with(|section| BEGUN.borrow_ref(section).len())
 }
 
 async fn wait(mut shutdown: Shutdown) {
-    let _lives = Lives::begin();
+    begin();
     shutdown.requested().await;
 }
 
@@ -48,7 +55,7 @@ async fn until(mut is_so: impl FnMut() -> bool, what: &'static str) -> Outcome {
 
 async fn ended(supervisor: &SupervisorRef) -> Outcome {
     until(|| supervisor.process().is_done(), "the supervisor goes on").await?;
-    until(|| LIVES.load(Ordering::Acquire) == 0, "a child outlives its supervisor").await
+    until(|| living() == 0, "a child outlives its supervisor").await
 }
 
 fn started(supervisor: Supervisor) -> Result<SupervisorRef, Failure> {
@@ -89,12 +96,12 @@ kernel_test! {
             ended(&tower_falls).await?;
             ensure!(tower_falls.process().has_failed(), "the top has not failed");
             let stands = started(tower(10, Child::process("leaf", wait), 0))?;
-            until(|| LIVES.load(Ordering::Acquire) == 11, "not all levels have started").await?;
+            until(|| living() == 11, "not all levels have started").await?;
             stands.stop().await?;
             ended(&stands).await?;
             let stands = started(tower(10, Child::process("leaf", wait), 3))?;
             if round % 2 == 0 {
-                until(|| LIVES.load(Ordering::Acquire) == 11, "not all levels have started").await?;
+                until(|| living() == 11, "not all levels have started").await?;
             }
             stands.process().kill();
             ended(&stands).await?;
@@ -122,7 +129,7 @@ kernel_test! {
             }));
         }
         let running = started(supervisor)?;
-        until(|| LIVES.load(Ordering::Acquire) == 1000, "not all have started").await?;
+        until(|| living() == 1000, "not all have started").await?;
         let children = running.children().await?;
         ensure_eq!(children.iter().map(|child| child.restarts).sum::<u64>(), 100, "restarts");
         running.stop().await?;
@@ -136,7 +143,7 @@ kernel_test! {
     async fn children_come_while_all_end() -> Outcome {
         for round in 0..amount("rounds", 60) {
             let running = started(Supervisor::one_for_one().restarts(0, Duration::ZERO))?;
-            let adders: alloc::vec::Vec<_> = (0..8)
+            let adders: Vec<_> = (0..8)
                 .map(|_| {
                     let running = running.clone();
                     sched::spawn(async move {
@@ -149,7 +156,7 @@ kernel_test! {
                 })
                 .collect::<Result<_, _>>()
                 .map_err(not_started)?;
-            while LIVES.load(Ordering::Acquire) < i64::try_from(round % 20).unwrap_or(0) {
+            while living() < usize::try_from(round % 20).unwrap_or(0) {
                 sched::yield_now().await;
             }
             match round % 3 {
@@ -179,7 +186,7 @@ kernel_test! {
             let rebel = Child::process("rebel", move |_| {
                 let slot = slot.clone();
                 async move {
-                    let _lives = Lives::begin();
+                    begin();
                     let Some(mut mailbox) = slot.try_lock().ok().and_then(|mut slot| slot.take()) else { return };
                     let Some(own) = mailbox.receive().await else { return };
                     match way {
@@ -204,7 +211,7 @@ kernel_test! {
             tell.send(running.clone()).map_err(|_| Failure("the rebel is gone".into()))?;
             drop(tell);
             if way == 2 {
-                until(|| LIVES.load(Ordering::Acquire) == 0, "one is not terminated").await?;
+                until(|| living() == 0, "one is not terminated").await?;
                 running.stop().await?;
             }
             ended(&running).await?;

@@ -27,7 +27,7 @@ use crate::actor::storage::MailboxIndex;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::arch::{CoreId, clock};
 use crate::stats;
-use crate::sync::{SpinLock, Waiters};
+use crate::sync::{PreemptGuard, SpinLock, Waiters};
 
 /// Who runs the actors of a mailbox: an executor, of which nothing is known here but where it lies.
 #[repr(C)]
@@ -162,6 +162,8 @@ impl Mailbox {
 
     /// Accepts nothing any more.
     pub(crate) fn close(&self) {
+        // Whoever is killed before all are told would have them wait for ever.
+        let _whole = PreemptGuard::new();
         let mut inside = self.inside.lock();
         inside.closed = true;
         inside.queue.set_careful(true);

@@ -111,8 +111,7 @@ impl<R> Reply<R> {
         let this = ManuallyDrop::new(self);
         // SAFETY: read once, and `this` is not dropped.
         let slot = unsafe { core::ptr::read(&raw const this.slot) };
-        slot.unlist();
-        slot.settle(outcome)
+        slot.unlist_and_settle(outcome)
     }
 
     /// Whether somebody still waits for the answer; it may give up at any moment.
@@ -123,8 +122,7 @@ impl<R> Reply<R> {
 
 impl<R> Drop for Reply<R> {
     fn drop(&mut self) {
-        self.slot.unlist();
-        drop(self.slot.settle(State::Failed(AskError::Unanswered)));
+        drop(self.slot.unlist_and_settle(State::Failed(AskError::Unanswered)));
     }
 }
 

@@ -68,14 +68,17 @@ impl<R> SlotRef<R> {
         unsafe { PendingAsk::insert(self.0.cast()) };
     }
 
-    /// Takes it out again, if it is listed.
-    pub(super) fn unlist(&self) {
+    /// For the reply's side: takes it out again, if it is listed, and [settles](Self::settle) it.
+    pub(super) fn unlist_and_settle(&self, outcome: State<R>) -> Option<State<R>> {
+        // Whoever is killed before all is done would have the asker wait for ever.
+        let _whole = PreemptGuard::new();
         // SAFETY: the slot is alive.
         unsafe { PendingAsk::remove(self.0.cast()) };
+        self.settle(outcome)
     }
 
-    /// Ends the waiting with `outcome`, which comes back when nobody waits any more.
-    pub(super) fn settle(&self, outcome: State<R>) -> Option<State<R>> {
+    /// Ends the waiting with `outcome`, which comes back when nobody waits any more. The caller has disabled preemption.
+    fn settle(&self, outcome: State<R>) -> Option<State<R>> {
         let mut state = self.state.lock();
         match &mut *state {
             State::Waiting(waker) => {
@@ -120,6 +123,7 @@ unsafe fn crashed<R>(ask: NonNull<PendingAsk>) {
     let slot = SlotRef::<R>(ask.cast());
     let here = PreemptGuard::new();
     stats::core_here().crash_bytes_in_doubt.add(size_of::<Slot<R>>() as u64);
+    let unwanted = slot.settle(State::Failed(AskError::Crashed));
     drop(here);
-    drop(slot.settle(State::Failed(AskError::Crashed)));
+    drop(unwanted);
 }

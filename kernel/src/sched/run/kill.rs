@@ -3,6 +3,7 @@
 
 use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::sched::process::ProcessRef;
+use crate::sync::PreemptGuard;
 
 /// How many kills there are that only a resident, or a piece of one's work, knows of.
 static PENDING: AtomicU32 = AtomicU32::new(0);
@@ -50,6 +51,8 @@ impl ProcessRef {
     /// ```
     pub fn kill(&self) {
         if self.vtable().detach.is_none() {
+            // Whoever is killed between the two has killed nobody.
+            let _whole = PreemptGuard::new();
             self.run_state().kill();
             self.wake();
         }

@@ -229,7 +229,7 @@ impl Spawn {
         F::Output: Send + 'static,
     {
         // SAFETY: just started, to be joined.
-        self.create_and_start(share, future, true).map(|process| unsafe { JoinHandle::of(process) })
+        self.create_and_start(share, future, true, |_| {}).map(|process| unsafe { JoinHandle::of(process) })
     }
 
     /// As [`Self::start`], but nobody will take the result.
@@ -241,7 +241,21 @@ impl Spawn {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.create_and_start(here::share_here(), future, false)
+        self.create_and_start(here::share_here(), future, false, |_| {})
+    }
+
+    /// As [`Self::start_alone`]; `before` is called when nothing can keep the process from starting any more, and before it can be
+    /// killed, with preemption disabled.
+    pub(crate) fn start_alone_after<F>(
+        self,
+        future: F,
+        before: impl FnOnce(&ProcessRef),
+    ) -> Result<ProcessRef, SpawnError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.create_and_start(here::share_here(), future, false, before)
     }
 
     #[inline(always)]
@@ -250,6 +264,7 @@ impl Spawn {
         share: Option<ShareRef>,
         future: F,
         is_joined: bool,
+        before: impl FnOnce(&ProcessRef),
     ) -> Result<ProcessRef, SpawnError>
     where
         F: Future + Send + 'static,
@@ -278,6 +293,7 @@ impl Spawn {
             drop(unsafe { ProcessRef::from_counted(process) });
             return Err(error);
         }
+        before(&reference);
         // SAFETY: just made, with the scheduler's reference.
         start(unsafe { Runnable::new(process) });
         Ok(reference)

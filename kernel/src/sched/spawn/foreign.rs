@@ -16,7 +16,7 @@ use crate::mem;
 use crate::sched::place::waker;
 use crate::sched::process::{ProcessRef, Step};
 use crate::sched::spawn::errand::Errand;
-use crate::sync::ReferenceCount;
+use crate::sync::{PreemptGuard, ReferenceCount};
 
 /// The errand has not been started yet.
 const KEPT: u8 = 0;
@@ -77,6 +77,8 @@ pub(crate) fn is_for(kept: &Waker, waker: &Waker) -> bool {
 unsafe fn start(data: *const (), why: u8) {
     // SAFETY: the caller has a reference.
     let foreign = unsafe { &*data.cast::<Foreign>() };
+    // Whoever is killed between the two would have started nothing.
+    let _whole = PreemptGuard::new();
     // Release: pairs with the acquire in `run`, which sees what the waker's caller wrote. The exchange makes one starter.
     if foreign.state.compare_exchange(KEPT, why, Ordering::Release, Ordering::Relaxed).is_ok() {
         // SAFETY: once, by the exchange; it is boxed until `free`.
