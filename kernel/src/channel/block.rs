@@ -165,7 +165,7 @@ impl<M> Block<M> {
     /// One address less; after the last the receiver is woken.
     pub(super) fn uncount_address(this: &Shared<Self>) {
         // Release: see `has_addresses`; the lock that follows orders it for a receiver that waits.
-        // Whoever is killed between counting, or taking the waker, and waking it would have the receiver wait for ever.
+        // Whoever is killed between counting and waking would have the receiver wait for ever.
         let whole = PreemptGuard::new();
         if this.addresses.fetch_sub(1, Ordering::Release) == 1 {
             let (waker, owner, left) = by_owner::change(|by_owner| {
@@ -244,10 +244,9 @@ impl<M> Block<M> {
         }
         inside.waiting += 1;
         inside.high_water = inside.high_water.max(inside.waiting);
-        // As in `uncount_address`.
-        let _whole = PreemptGuard::new();
         let waker = inside.waker.take();
-        drop(inside);
+        // Whoever is killed before the waking would have the receiver wait for ever.
+        let _here = inside.unlock();
         if let Some(waker) = waker {
             waker.wake();
         }

@@ -13,7 +13,7 @@ use super::inspect::{CHILDREN, ChildInfo, Entry};
 use crate::mem::OutOfMemory;
 use crate::message::Shared;
 use crate::sched::{self, ProcessRef};
-use crate::sync::{PreemptGuard, SpinLock};
+use crate::sync::SpinLock;
 use crate::watch::{self, Asked, Exit, Means, Node, Watch};
 
 /// What a supervisor and its child share.
@@ -151,12 +151,11 @@ impl Control {
 
     /// Asks this life, and those before it, to end.
     pub(super) fn ask(&self, life: u64) {
-        // Whoever is killed between taking the waker and waking it would leave the child asleep.
-        let _whole = PreemptGuard::new();
         let mut asking = self.asking.lock();
         asking.asked = asking.asked.max(life);
         let waker = asking.waker.take();
-        drop(asking);
+        // Whoever is killed before the waking would leave the child asleep.
+        let _here = asking.unlock();
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -166,13 +165,12 @@ impl Control {
     ///
     /// Under the lock, as [`Self::begin_tending`]: so a life that is killed by the caller has no actor, and comes to have none.
     pub(super) fn kill(&self, life: u64) -> bool {
-        // As in `ask`.
-        let _whole = PreemptGuard::new();
         let mut asking = self.asking.lock();
         (asking.asked, asking.killed) = (asking.asked.max(life), asking.killed.max(life));
         let tends = asking.tends == life;
         let waker = asking.waker.take();
-        drop(asking);
+        // As in `ask`.
+        let _here = asking.unlock();
         if let Some(waker) = waker {
             waker.wake();
         }

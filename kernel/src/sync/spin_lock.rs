@@ -6,6 +6,7 @@
 
 mod under;
 
+use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 
 use super::PreemptGuard;
@@ -93,6 +94,16 @@ impl<T> SpinGuard<'_, T> {
     #[inline(always)]
     pub(crate) fn preempt(&self) -> &PreemptGuard {
         &self.preempt
+    }
+
+    /// Gives the lock back; preemption stays disabled.
+    #[inline(always)]
+    pub(crate) fn unlock(self) -> PreemptGuard {
+        let this = ManuallyDrop::new(self);
+        // Release: as in `drop`.
+        this.lock.state.store(FREE, Ordering::Release);
+        // SAFETY: moved out once, and `this` is not dropped.
+        unsafe { core::ptr::read(&raw const this.preempt) }
     }
 
     /// The data, and the guard.

@@ -21,7 +21,7 @@ use core::mem;
 use core::task::{Poll, Waker};
 
 use super::kept_waker::{is_kept_for, keep_waker};
-use super::{PaidBy, PreemptGuard, SpinGuard, SpinLock};
+use super::{PaidBy, SpinGuard, SpinLock};
 
 /// This many can wait although memory is used up.
 const FEW: usize = 4;
@@ -137,12 +137,12 @@ impl Waiters {
 
     /// Wakes some of those who are left to be told. Whether there are more.
     fn tell_some(&self, mut inside: SpinGuard<'_, Inside>) -> bool {
-        let _whole = PreemptGuard::new();
         let taken: [_; AT_ONCE] = core::array::from_fn(|_| inside.take_told());
         // Memory for many is not kept when nobody is left.
         let more = if inside.more.is_empty() { mem::take(&mut inside.more) } else { Vec::new() };
         let are_left = inside.left > 0;
-        drop((inside, more));
+        let _here = inside.unlock();
+        drop(more);
         taken.into_iter().flatten().for_each(|waiter| waiter.waker.wake());
         are_left
     }

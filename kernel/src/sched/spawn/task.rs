@@ -190,14 +190,13 @@ impl<T> Joinable<T> {
         if !self.is_joined {
             return;
         }
-        // Whoever is killed between taking the waker and waking it would have whoever joins wait for ever.
-        let whole = PreemptGuard::new();
         let mut outcome = self.outcome.lock();
         match &mut *outcome {
             Outcome::Running(waker) => {
                 let waker = waker.take();
                 *outcome = Outcome::Ended(result);
-                drop(outcome);
+                // Whoever is killed before the waking would have whoever joins wait for ever.
+                let _here = outcome.unlock();
                 if let Some(waker) = waker {
                     waker.wake();
                 }
@@ -205,7 +204,6 @@ impl<T> Joinable<T> {
             // The first word holds: it crashed afterwards, in the destructor of its result, or in a waker.
             Outcome::Ended(_) | Outcome::Taken | Outcome::Abandoned => {
                 drop(outcome);
-                drop(whole);
                 drop(result);
             }
         }
