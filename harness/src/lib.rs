@@ -30,6 +30,7 @@ mod amount;
 #[doc(hidden)]
 pub mod failure;
 mod limit;
+mod measured;
 #[doc(hidden)]
 pub mod registry;
 #[doc(hidden)]
@@ -42,5 +43,6 @@ pub use limit::HANGS_AFTER;
 pub use linkme;
 #[doc(hidden)]
 pub use magpie_boot;
+pub use measured::measured;
 pub use registry::{TESTS, Test};
 pub use runner::expect_panic;

@@ -12,6 +12,7 @@ use crate::memory_count::most_during;
 use crate::random::{Random, setting};
 use crate::verbs;
 use clap::Parser;
+use magpie_xtask::verbs::{Verb as Shared, qemu};
 use std::path::Path;
 use std::time::Duration;
 
@@ -129,8 +130,8 @@ fn check_guest(seed: u64, machine: Machine, arguments: &str) {
 fn check(seed: u64, words: &[String]) {
     let given = ["xtask"].into_iter().chain(words.iter().map(String::as_str));
     match CommandLine::try_parse_from(given).map(|line| line.verb) {
-        Ok(Verb::Qemu(options)) => {
-            if let Some((machine, arguments)) = refused(seed, verbs::qemu::checked(&options)) {
+        Ok(Verb::Shared(Shared::Qemu(options))) => {
+            if let Some((machine, arguments)) = refused(seed, qemu::checked(&options)) {
                 check_guest(seed, machine, arguments);
             }
         }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use std::fs::File;
 
 pub const CASES: &[Case] = &[
-    ("bad_input::unknown_example", |_| refused(&["qemu", "nonesuch"], "known examples:")),
+    ("bad_input::unknown_example", |_| refused(&["qemu", "nonesuch"], "known applications:")),
     ("bad_input::no_cores", |_| refused(&["qemu", "--smp", "0"], "--smp 1")),
     ("bad_input::too_many_cores", |_| refused(&["qemu", "--smp", "65"], "--smp 64")),
     ("bad_input::too_many_cores_for_gicv2", |_| refused(&["qemu", "--smp", "9", "--gic", "2"], "--gic 3")),

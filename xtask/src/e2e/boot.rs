@@ -3,7 +3,7 @@
 
 use super::tool::{Said, bare_qemu, tool};
 use super::{Bench, Case, Outcome};
-use crate::build::{Board, Features, TARGET, build_example, cargo, write_flat};
+use crate::build::{Board, Features, TARGET, build_application, cargo, write_flat};
 use crate::machine::{Machine, Size};
 use anyhow::{Context, Result, ensure};
 use object::{Object, ObjectSection};
@@ -96,7 +96,7 @@ fn unoptimised(_: &Bench<'_>) -> Result<Outcome> {
 fn smallest_image(_: &Bench<'_>) -> Result<Outcome> {
     const MOST_BYTES: u64 = 256 << 10;
     const MOST_ZEROS: usize = 4 << 10;
-    let image = write_flat(&build_example("idle", Features::default())?)?;
+    let image = write_flat(&build_application("idle", Features::default())?)?;
     let bytes = fs::metadata(&image.flat).context("the image is missing")?.len();
     ensure!(bytes <= MOST_BYTES, "the image has {bytes} bytes, {MOST_BYTES} are the most");
     let elf = fs::read(&image.elf).context("the ELF is missing")?;

@@ -4,7 +4,7 @@
 
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
-use crate::build::{Board, Features, Image, build_example, write_flat};
+use crate::build::{Board, Features, Image, build_application, write_flat};
 use crate::machine::{Ending, Guest, Machine, run};
 use crate::setup::{OLDEST_FOR_RASPI4B, Qemu};
 use anyhow::{Context, Result, ensure};
@@ -24,7 +24,8 @@ const FIRMWARE: [&str; 3] = ["start4.elf", "fixup4.dat", "bcm2711-rpi-4-b.dtb"];
 /// Where the partition begins, for mtools.
 const PARTITION: &str = "@@1048576";
 
-fn firmware(bench: &Bench<'_>) -> Result<PathBuf> {
+/// A folder with stand-ins for the firmware's files.
+pub fn firmware(bench: &Bench<'_>) -> Result<PathBuf> {
     let folder = bench.folder.join("firmware");
     fs::create_dir_all(&folder).context("cannot make a folder for the firmware")?;
     for (seed, name) in FIRMWARE.into_iter().enumerate() {
@@ -84,7 +85,7 @@ fn boot(bench: &Bench<'_>, kernel: &[u8]) -> Result<Outcome> {
             "the card was read back, but this QEMU has no raspi4b to boot it".into(),
         ));
     };
-    let elf = build_example(EXAMPLE, Features { board: Board::Rpi4, ..Features::default() })?;
+    let elf = build_application(EXAMPLE, Features { board: Board::Rpi4, ..Features::default() })?;
     ensure!(
         fs::read(&write_flat(&elf)?.flat)? == kernel,
         "the kernel on the card is not the one that was built"

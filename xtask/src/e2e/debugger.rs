@@ -2,7 +2,7 @@
 
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
-use crate::build::{Features, build_example, build_suites, write_flat};
+use crate::build::{Features, TESTS_PACKAGE, build_application, build_suites, write_flat};
 use crate::machine::{Debugger, Guest, Machine, Size, guest_command, write_script};
 use crate::setup::{Install, Qemu, ready_gdb};
 use anyhow::{Context, Result, ensure};
@@ -49,7 +49,7 @@ fn shows_what_is_suspended(bench: &Bench<'_>) -> Result<Outcome> {
         Ok(program) => program,
         Err(reason) => return Ok(Outcome::Skipped(reason)),
     };
-    let built = build_suites(&["debugger"], Features::default())?;
+    let built = build_suites(TESTS_PACKAGE, &["debugger"], Features::default())?;
     let image = write_flat(&built.first().context("the suite debugger was not built")?.path)?;
     let port = free_port()?;
     let debugger = Some(Debugger { port, waits: true });
@@ -127,7 +127,7 @@ fn is_waited_for(bench: &Bench<'_>) -> Result<Outcome> {
         Err(reason) => return Ok(Outcome::Skipped(reason)),
     };
     // gdb reads it before the tool has built it.
-    let elf = build_example("hello", Features::default())?;
+    let elf = build_application("hello", Features::default())?;
     let port = free_port()?;
     let mut command = tool()?;
     command.args(["qemu", "hello", "--no-install", "--smp", "2", "--wait", &format!("--gdb={port}")]);

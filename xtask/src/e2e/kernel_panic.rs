@@ -22,8 +22,8 @@ pub const CASES: &[Case] = &[
 ];
 
 fn panics(bench: &Bench<'_>) -> Result<Outcome> {
-    if !bench.workspace.examples().contains(&EXAMPLE) {
-        return Ok(Outcome::Skipped(format!("there is no example '{EXAMPLE}'")));
+    if !bench.workspace.applications().contains(&EXAMPLE) {
+        return Ok(Outcome::Skipped(format!("there is no application '{EXAMPLE}'")));
     }
     let mut command = tool()?;
     command.args(["qemu", EXAMPLE, "--no-install", "--timeout", &bench.limit.as_secs().to_string()]);

@@ -11,8 +11,8 @@ const TOTAL: &str = "1000 bookings, 500500 in all; ";
 pub const CASES: &[Case] = &[("ledger::a_counter_keeps_its_state", crashes)];
 
 fn crashes(bench: &Bench<'_>) -> Result<Outcome> {
-    if bench.workspace.example(EXAMPLE).is_err() {
-        return Ok(Outcome::Skipped(format!("there is no example '{EXAMPLE}'")));
+    if bench.workspace.application(EXAMPLE).is_err() {
+        return Ok(Outcome::Skipped(format!("there is no application '{EXAMPLE}'")));
     }
     let mut command = tool()?;
     let limit = bench.limit.as_secs().to_string();

@@ -3,7 +3,7 @@
 
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
-use crate::build::{Features, build_example, write_flat};
+use crate::build::{Features, build_application, write_flat};
 use crate::machine::{Ending, Guest, Machine, Size, run};
 use crate::random::Random;
 use crate::setup::Qemu;
@@ -19,7 +19,7 @@ const SEEDS: u64 = 12;
 
 fn damage(bench: &Bench<'_>) -> Result<Outcome> {
     let qemu = Qemu::find().context("QEMU is missing")?;
-    let image = write_flat(&build_example(EXAMPLE, Features::default())?)?;
+    let image = write_flat(&build_application(EXAMPLE, Features::default())?)?;
     let guest = Guest {
         machine: Machine::new(4, Size::from_mebibytes(512), None)?,
         image: image.clone(),

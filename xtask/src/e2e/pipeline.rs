@@ -11,8 +11,8 @@ const SUM: &str = "1000 numbers, 1335334000 in all; ";
 pub const CASES: &[Case] = &[("pipeline::what_crashes_is_started_again", crashes)];
 
 fn crashes(bench: &Bench<'_>) -> Result<Outcome> {
-    if bench.workspace.example(EXAMPLE).is_err() {
-        return Ok(Outcome::Skipped(format!("there is no example '{EXAMPLE}'")));
+    if bench.workspace.application(EXAMPLE).is_err() {
+        return Ok(Outcome::Skipped(format!("there is no application '{EXAMPLE}'")));
     }
     let mut command = tool()?;
     command.args([

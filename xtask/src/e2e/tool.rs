@@ -1,6 +1,6 @@
 //! Runs this tool as a user would, and checks what comes of it.
 
-use crate::build::{Board, Features, build_example, write_flat};
+use crate::build::{Board, Features, build_application, write_flat};
 use crate::machine::{Guest, Machine, guest_command};
 use crate::setup::Qemu;
 use anyhow::{Context, Result, bail};
@@ -27,7 +27,7 @@ pub fn tool() -> Result<Command> {
 /// QEMU itself with an example, as this tool would start it, ended after so many seconds. Also the example's ELF.
 pub fn bare_qemu(example: &str, board: Board, machine: Machine, seconds: u64) -> Result<(Command, PathBuf)> {
     let qemu = Qemu::find().context("QEMU is missing")?;
-    let image = write_flat(&build_example(example, Features { board, ..Features::default() })?)?;
+    let image = write_flat(&build_application(example, Features { board, ..Features::default() })?)?;
     let elf = image.elf.clone();
     let limit = Duration::from_secs(seconds);
     let guest =

@@ -30,7 +30,7 @@ fn small_file(bench: &Bench<'_>) -> Result<Outcome> {
 }
 
 fn shipped_text(bench: &Bench<'_>) -> Result<Outcome> {
-    let Ok(folder) = bench.workspace.example(EXAMPLE) else { return missing() };
+    let Ok(folder) = bench.workspace.application(EXAMPLE) else { return missing() };
     let text = fs::read(folder.join("input.txt")).context("the example has no input.txt")?;
     // No --input: the default is what is tested.
     let said = run(bench, &[])?;
@@ -39,12 +39,12 @@ fn shipped_text(bench: &Bench<'_>) -> Result<Outcome> {
 }
 
 fn missing() -> Result<Outcome> {
-    Ok(Outcome::Skipped(format!("there is no example '{EXAMPLE}'")))
+    Ok(Outcome::Skipped(format!("there is no application '{EXAMPLE}'")))
 }
 
 /// Counts a text in the guest and on the host.
 pub(super) fn compare(bench: &Bench<'_>, name: &str, text: &[u8], arguments: &[&str]) -> Result<Outcome> {
-    if bench.workspace.example(EXAMPLE).is_err() {
+    if bench.workspace.application(EXAMPLE).is_err() {
         return missing();
     }
     let path = bench.folder.join(format!("{name}.txt"));

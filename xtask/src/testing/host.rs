@@ -2,7 +2,7 @@
 //! of the others.
 
 use super::Tally;
-use super::task::{ALONE, Task};
+use super::{ALONE, Task};
 use crate::build::host_tests;
 use crate::progress::{self, say};
 use anyhow::{Context, Result};

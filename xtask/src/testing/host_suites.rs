@@ -4,8 +4,7 @@
 //! isolation, the kernel's heap) makes it skip itself.
 
 use super::Tally;
-use super::report::Report;
-use super::task::Task;
+use super::{Report, Task};
 use crate::build::{Executable, build_host_suites, cargo};
 use crate::progress::{self, say};
 use crate::stream::notices;

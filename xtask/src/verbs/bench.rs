@@ -10,7 +10,7 @@
 
 mod plan;
 
-use crate::build::{Features, Image, build_example, write_flat};
+use crate::build::{Features, Image, build_application, write_flat};
 use crate::failure::{INTERRUPTED, SUCCESS};
 use crate::figures::{self, Bench, Broken, Grid, Row, Spec};
 use crate::machine::{Machine, catch_interrupts};
@@ -102,7 +102,7 @@ pub fn execute(options: &Options) -> Result<u8> {
     let qemu = Qemu::ready(OLDEST_FOR_VIRT, install)?;
     let (portable, uncounted) = (options.portable, options.uncounted);
     let image =
-        write_flat(&build_example(PACKAGE, Features { portable, uncounted, ..Features::default() })?)?;
+        write_flat(&build_application(PACKAGE, Features { portable, uncounted, ..Features::default() })?)?;
     catch_interrupts()?;
     let limit = Duration::from_secs(options.timeout);
     if plan.task == Task::Masked {

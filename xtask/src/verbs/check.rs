@@ -6,7 +6,7 @@
 
 mod rustdoc;
 
-use crate::build::{TARGET, Workspace, cargo};
+use crate::build::{Packages, TARGET, Workspace, cargo};
 use crate::face;
 use crate::failure::{FAILURE, SUCCESS};
 use crate::rooms::{self, Detail};

@@ -1,16 +1,8 @@
-//! The verbs of `cargo xtask`, one file each.
+//! The verbs that only this tree has, one file each; the others are in the library.
 
 pub mod bench;
 pub mod check;
-pub mod decode;
-pub mod doctor;
-pub mod flash;
-pub mod image;
-pub mod monitor;
 pub mod new;
-pub mod push;
-pub mod qemu;
-pub mod runner;
 pub mod test;
 pub mod verify;
 #[cfg(test)]

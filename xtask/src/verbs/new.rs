@@ -16,32 +16,52 @@ pub struct Options {
     /// The project's name
     #[arg(long)]
     name: Option<String>,
+    /// Depend on Magpie in this git repository [default: on this tree, by its path]
+    #[arg(long, value_name = "URL")]
+    git: Option<String>,
+    /// With --git: this revision
+    #[arg(long, requires = "git", conflicts_with = "branch")]
+    rev: Option<String>,
+    /// With --git: this branch
+    #[arg(long, requires = "git")]
+    branch: Option<String>,
+    /// Depend on the packages of this tree's version in the registry, once they are published
+    #[arg(long, conflicts_with = "git")]
+    registry: bool,
 }
 
-/// What is made, and from what: the name of the package, of its crate and this tree's folder are put in.
-const FILES: [(&str, &str); 8] = [
+/// What is made, and from what: the name of the package, of its crate, and where Magpie is are put in.
+const FILES: [(&str, &str); 11] = [
     ("Cargo.toml", include_str!("../project/Cargo.toml.in")),
-    (".cargo/config.toml", include_str!("../project/config.toml.in")),
+    (".cargo/config.toml", include_str!("../project/cargo-config.toml.in")),
     (".vscode/settings.json", include_str!("../project/settings.json.in")),
     ("src/lib.rs", include_str!("../project/lib.rs.in")),
     ("src/main.rs", include_str!("../project/main.rs.in")),
     ("tests/kernel.rs", include_str!("../project/kernel.rs.in")),
     ("tests/host.rs", include_str!("../project/host.rs.in")),
+    ("benches/figures.rs", include_str!("../project/figures.rs.in")),
+    ("xtask/Cargo.toml", include_str!("../project/xtask-Cargo.toml.in")),
+    ("xtask/src/main.rs", include_str!("../project/xtask-main.rs.in")),
     ("README.md", include_str!("../project/README.md.in")),
 ];
+
+/// What a project depends on: what stands for it in the manifest, and its folder in this tree.
+const PACKAGES: [(&str, &str); 3] =
+    [("@MAGPIE@", "magpie"), ("@MAGPIE-TEST@", "harness"), ("@MAGPIE-XTASK@", "xtask/tool")];
 
 /// Runs the verb.
 pub fn execute(options: &Options) -> Result<u8> {
     let name = name_of(options)?;
-    let magpie = root().to_str().filter(|path| !path.contains(['"', '\\'])).ok_or_else(|| {
-        usage(format!("the path of this tree, {}, does not fit into a manifest: move it", root().display()))
-    })?;
+    let sources = PACKAGES.map(|(mark, folder)| Ok((mark, source(options, folder)?)));
+    let sources = sources.into_iter().collect::<Result<Vec<_>>>()?;
     let dir = &options.dir;
     make_folder(dir)?;
     let crate_name = name.replace('-', "_");
     for (file, template) in FILES {
-        let text =
-            template.replace("@NAME@", &name).replace("@CRATE@", &crate_name).replace("@MAGPIE@", magpie);
+        let mut text = template.replace("@NAME@", &name).replace("@CRATE@", &crate_name);
+        for (mark, source) in &sources {
+            text = text.replace(mark, source);
+        }
         write(&dir.join(file), &text)?;
     }
     write(&dir.join(".gitignore"), "/target\n")?;
@@ -56,11 +76,45 @@ pub fn execute(options: &Options) -> Result<u8> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
+    // The project's name decides how its sources are laid out; where there is no rustfmt they are as they are.
+    let _ = cargo()
+        .args(["fmt", "--all", "--manifest-path"])
+        .arg(absolute(&dir.join("Cargo.toml")))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     println!("{} is made. There:", dir.display());
     println!("  cargo run       boots it on QEMU");
-    println!("  cargo test      runs tests/kernel.rs in the booted kernel");
-    println!("  cargo host      runs tests/host.rs on this machine");
+    println!("  cargo test      runs its tests, in the booted kernel and on this machine");
+    println!(
+        "  cargo xtask     says what else there is: benchmarks, a card's image, a board's serial line, lints"
+    );
     Ok(SUCCESS)
+}
+
+/// Where one of Magpie's packages is, as a manifest says it.
+fn source(options: &Options, folder: &str) -> Result<String> {
+    if options.registry {
+        return Ok(format!("version = \"{}\"", env!("CARGO_PKG_VERSION")));
+    }
+    let Some(url) = &options.git else {
+        let path = root().join(folder);
+        return Ok(format!("path = \"{}\"", quotable(path.to_str(), "the path of this tree; move it")?));
+    };
+    let mut source = format!("git = \"{}\"", quotable(Some(url), "--git")?);
+    for (key, value) in [("rev", &options.rev), ("branch", &options.branch)] {
+        if let Some(value) = value {
+            source.push_str(&format!(", {key} = \"{}\"", quotable(Some(value), key)?));
+        }
+    }
+    Ok(source)
+}
+
+/// What may stand between quotes in a manifest.
+fn quotable<'a>(text: Option<&'a str>, what: &str) -> Result<&'a str> {
+    let fits =
+        |text: &&str| !text.is_empty() && !text.contains(['"', '\\']) && !text.contains(char::is_control);
+    text.filter(fits).ok_or_else(|| usage(format!("what is given does not fit into a manifest: {what}")))
 }
 
 /// The package's name, which must be one that cargo takes and that is no keyword or known crate in the sources made.
@@ -77,9 +131,9 @@ fn name_of(options: &Options) -> Result<String> {
             "'{name}' is no name for a project: give --name with small letters, digits and - (a letter first)"
         )));
     }
-    const TAKEN: [&str; 10] =
-        ["magpie", "core", "alloc", "std", "test", "kernel", "host", "crate", "self", "super"];
-    if TAKEN.contains(&name.as_str()) || name == "magpie-test" || name == "magpie_test" {
+    const TAKEN: [&str; 11] =
+        ["magpie", "xtask", "core", "alloc", "std", "test", "kernel", "host", "crate", "self", "super"];
+    if TAKEN.contains(&name.as_str()) || name.starts_with("magpie-") || name.starts_with("magpie_") {
         return Err(usage(format!(
             "the name '{name}' means something else to the compiler: give another with --name"
         )));
@@ -114,12 +168,38 @@ fn absolute(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::{Options, execute, name_of};
+    use super::{Options, execute, name_of, source};
     use crate::failure::{USAGE, status_of};
     use std::fs;
+    use std::path::Path;
+
+    fn options(dir: &Path, name: Option<&str>) -> Options {
+        let name = name.map(str::to_owned);
+        Options { dir: dir.into(), name, git: None, rev: None, branch: None, registry: false }
+    }
+
+    #[test]
+    fn magpie_is_found_by_path_git_or_registry() {
+        let mut options = options("x".as_ref(), None);
+        let path = source(&options, "magpie").unwrap();
+        assert!(path.starts_with("path = \"/") && path.ends_with("/magpie\""), "{path}");
+        options.git = Some("https://example.org/magpie".into());
+        options.branch = Some("next".into());
+        assert_eq!(
+            source(&options, "magpie").unwrap(),
+            "git = \"https://example.org/magpie\", branch = \"next\""
+        );
+        options.git = Some("a\"b".into());
+        assert_eq!(status_of(&source(&options, "magpie").unwrap_err()), USAGE);
+        options.registry = true;
+        assert_eq!(
+            source(&options, "magpie").unwrap(),
+            concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"")
+        );
+    }
 
     fn named(dir: &str, name: Option<&str>) -> Result<String, u8> {
-        let options = Options { dir: dir.into(), name: name.map(str::to_owned) };
+        let options = options(dir.as_ref(), name);
         name_of(&options).map_err(|error| status_of(&error))
     }
 
@@ -144,9 +224,9 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("magpie-new-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("mine"), "precious").unwrap();
-        let refused = execute(&Options { dir: dir.clone(), name: Some("app".into()) }).unwrap_err();
+        let refused = execute(&options(&dir, Some("app"))).unwrap_err();
         assert_eq!(status_of(&refused), USAGE);
-        let refused = execute(&Options { dir: dir.join("mine"), name: Some("app".into()) }).unwrap_err();
+        let refused = execute(&options(&dir.join("mine"), Some("app"))).unwrap_err();
         assert_eq!(status_of(&refused), USAGE);
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "something was written");
         assert_eq!(fs::read_to_string(dir.join("mine")).unwrap(), "precious");

@@ -1,12 +1,12 @@
 //! What one run of `cargo xtask test` consists of: the options, applied to what there is, by a plan.
 
 use super::{Options, boot_arguments, limit};
-use crate::build::{Board, Features, Workspace};
+use crate::build::{Board, Features, Packages, TESTS_PACKAGE, Workspace};
 use crate::e2e;
 use crate::machine::Machine;
 use crate::setup::{OLDEST_FOR_RASPI4B, Qemu};
 use crate::testing::{
-    ALL_CORES, Checker, Depth, HOST_BUILD_JOB, KernelTests, Plan, SEEDS, Task, VARIANTS, host_title,
+    ALL_CORES, Checker, Depth, HOST_BUILD_JOB, KernelTests, Plan, SEEDS, Task, VARIANTS, host_title, inspect,
     run_models, run_simulation, suited, unit_build_job,
 };
 use anyhow::Result;
@@ -68,11 +68,13 @@ impl<'a> Selection<'a> {
         };
         let usual = KernelTests {
             qemu,
+            package: TESTS_PACKAGE,
             boots: Vec::new(),
             arguments: boot_arguments(options, self.plan),
             limit: limit(options),
             features: Features { portable: options.portable, ..Features::default() },
             verbose: options.verbose,
+            inspect,
         };
         if is_wanted(options, Board::Virt) {
             self.kernel.push(KernelTests { boots: self.boots(options, &suites)?, ..usual.clone() });

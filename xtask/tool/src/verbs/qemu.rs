@@ -1,6 +1,6 @@
-//! `cargo xtask qemu`: sets up what is missing, builds an example, boots it on QEMU and shows what it prints.
+//! `cargo xtask qemu`: sets up what is missing, builds an application, boots it on QEMU and shows what it prints.
 
-use crate::build::{Board, Features, Workspace, build_example, write_flat};
+use crate::build::{Board, Features, Workspace, build_application, write_flat};
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, USAGE, usage};
 use crate::machine::{
     Debugger, Ending, Gic, Guest, Listener, Machine, Size, catch_interrupts, interrupted, run_while_heard,
@@ -21,10 +21,9 @@ use std::time::{Duration, Instant};
 /// What `cargo xtask qemu` accepts.
 #[derive(Args)]
 pub struct Options {
-    /// The example to run: a package below examples/
-    #[arg(default_value = "wordcount")]
-    app: String,
-    /// The file that the guest processes [default: the example's own input.txt, if it has one]
+    /// The application to run [default: the only one, or the workspace's choice]
+    app: Option<String>,
+    /// The file that the guest processes [default: the application's own input.txt, if it has one]
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
     /// The device tree to hand over in place of QEMU's own
@@ -88,7 +87,8 @@ pub fn execute(options: Options) -> Result<u8> {
         check_tree(tree)?;
     }
     let workspace = Workspace::load()?;
-    let folder = workspace.example(&options.app)?;
+    let app = workspace.chosen(options.app.as_deref())?;
+    let folder = workspace.application(app)?;
     let input = match options.input {
         Some(input) => Some(input),
         None => Some(folder.join("input.txt")).filter(|path| path.exists()),
@@ -102,7 +102,7 @@ pub fn execute(options: Options) -> Result<u8> {
     let oldest = if options.board == Board::Rpi4 { OLDEST_FOR_RASPI4B } else { OLDEST_FOR_VIRT };
     let qemu = Qemu::ready(oldest, install)?;
     let (board, portable) = (options.board, options.portable);
-    let elf = build_example(&options.app, Features { board, portable, ..Features::default() })?;
+    let elf = build_application(app, Features { board, portable, ..Features::default() })?;
     let image = write_flat(&elf)?;
     if let Some(debugger) = machine.debugger {
         let script = write_script(workspace.target())?;
@@ -122,8 +122,8 @@ pub fn execute(options: Options) -> Result<u8> {
     show_guest(&qemu, &guest)
 }
 
-/// What the fuzzer checks.
-#[cfg(test)]
+/// What the options come to, or what is wrong with them: for those who try many.
+#[doc(hidden)]
 pub fn checked(options: &Options) -> Result<(Machine, &str)> {
     Ok((machine(options)?, &options.append))
 }

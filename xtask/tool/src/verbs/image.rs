@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 /// What goes onto a card.
 #[derive(Args)]
 pub struct Card {
-    /// The example to put on the card: a package below examples/, or `loader`, which takes kernels by `push`
-    #[arg(default_value = "wordcount")]
-    pub app: String,
+    /// The application to put on the card, or `loader`, which takes kernels by `push` [default: the only one, or the
+    /// workspace's choice]
+    pub app: Option<String>,
     /// The board
     #[arg(long, default_value_t = Board::Rpi4)]
     pub board: Board,
-    /// The file that the kernel processes [default: the example's own input.txt, if it has one]
+    /// The file that the kernel processes [default: the application's own input.txt, if it has one]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Where start4.elf, fixup4.dat and bcm2711-rpi-4-b.dtb are [default: where distributions put them]
@@ -39,7 +39,13 @@ impl Card {
         let install = Install::unless(self.no_install);
         ready_target(install)?;
         let workspace = Workspace::load()?;
-        card::gather(&workspace, &self.app, self.input.as_deref(), self.firmware.as_deref(), install)
+        card::gather(
+            &workspace,
+            self.app.as_deref(),
+            self.input.as_deref(),
+            self.firmware.as_deref(),
+            install,
+        )
     }
 }
 

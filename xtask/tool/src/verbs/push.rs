@@ -1,7 +1,7 @@
-//! `cargo xtask push`: builds an example, hands it to the chain loader on a board, and shows what it says.
+//! `cargo xtask push`: builds an application, hands it to the chain loader on a board, and shows what it says.
 
 use super::monitor::{Line, follow};
-use crate::build::{Board, Features, Workspace, build_example, write_flat};
+use crate::build::{Board, Features, Workspace, build_application, write_flat};
 use crate::failure::{INTERRUPTED, usage};
 use crate::machine::{catch_interrupts, interrupted};
 use crate::serial::port;
@@ -15,9 +15,8 @@ use std::time::Duration;
 /// What `cargo xtask push` accepts.
 #[derive(Args)]
 pub struct Options {
-    /// The example to run: a package below examples/
-    #[arg(default_value = "wordcount")]
-    app: String,
+    /// The application to run [default: the only one, or the workspace's choice]
+    app: Option<String>,
     #[command(flatten)]
     line: Line,
     /// The board
@@ -36,9 +35,10 @@ pub fn execute(options: &Options) -> Result<u8> {
     if options.board != Board::Rpi4 {
         return Err(usage("only --board rpi4 has a loader; for virt use: cargo xtask qemu"));
     }
-    Workspace::load()?.example(&options.app)?;
+    let workspace = Workspace::load()?;
+    let app = workspace.chosen(options.app.as_deref())?;
     ready_target(Install::unless(options.no_install))?;
-    let elf = build_example(&options.app, Features { board: Board::Rpi4, ..Features::default() })?;
+    let elf = build_application(app, Features { board: Board::Rpi4, ..Features::default() })?;
     let flat = write_flat(&elf)?.flat;
     let kernel = fs::read(&flat).with_context(|| format!("cannot read {}", flat.display()))?;
     catch_interrupts()?;

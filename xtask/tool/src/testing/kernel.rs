@@ -3,7 +3,6 @@
 //! another guest.
 
 use super::Tally;
-use super::instructions::check_instructions;
 use super::report::Report;
 use super::task::Task;
 use crate::build::{Board, Executable, Features, Image, build_suites, write_flat};
@@ -16,22 +15,13 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The suite of the hand-written exclusives.
-const ASM_SUITE: &str = "asm";
-
-/// The suite of the bounds in slices: only on machines whose time is counted in instructions.
-const COUNTED_SUITE: &str = "bounds";
-
-/// The suite that uses memory up, so one of its machines is small.
-const MEMORY_SUITE: &str = "containment";
-const SMALL_CORES: u32 = 3;
-const SMALL_MEMORY: Size = Size::from_mebibytes(64);
-
 /// Suites that are built at once, and what they are booted on.
 #[derive(Clone)]
 pub struct KernelTests<'a> {
     /// The emulator.
     pub qemu: &'a Qemu,
+    /// The suites' package.
+    pub package: &'a str,
     /// What to boot: a suite, and a machine.
     pub boots: Vec<(&'a str, Machine)>,
     /// The boot arguments.
@@ -42,6 +32,8 @@ pub struct KernelTests<'a> {
     pub features: Features,
     /// Whether to show what the guests print although nothing failed.
     pub verbose: bool,
+    /// What is to be known of a suite that is built, before it is booted.
+    pub inspect: fn(&Executable, Features) -> Result<Tally>,
 }
 
 impl KernelTests<'_> {
@@ -73,7 +65,7 @@ pub fn kernel_tasks<'a>(tests: KernelTests<'a>) -> Result<(Tally, Vec<Task<'a>>)
         return Ok((total, tasks));
     }
     let job = progress::job(tests.build_job());
-    let built = build_suites(&suites, tests.features);
+    let built = build_suites(tests.package, &suites, tests.features);
     drop(job);
     let mut built = match built {
         Ok(built) => built,
@@ -89,9 +81,7 @@ pub fn kernel_tasks<'a>(tests: KernelTests<'a>) -> Result<(Tally, Vec<Task<'a>>)
             continue;
         };
         let executable = Arc::new(built.swap_remove(place));
-        if suite == ASM_SUITE && tests.features == Features::default() {
-            total.add(check_instructions(&executable.path)?);
-        }
+        total.add((tests.inspect)(&executable, tests.features)?);
         let image = match write_flat(&executable.path) {
             Ok(image) => image,
             Err(error) => {
@@ -130,15 +120,6 @@ fn boot_to_the_end(
         }
     }
     Ok(total)
-}
-
-/// The machine as a suite needs it; `None` if there is none. A clock decides in one suite alone, where a nanosecond
-/// is an instruction, and that is for `virt`.
-pub fn suited(machine: &Machine, suite: &str) -> Option<Machine> {
-    let icount = suite == COUNTED_SUITE;
-    let is_small = suite == MEMORY_SUITE && machine.board == Board::Virt && machine.cores == SMALL_CORES;
-    let memory = if is_small { machine.memory.min(SMALL_MEMORY) } else { machine.memory };
-    (!icount || machine.board == Board::Virt).then(|| Machine { icount, memory, ..machine.clone() })
 }
 
 /// Boots one guest for the tests after `after`, or for all. Also says which test took the guest along.

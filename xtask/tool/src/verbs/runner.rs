@@ -8,7 +8,7 @@ use crate::machine::{Gic, Guest, Machine, Size};
 use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -29,6 +29,12 @@ pub struct Options {
 
 /// Runs the verb.
 pub fn execute(options: Options) -> Result<u8> {
+    boot(&options.elf, None, &options.arguments)
+}
+
+/// Boots an ELF on the machine that the environment asks for, with the arguments that cargo was given. `own_input`: the file
+/// for the guest where the environment names none.
+pub fn boot(elf: &Path, own_input: Option<PathBuf>, arguments: &[String]) -> Result<u8> {
     let gic = match std::env::var("MAGPIE_GIC") {
         Ok(text) => Some(Gic::from_str(&text, true).map_err(|_| usage("MAGPIE_GIC must be 2 or 3"))?),
         Err(_) => None,
@@ -40,16 +46,16 @@ pub fn execute(options: Options) -> Result<u8> {
     if let Ok(cpu) = std::env::var("MAGPIE_CPU") {
         machine.cpu = cpu;
     }
-    let input: Option<PathBuf> = std::env::var_os("MAGPIE_INPUT").map(Into::into);
+    let input: Option<PathBuf> = std::env::var_os("MAGPIE_INPUT").map(Into::into).or(own_input);
     if let Some(input) = &input {
         machine.check_input(input)?;
     }
     let limit = Duration::from_secs(variable("MAGPIE_TIMEOUT", "300")?.unwrap_or(300));
     let mut words: Vec<String> = std::env::var("MAGPIE_APPEND").into_iter().collect();
-    words.extend(boot_arguments(&options.arguments));
+    words.extend(boot_arguments(arguments));
 
-    let qemu = Qemu::ready(OLDEST_FOR_VIRT, Install::unless(switch("MAGPIE_NO_INSTALL")))?;
-    let image = write_flat(&options.elf)?;
+    let qemu = Qemu::ready(OLDEST_FOR_VIRT, Install::unless(never_installs()))?;
+    let image = write_flat(elf)?;
     super::qemu::show_guest(
         &qemu,
         &Guest { machine, image, input, tree: None, arguments: words.join(" "), limit, commands: false },
@@ -82,6 +88,11 @@ fn variable<T: FromStr>(name: &str, example: &str) -> Result<Option<T>> {
         },
         Err(_) => Ok(None),
     }
+}
+
+/// Whether the environment forbids to install what is missing.
+pub fn never_installs() -> bool {
+    switch("MAGPIE_NO_INSTALL")
 }
 
 fn switch(name: &str) -> bool {

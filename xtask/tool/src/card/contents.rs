@@ -1,7 +1,7 @@
 //! The files on a card: the kernel, the input, what the firmware is to do with them, and the firmware.
 
 use super::firmware;
-use crate::build::{Board, Features, LOADER, Workspace, build_example, build_loader, write_flat};
+use crate::build::{Board, Features, LOADER, Workspace, build_application, build_loader, write_flat};
 use crate::failure::usage;
 use crate::setup::Install;
 use anyhow::{Context, Result};
@@ -23,17 +23,18 @@ impl Contents {
     }
 }
 
-/// Builds `app` for the board, and gathers everything that a card with it needs.
+/// Builds `app`, or what the workspace means, for the board, and gathers everything that a card with it needs.
 pub fn gather(
     workspace: &Workspace,
-    app: &str,
+    app: Option<&str>,
     input: Option<&Path>,
     firmware_folder: Option<&Path>,
     install: Install,
 ) -> Result<Contents> {
     // What can be missing is looked for before anything is built.
-    let is_loader = app == LOADER;
-    let own = if is_loader { PathBuf::new() } else { workspace.example(app)?.join("input.txt") };
+    let is_loader = app == Some(LOADER);
+    let app = if is_loader { LOADER } else { workspace.chosen(app)? };
+    let own = if is_loader { PathBuf::new() } else { workspace.application(app)?.join("input.txt") };
     let input = input.or_else(|| own.exists().then_some(own.as_path()));
     let input = input
         .map(|path| {
@@ -49,7 +50,7 @@ pub fn gather(
     let elf = if is_loader {
         build_loader()?
     } else {
-        build_example(app, Features { board: Board::Rpi4, ..Features::default() })?
+        build_application(app, Features { board: Board::Rpi4, ..Features::default() })?
     };
     let flat = write_flat(&elf)?.flat;
     let kernel = fs::read(&flat).with_context(|| format!("cannot read {}", flat.display()))?;

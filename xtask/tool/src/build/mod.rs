@@ -8,9 +8,9 @@ mod workspace;
 
 pub use board::Board;
 pub use cargo::{
-    Executable, Features, LOADER, TARGET, build_example, build_host_suites, build_loader, build_suites,
-    cargo, host_tests,
+    Executable, Features, KERNEL_PACKAGE, LOADER, TARGET, build_application, build_benches, build_loader,
+    build_named, build_suites, cargo,
 };
 pub use file::write_whole;
 pub use image::{Image, write_flat};
-pub use workspace::{Workspace, root};
+pub use workspace::{Workspace, root, set_root_of};

@@ -3,7 +3,8 @@
 //! Status 0 is success, 1 a failure, 2 a command that cannot be carried out as given (or a machine that
 //! lacks something the user has to install). Everything else is an ordinary `anyhow` error, status 1.
 
-use std::{fmt, io, panic, process};
+use std::process::{self, ExitCode};
+use std::{fmt, io, panic};
 
 /// The exit status of a success.
 pub const SUCCESS: u8 = 0;
@@ -60,6 +61,16 @@ pub fn status_of(error: &anyhow::Error) -> u8 {
         None if is_unheard(error) => UNHEARD,
         None => FAILURE,
     }
+}
+
+/// How the tool ends with what a verb came to; an error is said.
+pub fn exit(result: anyhow::Result<u8>) -> ExitCode {
+    ExitCode::from(result.unwrap_or_else(|error| {
+        if !is_unheard(&error) {
+            eprintln!("xtask: {error:#}");
+        }
+        status_of(&error)
+    }))
 }
 
 #[cfg(test)]

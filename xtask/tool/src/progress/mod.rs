@@ -173,10 +173,11 @@ pub fn remark(line: fmt::Arguments<'_>) {
 }
 
 /// As `println!`, beside the bar.
+#[macro_export]
 macro_rules! say {
     ($($arguments:tt)*) => { $crate::progress::print(format_args!($($arguments)*)) };
 }
-pub(crate) use say;
+pub use crate::say;
 
 /// Runs a command to its end and collects its standard output. What it says on standard error appears as it comes.
 pub fn output(command: &mut Command) -> io::Result<Output> {

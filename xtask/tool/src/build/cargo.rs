@@ -1,7 +1,7 @@
-//! Runs cargo for what is built for the kernel's target and for the host's unit tests.
+//! Runs cargo for what is built for the kernel's target.
 
 use super::board::Board;
-use super::workspace::{TESTS_PACKAGE, Workspace, root};
+use super::workspace::{Workspace, folder_of, root};
 use crate::progress;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -35,100 +35,93 @@ pub struct Executable {
     pub path: PathBuf,
 }
 
-/// The cargo that runs this tool, in the project's root.
+/// The cargo that runs this tool, in the workspace's root.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// Builds an example, optimised.
-pub fn build_example(name: &str, features: Features) -> Result<PathBuf> {
+/// Builds an application, optimised.
+pub fn build_application(name: &str, features: Features) -> Result<PathBuf> {
     let mut command = cargo();
     let workspace = Workspace::load()?;
-    let package = workspace.package_of_example(name).unwrap_or(name);
+    let package = workspace.package_of_application(name).unwrap_or(name);
     command.args(["build", "--release", "--target", TARGET, "--package", package, "--bin", name]);
-    let built = run_build(command, features, package)?;
+    program(run_build(command, features, package)?, name)
+}
+
+fn program(built: Vec<Executable>, name: &str) -> Result<PathBuf> {
     let found = built.into_iter().find(|executable| executable.name == name);
-    found
-        .map(|executable| executable.path)
-        .with_context(|| format!("the package {package} builds no program {name}"))
+    found.map(|executable| executable.path).with_context(|| format!("cargo built no program {name}"))
 }
 
-/// The chain loader's package.
+/// The chain loader, as a command names it.
 pub const LOADER: &str = "loader";
+const LOADER_PACKAGE: &str = "magpie-loader";
 
-/// Builds the chain loader, which is linked by a script of its own.
+/// Builds the chain loader, which is linked by a script of its own, wherever its package is.
 pub fn build_loader() -> Result<PathBuf> {
+    let folder = folder_of(LOADER_PACKAGE)?;
     let mut command = cargo();
-    command.args([
-        "build",
-        "--release",
-        "--target",
-        TARGET,
-        "--package",
-        LOADER,
-        "--target-dir",
-        "target/loader",
-    ]);
+    command.args(["build", "--release", "--target", TARGET, "--bin", LOADER]);
+    command.arg("--manifest-path").arg(folder.join("Cargo.toml"));
+    command.arg("--target-dir").arg(Workspace::load()?.target().join(LOADER));
     // In place of the flags that every other image is linked with.
-    command.env("RUSTFLAGS", "-Clink-arg=-Tloader/loader.ld");
-    let built = run_build(command, Features::default(), LOADER)?;
-    let found = built.into_iter().find(|executable| executable.name == LOADER);
-    found.map(|executable| executable.path).context("the loader's package builds no program")
+    command.env_remove("RUSTFLAGS");
+    command.env("CARGO_ENCODED_RUSTFLAGS", format!("-Clink-arg=-T{}", folder.join("loader.ld").display()));
+    program(run_build(command, Features::default(), LOADER_PACKAGE)?, LOADER)
 }
 
-/// Builds in-kernel suites (all of them when none is named).
-pub fn build_suites(names: &[&str], features: Features) -> Result<Vec<Executable>> {
+/// Builds a package's in-kernel suites.
+pub fn build_suites(package: &str, names: &[&str], features: Features) -> Result<Vec<Executable>> {
     let mut command = cargo();
-    command.args(["test", "--no-run", "--profile", "kernel-test", "--target", TARGET]);
-    command.args(["--package", TESTS_PACKAGE]);
+    command.args(["test", "--no-run", "--profile", SUITE_PROFILE, "--target", TARGET]);
+    build_named(command, package, names, "--test", features)
+}
+
+/// What suites are built with, in this tree and in a project.
+const SUITE_PROFILE: &str = "kernel-test";
+
+/// Builds a package's in-kernel benchmarks, as an application is built.
+pub fn build_benches(package: &str, names: &[&str]) -> Result<Vec<Executable>> {
+    let mut command = cargo();
+    command.args(["build", "--release", "--target", TARGET]);
+    build_named(command, package, names, "--bench", Features::default())
+}
+
+/// Builds named tests or benchmarks of a package, with a command that is begun.
+pub fn build_named(
+    mut command: Command,
+    package: &str,
+    names: &[&str],
+    option: &str,
+    features: Features,
+) -> Result<Vec<Executable>> {
+    command.args(["--package", package]);
     for name in names {
-        command.args(["--test", name]);
+        command.args([option, name]);
     }
-    let mut built = run_build(command, features, TESTS_PACKAGE)?;
+    let mut built = run_build(command, features, package)?;
     built.retain(|executable| names.contains(&executable.name.as_str()));
     built.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(built)
-}
-
-/// Builds in-kernel suites as programs for the host, with the `cargo test` that is begun in `command`.
-pub fn build_host_suites(mut command: Command, names: &[&str]) -> Result<Vec<Executable>> {
-    command.args(["--no-run", "--package", TESTS_PACKAGE]);
-    for name in names {
-        command.args(["--test", name]);
-    }
-    let mut built = run_build(command, Features::default(), TESTS_PACKAGE)?;
-    built.retain(|executable| names.contains(&executable.name.as_str()));
-    built.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(built)
-}
-
-/// The command that runs a package's unit tests on the host.
-pub fn host_tests(package: &str, filter: Option<&str>) -> Command {
-    let mut command = cargo();
-    command.args(["test", "--no-fail-fast", "--package", package]);
-    if package == KERNEL_PACKAGE {
-        // The checks that the in-kernel suites run, too.
-        command.args(["--features", "checks"]);
-    }
-    command.args(filter);
-    command
 }
 
 /// Runs a build whose compiler messages appear as usual, and collects the programs it made.
 fn run_build(mut command: Command, features: Features, package: &str) -> Result<Vec<Executable>> {
-    command.args(features.board.cargo_arguments());
+    let workspace = Workspace::load()?;
+    command.args(features.board.cargo_arguments(&workspace));
     let rpi4 = features.board == Board::Rpi4;
     for (wanted, feature) in
         [(rpi4, "rpi4"), (features.portable, "portable"), (features.uncounted, "uncounted")]
     {
         if wanted {
-            command.args(["--features", &Workspace::load()?.feature_of(package, feature)]);
+            command.args(["--features", &workspace.feature_of(package, feature)]);
         }
     }
     if features.forced_failure {
-        command.args(["--features", "magpie-tests/forced-failure"]);
+        command.args(["--features", &format!("{package}/forced-failure")]);
     }
     command.arg("--message-format=json-render-diagnostics");
     // defmt decides at compile time what is logged; the user's own choice comes first.

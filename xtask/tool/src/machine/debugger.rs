@@ -1,4 +1,4 @@
-//! A debugger's way into a guest: QEMU's stub for gdb, and the commands for gdb that know the kernel's structures (`xtask/gdb/magpie.py`).
+//! A debugger's way into a guest: QEMU's stub for gdb, and the commands for gdb that know the kernel's structures (`xtask/tool/gdb/magpie.py`).
 
 use crate::build::write_whole;
 use anyhow::Result;

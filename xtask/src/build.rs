@@ -1,0 +1,70 @@
+//! What only this tree builds: the host's unit tests, and the in-kernel suites as programs for the host.
+
+pub use magpie_xtask::build::{
+    Board, Executable, Features, Image, TARGET, Workspace, build_application, build_loader, build_suites,
+    cargo, root, set_root_of, write_flat, write_whole,
+};
+use magpie_xtask::build::{KERNEL_PACKAGE, build_named};
+
+use anyhow::Result;
+use std::process::Command;
+
+/// The package whose `[[test]]`s are the in-kernel suites.
+pub const TESTS_PACKAGE: &str = "magpie-tests";
+/// The packages whose unit tests run on the host.
+const HOST_PACKAGES: [&str; 6] =
+    ["magpie-kernel", "magpie-boot", "magpie", "magpie-loader", "magpie-xtask", "xtask"];
+/// The packages that are for the host alone.
+const TOOL_PACKAGES: [&str; 2] = ["magpie-xtask", "xtask"];
+
+/// What there is of this tree's packages.
+pub trait Packages {
+    /// Those whose unit tests run on the host.
+    fn host_packages(&self) -> Vec<&str>;
+    /// Those that are built for the kernel's target, and apart from them the package of in-kernel suites.
+    fn kernel_packages(&self) -> (Vec<&str>, Option<&str>);
+}
+
+impl Packages for Workspace {
+    fn host_packages(&self) -> Vec<&str> {
+        HOST_PACKAGES.into_iter().filter(|name| self.packages().any(|found| found == *name)).collect()
+    }
+
+    fn kernel_packages(&self) -> (Vec<&str>, Option<&str>) {
+        let all = self.packages().filter(|name| !TOOL_PACKAGES.contains(name));
+        let (tests, others): (Vec<_>, Vec<_>) = all.partition(|name| *name == TESTS_PACKAGE);
+        (others, tests.first().copied())
+    }
+}
+
+/// Builds in-kernel suites as programs for the host, with the `cargo test` that is begun in `command`.
+pub fn build_host_suites(mut command: Command, names: &[&str]) -> Result<Vec<Executable>> {
+    command.arg("--no-run");
+    build_named(command, TESTS_PACKAGE, names, "--test", Features::default())
+}
+
+/// The command that runs a package's unit tests on the host.
+pub fn host_tests(package: &str, filter: Option<&str>) -> Command {
+    let mut command = cargo();
+    command.args(["test", "--no-fail-fast", "--package", package]);
+    if package == KERNEL_PACKAGE {
+        // The checks that the in-kernel suites run, too.
+        command.args(["--features", "checks"]);
+    }
+    command.args(filter);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HOST_PACKAGES, Packages, Workspace};
+
+    #[test]
+    fn what_is_built_where() {
+        let workspace = Workspace::load().unwrap();
+        assert_eq!(workspace.host_packages(), HOST_PACKAGES);
+        let (kernel, tests) = workspace.kernel_packages();
+        assert!(kernel.contains(&"hello") && !kernel.contains(&"xtask"), "{kernel:?}");
+        assert_eq!(tests, Some("magpie-tests"));
+    }
+}

@@ -1,0 +1,48 @@
+//! The verbs that every `cargo xtask` has, this tree's and a project's, one file each.
+
+pub mod decode;
+pub mod doctor;
+pub mod flash;
+pub mod image;
+pub mod monitor;
+pub mod push;
+pub mod qemu;
+pub mod runner;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+/// What every `cargo xtask` can do.
+#[derive(Subcommand)]
+pub enum Verb {
+    /// Build an application and run it on QEMU
+    Qemu(qemu::Options),
+    /// Run an ELF on QEMU: what cargo calls for `cargo run` and `cargo test` of a kernel package
+    Runner(runner::Options),
+    /// Make the image of a bootable SD card
+    Image(image::Options),
+    /// Write an SD card, or copy the files onto one that is mounted
+    Flash(flash::Options),
+    /// Show what a board says over its serial port, decoded
+    Monitor(monitor::Options),
+    /// Hand a kernel to the chain loader on a board, and show what it says
+    Push(push::Options),
+    /// Print what this machine has and lacks
+    Doctor,
+    /// Decode a recorded serial stream
+    Decode(decode::Options),
+}
+
+/// Runs one.
+pub fn execute(verb: Verb) -> Result<u8> {
+    match verb {
+        Verb::Qemu(options) => qemu::execute(options),
+        Verb::Runner(options) => runner::execute(options),
+        Verb::Image(options) => image::execute(&options),
+        Verb::Flash(options) => flash::execute(&options),
+        Verb::Monitor(options) => monitor::execute(&options),
+        Verb::Push(options) => push::execute(&options),
+        Verb::Doctor => doctor::execute(),
+        Verb::Decode(options) => decode::execute(&options),
+    }
+}
