@@ -14,6 +14,6 @@ pub fn claim(interrupt: u32, handler: fn()) -> bool {
 pub(crate) fn on_interrupt(number: u32) {
     match CLAIMED.get() {
         Some((claimed, handler)) if *claimed == number => handler(),
-        _ => crate::commands::listen::on_interrupt(number),
+        _ => crate::serial::port::on_interrupt(number),
     }
 }

@@ -35,6 +35,7 @@ mod primary;
 mod random;
 #[cfg(target_os = "none")]
 mod secondary;
+pub mod serial;
 mod statistics;
 pub mod tree;
 

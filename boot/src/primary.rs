@@ -29,6 +29,7 @@ use crate::claim;
 use crate::commands::listen;
 use crate::memory::{Free, MOST_RANGES, Range};
 use crate::pl011::CONSOLE;
+use crate::serial::port;
 use crate::tree::{self, Description, InterruptController, StartMethod, TreeError};
 use crate::{ExitCode, Termination, board, exit, panic, secondary, statistics};
 
@@ -312,7 +313,8 @@ fn start(found: &Description<'static>, tables: &mut Tables, unused: Option<usize
     defmt::info!("{=u64} cores, {=u64} KiB of heap", started as u64, heap::HEAP.usage().1 as u64 / 1024);
     on_deadlock(deadlock);
     statistics::begin();
-    listen::begin(board::this().uart_interrupt.or(found.uart_interrupt));
+    port::note_interrupt(board::this().uart_interrupt.or(found.uart_interrupt));
+    listen::begin();
     magpie_main();
     secondary::release_others(started);
     // SAFETY: interrupts are masked since the first instructions. The new stack is used by nobody, and nothing on this

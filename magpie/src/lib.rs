@@ -34,7 +34,7 @@ pub use kernel::{
     actor, arch, channel, crash, log, machine, mem, message, mutex, registry, sched, stats, supervise, text,
     time, watch,
 };
-pub use magpie_boot::{ExitCode, Termination, entry};
+pub use magpie_boot::{ExitCode, Termination, entry, serial};
 
 extern crate alloc;
 

@@ -100,7 +100,14 @@ impl<M: Message> Recipient<M> {
     }
 
     /// Whether the actor has not ended, as far as can be seen.
-    pub(crate) fn is_alive(&self) -> bool {
+    ///
+    /// ```
+    /// use magpie::actor::Recipient;
+    /// fn strike_off_the_dead(listeners: &mut Vec<Recipient<u64>>) {
+    ///     listeners.retain(Recipient::is_alive);
+    /// }
+    /// ```
+    pub fn is_alive(&self) -> bool {
         self.target.cell.word().is_same_actor(self.target.word)
     }
 
