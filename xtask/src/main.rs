@@ -44,6 +44,8 @@ enum Verb {
     Bench(verbs::bench::Options),
     /// Run the proofs: model checkers with every mutant, litmus tests, miri, ThreadSanitizer
     Verify(verbs::verify::Options),
+    /// Make a book of the guide in docs/, by mdBook
+    Book(verbs::book::Options),
     /// Make a project of one's own, outside this tree
     New(verbs::new::Options),
     /// Check formatting, lints with warnings denied, the kernel's rooms, and examples in its docs
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Verb::Test(options) => verbs::test::execute(&options),
         Verb::Bench(options) => verbs::bench::execute(&options),
         Verb::Verify(options) => verbs::verify::execute(&options),
+        Verb::Book(options) => verbs::book::execute(&options),
         Verb::New(options) => verbs::new::execute(&options),
         Verb::Check(options) => verbs::check::execute(&options),
     })

@@ -110,6 +110,22 @@ fn every_page_is_in_the_book() {
     }
 }
 
+/// A book has no pages but its own.
+#[test]
+fn a_page_of_the_book_links_to_nothing_outside_it() {
+    let folder = root().join("docs");
+    for path in pages().into_iter().filter(|page| page.starts_with(&folder)) {
+        for link in read(&fs::read_to_string(&path).unwrap()).links {
+            let file = link.split('#').next().unwrap_or_default();
+            if file.is_empty() || link.contains("://") {
+                continue;
+            }
+            let target = path.parent().unwrap().join(file).canonicalize().unwrap();
+            assert!(target.starts_with(folder.canonicalize().unwrap()), "{}: {link}", path.display());
+        }
+    }
+}
+
 /// The version of the compiler that builds all is the oldest that is promised, so that promise is tried by every test.
 #[test]
 fn the_oldest_compiler_is_the_one_that_is_used() {
