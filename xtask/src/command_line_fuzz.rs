@@ -7,7 +7,7 @@ use super::{CommandLine, Verb};
 use crate::build::Image;
 use crate::failure::{USAGE, status_of};
 use crate::figures::{Grid, Spec};
-use crate::machine::{Guest, Machine, Size, guest_command};
+use crate::machine::{Guest, Machine, Size, Typed, guest_command};
 use crate::memory_count::most_during;
 use crate::random::{Random, setting};
 use crate::verbs;
@@ -17,8 +17,9 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Commands as people give them.
-const VALID: [&str; 14] = [
+const VALID: [&str; 15] = [
     "qemu wordcount --input book.txt --smp 16 --gic 3",
+    "qemu --typed --smp 3",
     "qemu --el2 --memory 2G --timeout 5 --append seed=7 --commands",
     "qemu --board rpi4 --icount --cpu max --portable --no-install",
     "runner target/elf filter seed=1 --nocapture",
@@ -116,7 +117,7 @@ fn check_guest(seed: u64, machine: Machine, arguments: &str) {
         tree: None,
         arguments: arguments.to_owned(),
         limit: Duration::from_secs(1),
-        commands: false,
+        typed: Typed::Nothing,
     };
     let bare = guest_command(Path::new("qemu"), &Guest { arguments: "x".into(), ..guest.clone() });
     let full = guest_command(Path::new("qemu"), &guest);

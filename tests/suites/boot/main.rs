@@ -7,5 +7,6 @@ extern crate alloc;
 mod machine;
 mod memory;
 mod permissions;
+mod serial;
 
 magpie_tests::suite!();

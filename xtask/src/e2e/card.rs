@@ -5,7 +5,7 @@
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
 use crate::build::{Board, Features, Image, build_application, write_flat};
-use crate::machine::{Ending, Guest, Machine, run};
+use crate::machine::{Ending, Guest, Machine, Typed, run};
 use crate::setup::{OLDEST_FOR_RASPI4B, Qemu};
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -97,7 +97,7 @@ fn boot(bench: &Bench<'_>, kernel: &[u8]) -> Result<Outcome> {
         image: Image { elf, flat },
         input: None,
         tree: None,
-        commands: false,
+        typed: Typed::Nothing,
         arguments: String::new(),
         limit: bench.limit,
     };

@@ -1,7 +1,7 @@
 //! What is typed reaches the kernel, on either interrupt controller and on the Raspberry Pi's, among anything else that
 //! arrives there.
 
-use super::tool::{Said, tool};
+use super::tool::{self, Said, tool};
 use super::{Bench, Case, Outcome};
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, Qemu};
 use anyhow::{Context, Result, ensure};
@@ -25,18 +25,7 @@ const SECONDS: &str = "seconds=2";
 
 /// Runs the example with options and gives it this to read.
 fn tell(bench: &Bench<'_>, options: &[&str], typed: &[u8]) -> Result<Said> {
-    let mut command = tool()?;
-    command.args(["qemu", EXAMPLE, "--no-install", "--append", SECONDS]).args(options);
-    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().context("this tool cannot start itself")?;
-    let mut input = child.stdin.take().context("it has no input")?;
-    // More than a pipe holds would wait for a guest that does not listen.
-    input.write_all(typed).context("it does not read its input")?;
-    let said = Said::from(child.wait_with_output().context("it cannot be waited for")?);
-    drop(input);
-    said.expect_status(0)?;
-    Ok(said)
+    tool::tell(bench, EXAMPLE, &[&["--append", SECONDS], options].concat(), typed)
 }
 
 /// Lines without end, for a guest that goes on for longer than it is given.

@@ -3,7 +3,7 @@
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
 use crate::build::{Features, TESTS_PACKAGE, build_application, build_suites, write_flat};
-use crate::machine::{Debugger, Guest, Machine, Size, guest_command, write_script};
+use crate::machine::{Debugger, Guest, Machine, Size, Typed, guest_command, write_script};
 use crate::setup::{Install, Qemu, ready_gdb};
 use anyhow::{Context, Result, ensure};
 use std::net::TcpListener;
@@ -60,7 +60,7 @@ fn shows_what_is_suspended(bench: &Bench<'_>) -> Result<Outcome> {
         image,
         input: None,
         tree: None,
-        commands: false,
+        typed: Typed::Nothing,
         arguments: String::new(),
         limit: bench.limit,
     };

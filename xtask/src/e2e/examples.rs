@@ -1,6 +1,6 @@
 //! The examples that a reader tries: each is booted, ends well, and says what does not depend on chance.
 
-use super::tool::{Said, tool};
+use super::tool::{Said, tell, tool};
 use super::{Bench, Case, Outcome};
 use anyhow::{Result, ensure};
 
@@ -39,8 +39,21 @@ pub const CASES: &[Case] = &[
     }),
     ("examples::victims", victims),
     ("examples::counter", |bench| says(bench, "counter", "1", &["the sum is 42"])),
+    ("examples::serial_echo", serial_echo),
     ("examples::hello", |bench| says(bench, "hello", "2", &["hello from core 0", "hello from core 1"])),
 ];
+
+/// What is typed comes back, with every way to end a line; the kernel's commands go first.
+fn serial_echo(bench: &Bench<'_>) -> Result<Outcome> {
+    let typed = b"hello\r\nMagpie\n\n\x80\rbye\nto nobody\n";
+    let said = tell(bench, "serial-echo", &["--typed", "--smp", "2"], typed)?;
+    for line in ["you said: hello", "you said: Magpie", "3 lines came back"] {
+        said.expect_line(line)?;
+    }
+    let said = tell(bench, "serial-echo", &["--commands"], typed)?;
+    said.expect_line("no input: the kernel takes what is typed: leave out the boot argument commands")?;
+    Ok(Outcome::Passed)
+}
 
 /// Boots an example on so many cores.
 fn run(bench: &Bench<'_>, example: &str, cores: &str) -> Result<Said> {

@@ -4,7 +4,7 @@
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
 use crate::build::{Features, build_application, write_flat};
-use crate::machine::{Ending, Guest, Machine, Size, run};
+use crate::machine::{Ending, Guest, Machine, Size, Typed, run};
 use crate::random::Random;
 use crate::setup::Qemu;
 use anyhow::{Context, Result, ensure};
@@ -25,7 +25,7 @@ fn damage(bench: &Bench<'_>) -> Result<Outcome> {
         image: image.clone(),
         input: None,
         tree: None,
-        commands: false,
+        typed: Typed::Nothing,
         arguments: String::new(),
         limit: bench.limit,
     };

@@ -5,7 +5,7 @@ use super::pty::{self, Damage};
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
 use crate::build::{build_loader, write_flat};
-use crate::machine::{Guest, Machine, guest_command, write_tree};
+use crate::machine::{Guest, Machine, Typed, guest_command, write_tree};
 use crate::setup::{OLDEST_FOR_RASPI4B, Qemu};
 use anyhow::{Context, Result, ensure};
 use std::ffi::OsString;
@@ -55,7 +55,7 @@ fn board(bench: &Bench<'_>, qemu: &Qemu, socket: &Path) -> Result<Board> {
         tree: Some(tree),
         arguments: String::new(),
         limit: bench.limit,
-        commands: false,
+        typed: Typed::Nothing,
     };
     let _ = std::fs::remove_file(socket);
     let usual = guest_command(&qemu.path, &guest);

@@ -1,9 +1,11 @@
 //! Runs this tool as a user would, and checks what comes of it.
 
+use super::Bench;
 use crate::build::{Board, Features, build_application, write_flat};
-use crate::machine::{Guest, Machine, guest_command};
+use crate::machine::{Guest, Machine, Typed, guest_command};
 use crate::setup::Qemu;
 use anyhow::{Context, Result, bail};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -24,14 +26,37 @@ pub fn tool() -> Result<Command> {
     Ok(command)
 }
 
+/// Boots an example with options, gives it this to read, and waits until it has ended well.
+pub fn tell(bench: &Bench<'_>, example: &str, options: &[&str], typed: &[u8]) -> Result<Said> {
+    let mut command = tool()?;
+    command.args(["qemu", example, "--no-install"]).args(options);
+    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().context("this tool cannot start itself")?;
+    let mut input = child.stdin.take().context("it has no input")?;
+    // More than a pipe holds would wait for a guest that does not listen.
+    input.write_all(typed).context("it does not read its input")?;
+    let said = Said::from(child.wait_with_output().context("it cannot be waited for")?);
+    drop(input);
+    said.expect_status(0)?;
+    Ok(said)
+}
+
 /// QEMU itself with an example, as this tool would start it, ended after so many seconds. Also the example's ELF.
 pub fn bare_qemu(example: &str, board: Board, machine: Machine, seconds: u64) -> Result<(Command, PathBuf)> {
     let qemu = Qemu::find().context("QEMU is missing")?;
     let image = write_flat(&build_application(example, Features { board, ..Features::default() })?)?;
     let elf = image.elf.clone();
     let limit = Duration::from_secs(seconds);
-    let guest =
-        Guest { machine, image, input: None, tree: None, commands: false, arguments: String::new(), limit };
+    let guest = Guest {
+        machine,
+        image,
+        input: None,
+        tree: None,
+        typed: Typed::Nothing,
+        arguments: String::new(),
+        limit,
+    };
     let mut command = Command::new("timeout");
     command.arg(seconds.to_string()).arg(&qemu.path).args(guest_command(&qemu.path, &guest).get_args());
     Ok((command, elf))

@@ -8,7 +8,7 @@ use super::measured::Measured;
 use super::spec::Spec;
 use crate::build::Image;
 use crate::failure::usage;
-use crate::machine::{Ending, Guest, Machine, run};
+use crate::machine::{Ending, Guest, Machine, Typed, run};
 use crate::setup::Qemu;
 use crate::stream::{Decoder, Notice, Output, show};
 use anyhow::{Result, bail};
@@ -87,7 +87,7 @@ impl<'a> Bench<'a> {
             tree: None,
             arguments: words.join(" "),
             limit: self.limit,
-            commands: false,
+            typed: Typed::Nothing,
         };
         let mut decoder = Decoder::for_elf(&guest.image.elf)?;
         let mut heard = Heard::default();

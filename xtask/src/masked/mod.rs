@@ -11,7 +11,7 @@ mod sections;
 mod stretches;
 
 use crate::build::Image;
-use crate::machine::{Guest, Machine, end_with_this_tool, guest_command};
+use crate::machine::{Guest, Machine, Typed, end_with_this_tool, guest_command};
 use crate::setup::Qemu;
 use anyhow::{Context, Result, bail};
 use code::Code;
@@ -52,7 +52,7 @@ pub fn trace(
         tree: None,
         arguments: arguments.to_owned(),
         limit,
-        commands: false,
+        typed: Typed::Nothing,
     };
     let mut command = guest_command(&qemu.path, &guest);
     end_with_this_tool(&mut command);

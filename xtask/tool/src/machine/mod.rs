@@ -9,7 +9,7 @@ mod size;
 
 pub use debugger::{Debugger, write_script};
 pub use limits::{Gic, Machine};
-pub use qemu::{Guest, guest_command};
+pub use qemu::{Guest, Typed, guest_command};
 pub use raspi4b::write_tree;
 pub use run::{Ending, Listener, catch_interrupts, end_with_this_tool, interrupted, run, run_while_heard};
 pub use size::Size;

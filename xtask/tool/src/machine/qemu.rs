@@ -21,8 +21,19 @@ pub struct Guest {
     pub arguments: String,
     /// How long it may run.
     pub limit: Duration,
-    /// Whether the guest takes commands: what is typed here goes to its serial port.
-    pub commands: bool,
+    /// Who gets what is typed here.
+    pub typed: Typed,
+}
+
+/// Who gets what is typed here, by the guest's serial line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Typed {
+    /// Nobody: it is not read.
+    Nothing,
+    /// The kernel, as commands.
+    Commands,
+    /// The application.
+    Application,
 }
 
 /// The command that boots the guest, its serial line on standard output.
@@ -71,7 +82,7 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
     }
     // A real board has nobody who takes an exit status, so its image asks first.
     let allows = if machine.board == Board::Rpi4 { "semihosting" } else { "" };
-    let commands = if guest.commands { "commands" } else { "" };
+    let commands = if guest.typed == Typed::Commands { "commands" } else { "" };
     let words = [allows, commands, empty_input, guest.arguments.trim()];
     let arguments = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
     if !arguments.is_empty() {
@@ -96,7 +107,7 @@ fn processors(cores: u32) -> String {
 mod tests {
     use super::{Guest, guest_command};
     use crate::build::Image;
-    use crate::machine::{Machine, Size};
+    use crate::machine::{Machine, Size, Typed};
     use std::path::Path;
     use std::time::Duration;
 
@@ -108,7 +119,7 @@ mod tests {
             tree: None,
             arguments: arguments.into(),
             limit: Duration::from_secs(1),
-            commands: false,
+            typed: Typed::Nothing,
         };
         let command = guest_command(Path::new("qemu"), &guest);
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();

@@ -2,12 +2,12 @@
 //!
 //! Two threads read QEMU's standard output and standard error and send what they get to the caller's thread, which watches
 //! the time limit and Ctrl-C. A listener that has no room for more is asked again and again, so that these are watched all
-//! the same. If the guest takes commands, a third writes what is typed to its serial line: it may wait for
+//! the same. If the guest is given what is typed, a third writes what is typed to its serial line: it may wait for
 //! a guest that does not read, and nobody else does. QEMU is killed and waited for whenever this tool leaves the run in any
 //! way, and the system kills it if this tool is killed, so nothing is left behind.
 
 use super::raspi4b;
-use super::{Guest, guest_command};
+use super::{Guest, Typed, guest_command};
 use crate::build::Board;
 use crate::serial::typed;
 use anyhow::{Context, Result};
@@ -135,7 +135,7 @@ pub fn run_while_heard(qemu: &Path, guest: &Guest, listener: &mut dyn Listener) 
     let mut command = guest_command(qemu, guest);
     end_with_this_tool(&mut command);
     let child = command
-        .stdin(if guest.commands { Stdio::piped() } else { Stdio::null() })
+        .stdin(if guest.typed == Typed::Nothing { Stdio::null() } else { Stdio::piped() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

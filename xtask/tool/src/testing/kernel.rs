@@ -6,7 +6,7 @@ use super::Tally;
 use super::report::Report;
 use super::task::Task;
 use crate::build::{Board, Executable, Features, Image, build_suites, write_flat};
-use crate::machine::{Ending, Guest, Machine, Size, run};
+use crate::machine::{Ending, Guest, Machine, Size, Typed, run};
 use crate::progress::{self, say};
 use crate::setup::Qemu;
 use crate::stream::{Decoder, Output, show};
@@ -142,7 +142,7 @@ fn boot(
         image: image.clone(),
         input: None,
         tree: None,
-        commands: false,
+        typed: Typed::Nothing,
         arguments,
         limit: tests.limit,
     };

@@ -3,8 +3,8 @@
 use crate::build::{Board, Features, Workspace, build_application, write_flat};
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, USAGE, usage};
 use crate::machine::{
-    Debugger, Ending, Gic, Guest, Listener, Machine, Size, catch_interrupts, interrupted, run_while_heard,
-    write_script,
+    Debugger, Ending, Gic, Guest, Listener, Machine, Size, Typed, catch_interrupts, interrupted,
+    run_while_heard, write_script,
 };
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu, ready_target};
 use crate::stream::{Decoder, Notice, Outlet, Output};
@@ -59,6 +59,9 @@ pub struct Options {
     /// Take commands: what is typed here goes to the guest's serial port; `help` lists them
     #[arg(long)]
     commands: bool,
+    /// Give the application what is typed here, by the guest's serial port
+    #[arg(long, conflicts_with = "commands")]
+    typed: bool,
     /// Let gdb come, at this port; says how
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "1234")]
     gdb: Option<u16>,
@@ -117,7 +120,11 @@ pub fn execute(options: Options) -> Result<u8> {
         tree: options.dtb,
         arguments: options.append,
         limit: Duration::from_secs(options.timeout.unwrap_or(usual_limit)),
-        commands: options.commands,
+        typed: match () {
+            () if options.commands => Typed::Commands,
+            () if options.typed => Typed::Application,
+            () => Typed::Nothing,
+        },
     };
     show_guest(&qemu, &guest)
 }
