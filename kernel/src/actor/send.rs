@@ -319,6 +319,7 @@ fn count_first(mailbox: &Mailbox, mut inside: SpinGuard<'_, Inside>, actor: (Cel
         return;
     }
     mailbox.set_waiting(1);
+    run::leave_lane(mailbox, inside.preempt());
     if !mailbox.hand.wake_from_rest(mailbox, inside.preempt()) {
         executor.notify(mailbox, inside.preempt());
     }
@@ -441,6 +442,7 @@ fn room_in_hand(mailbox: &Mailbox, bytes: usize) -> Option<(NonNull<u8>, bool, P
         match mailbox.hand.make_room(bytes, &mut fresh, &here) {
             Room::At { place, is_first } => break Some((place, is_first, here)),
             Room::Elsewhere => break None,
+            Room::InLane => run::leave_lane(mailbox, &here),
             Room::Needs(capacity) => {
                 // Allocated with preemption enabled; then this may be another core, and the mailbox in other hands.
                 drop(here);

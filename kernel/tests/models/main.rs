@@ -35,6 +35,8 @@ mod in_hand;
 #[cfg(any(loom, shuttle))]
 mod kill;
 #[cfg(any(loom, shuttle))]
+mod lane;
+#[cfg(any(loom, shuttle))]
 mod limits;
 #[cfg(any(loom, shuttle))]
 mod links;
@@ -103,6 +105,7 @@ fn main() -> std::process::ExitCode {
             watch::MODELS,
             links::MODELS,
             kill::MODELS,
+            lane::MODELS,
             signals::MODELS,
             limits::MODELS,
             supervise::MODELS,

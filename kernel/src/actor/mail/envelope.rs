@@ -16,6 +16,7 @@ use core::num::NonZero;
 use core::ptr::{self, NonNull};
 
 use super::extent::Extent;
+use super::{Mailbox, directory};
 use crate::actor::storage::{CellRef, Outcome, Word};
 use crate::mem;
 use crate::message::Message;
@@ -265,6 +266,11 @@ impl Envelope {
     pub(crate) unsafe fn is_like(this: NonNull<Self>, next: NonNull<Self>) -> bool {
         // SAFETY: by contract.
         unsafe { this.as_ref().deliver as usize == next.as_ref().deliver as usize }
+    }
+
+    /// The mailbox of its actor.
+    pub(crate) fn mailbox(&self) -> &'static Mailbox {
+        directory::get(self.word.mailbox())
     }
 
     /// Whether its actor is attached. The acquire in it pairs with re-attaching on another core.

@@ -103,6 +103,11 @@ impl Extent {
         position >= self.end()
     }
 
+    /// It ends there: behind the envelope that is being delivered, or comes next. What is behind that is the caller's. Nobody has cut or split it.
+    pub fn end_at(&self, end: NonNull<u8>) {
+        self.end.store(end.as_ptr(), Ordering::Relaxed);
+    }
+
     /// Whether its rest was handed to another batch.
     #[inline(always)]
     pub fn is_split(&self) -> bool {

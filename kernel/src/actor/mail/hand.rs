@@ -27,11 +27,12 @@
 //! and never find their own core there; the spare segment, whoever has the lock may take.
 //!
 //! Here is what a hand consists of, its gate, and mail that comes and goes. How its mail lies in segments is in [`held`], how it
-//! rests in [`resting`], which of it was checked in [`checks`], what follows a batch in [`following`], and the segment for the next time in [`spare`].
+//! rests in [`resting`], and where its mail goes then if not into its own segment in [`lane`], which of it was checked in [`checks`], what follows a batch in [`following`], and the segment for the next time in [`spare`].
 
 mod checks;
 mod following;
 mod held;
+mod lane;
 mod resting;
 mod spare;
 
@@ -74,6 +75,8 @@ pub(crate) struct Hand {
     run_list: AtomicPtr<List<Waiting>>,
     /// It is in the worker's list of what may be at rest.
     is_noted: AtomicBool,
+    /// It rests, and its gate leads to its worker's lane.
+    in_lane: AtomicBool,
     /// How what is in hand lies here, and whether all of it was checked: bits of `held.rs`.
     nature: AtomicU8,
     /// What is kept here follows a batch.
@@ -102,6 +105,7 @@ impl Hand {
             next: AtomicPtr::new(ptr::null_mut()),
             run_list: AtomicPtr::new(ptr::null_mut()),
             is_noted: AtomicBool::new(false),
+            in_lane: AtomicBool::new(false),
             nature: AtomicU8::new(0),
             follows: AtomicBool::new(false),
             may_open: AtomicBool::new(false),

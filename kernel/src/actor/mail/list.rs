@@ -149,6 +149,11 @@ impl<E: Entry> List<E> {
         entry(self.first.get())
     }
 
+    /// The first, if there is no other.
+    pub(crate) fn sole(&self) -> Option<E> {
+        if self.first.get() == self.last.get() { self.first() } else { None }
+    }
+
     /// Where it ends now.
     pub(crate) fn end(&self) -> End {
         if self.any() { End(self.last.get()) } else { End::NONE }

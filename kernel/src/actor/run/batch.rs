@@ -7,6 +7,7 @@
 
 use alloc::boxed::Box;
 use core::ptr::{self, NonNull};
+use core::sync::atomic::compiler_fence;
 
 use super::tally::Tally;
 use crate::actor::mail::{Envelope, Extent, Gulp, Mailbox, Segment};
@@ -25,6 +26,8 @@ pub(super) struct Batch {
     mailbox: AtomicPtr<Mailbox>,
     /// Each envelope's actor must be looked at.
     is_unchecked: AtomicBool,
+    /// It is the lane: it came from no one mailbox.
+    is_lane: AtomicBool,
     /// The delivery loop is at work: the interrupt may split the batch.
     armed: AtomicBool,
     /// After a split: the activation holds the actor of that envelope. If not, the envelope is a dead letter, or has ended
@@ -48,6 +51,7 @@ impl Batch {
             segment: AtomicPtr::new(ptr::null_mut()),
             mailbox: AtomicPtr::new(ptr::null_mut()),
             is_unchecked: AtomicBool::new(true),
+            is_lane: AtomicBool::new(false),
             armed: AtomicBool::new(false),
             holds_actor: AtomicBool::new(false),
             has_given_back: AtomicBool::new(false),
@@ -117,7 +121,9 @@ impl Batch {
     #[inline(always)]
     pub(super) fn note_gone(&self) {
         self.note_unchecked();
-        if self.mailbox().hand.follows() {
+        // Whoever settles the lane in an interrupt finds that noted, or has done so before this look.
+        compiler_fence(Ordering::SeqCst);
+        if !self.is_lane() && self.mailbox().hand.follows() {
             let here = PreemptGuard::new();
             if !self.is_split() {
                 self.mailbox().hand.note_unchecked(&here);
@@ -169,7 +175,7 @@ impl Batch {
     #[inline(always)]
     pub(super) fn arm(&self) {
         self.armed.store(true, Ordering::Relaxed);
-        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        compiler_fence(Ordering::SeqCst);
     }
 
     /// Delivery has ended, or its activation is gone. Preemption is off.
@@ -192,6 +198,30 @@ impl Batch {
     /// There is no batch any more.
     pub(super) fn finish(&self) {
         self.segment.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// It is the lane from now on, from the beginning of this segment to `end`, and what is there was checked.
+    pub(super) fn become_lane(&self, segment: NonNull<Segment>, end: NonNull<u8>) {
+        self.is_unchecked.store(false, Ordering::Relaxed);
+        self.set_place(segment, Segment::begin(segment), end);
+        self.is_lane.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is the lane. On its worker's core.
+    #[inline(always)]
+    pub(super) fn is_lane(&self) -> bool {
+        self.is_lane.load(Ordering::Relaxed)
+    }
+
+    /// It is not the lane any more: there is nothing in it, or it is a batch of that mailbox's, which ends with the current envelope.
+    pub(super) fn end_lane(&self, batch: Option<(&'static Mailbox, NonNull<u8>)>) {
+        if let Some((mailbox, end)) = batch {
+            self.mailbox.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
+            self.extent.end_at(end);
+        } else {
+            self.finish();
+        }
+        self.is_lane.store(false, Ordering::Relaxed);
     }
 
     /// Takes over where it came from.

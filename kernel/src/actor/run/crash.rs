@@ -35,6 +35,7 @@ pub(super) fn crashed(worker: &Worker, exit: Exit) {
     if !batch.is_armed() {
         return;
     }
+    worker.settle(&here);
     batch.disarm();
     batch.mend();
     worker.empty_hand(&here);

@@ -119,6 +119,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
         // The turn is not delivering: it does not take long to look around.
         return None;
     }
+    worker.settle(&PreemptGuard::new());
     let segment = batch.segment()?;
     let envelope = batch.current_of_whole()?;
     // SAFETY: not delivered yet, or being delivered; its head is never changed.

@@ -10,6 +10,7 @@ use super::live::Live;
 use super::mailbox_victim::MailboxVictim;
 use super::own_mailboxes::OwnMailboxes;
 use super::worker::Worker;
+use super::worker::lane::leave_lane;
 use crate::actor::mail::Segment;
 use crate::actor::mail::mailbox::{Inside, Runner};
 use crate::actor::mail::{Gulp, Mailbox, Place, Table, table};
@@ -418,6 +419,7 @@ pub(crate) unsafe fn put_in_front(mailbox: &Mailbox, segment: NonNull<Segment>) 
         Ok(None) => {}
         Ok(Some(inside)) => {
             let here = inside.preempt();
+            leave_lane(mailbox, here);
             if !mailbox.hand.wake_from_rest(mailbox, here) {
                 // SAFETY: it is open, and stays so while the lock is held.
                 unsafe { ExecutorState::of(mailbox) }.notify(mailbox, here);

@@ -218,12 +218,15 @@ pub(crate) fn others_wait(core: &Core) -> bool {
 /// As [`consider`], and the turn of `process`, a resident, runs on the stack of `block` with preemption enabled.
 unsafe fn end_turn(core: &Core, block: &StackBlock, process: NonNull<Header>, frame: *mut Frame) {
     block.exhaust();
+    // What it changes it guards, and the end of that must not come here again. A request is answered by this.
+    block.preempt().reset(1);
     // SAFETY: by contract.
     let knows = unsafe {
         // What the resident changes, code that was interrupted in a sequence has looked at.
         append::restart(&mut *frame);
         residents::end_turn(process)
     };
+    block.preempt().reset(0);
     if knows {
         core.in_turn.note_told();
     } else {

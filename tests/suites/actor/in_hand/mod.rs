@@ -4,6 +4,8 @@ mod cut;
 mod empty_first;
 mod ends;
 mod gone;
+mod lane;
+mod lane_aside;
 mod memory;
 mod node;
 mod order;

@@ -19,6 +19,8 @@ pub(crate) enum Room {
     At { place: NonNull<u8>, is_first: bool },
     /// Nowhere, until there is a segment of so many bytes.
     Needs(usize),
+    /// Not before the mailbox has left its worker's lane.
+    InLane,
     /// Not in hand on this core.
     Elsewhere,
 }
@@ -45,6 +47,10 @@ impl Hand {
         let is_first = self.gate.is_at_rest();
         if !is_first && !self.gate.is_open() {
             return Room::Elsewhere;
+        }
+        if self.is_in_lane(here) {
+            // Though there may be room: what comes here may not be checked, and what is there is.
+            return Room::InLane;
         }
         if !self.gate.leads_to(&self.end) {
             self.follow_batch(here);

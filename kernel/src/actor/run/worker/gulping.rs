@@ -3,6 +3,7 @@
 use core::ptr::NonNull;
 
 use super::account::{note, note_at};
+use super::lane::{self, AfterLane};
 use super::{Private, Worker};
 use crate::actor::mail::mailbox::GulpResult;
 use crate::actor::mail::{Following, Mailbox, Segment};
@@ -138,19 +139,21 @@ impl Worker {
     }
 
     #[inline(always)]
-    fn count_batch(&self, messages: u32) {
+    pub(super) fn count_batch(&self, messages: u32) {
         self.statistics.gulps.bump();
         self.statistics.gulp_sizes.record(messages);
     }
 
-    /// Counts a batch of so many messages that came from the run list: now, or as one of those of one message.
+    /// Counts a batch of so many messages that came from the run list: now, or as one of those of one message. Whether it is one of
+    /// those.
     #[inline(always)]
-    fn count_listed(&self, messages: u64, singles: &mut u64) {
+    fn count_listed(&self, messages: u64, singles: &mut u64) -> bool {
         if messages == 1 {
             *singles += 1;
         } else {
             self.count_batch(messages as u32);
         }
+        messages == 1
     }
 
     /// Counts batches of one message each.
@@ -216,7 +219,18 @@ impl Worker {
             if delivered == Delivered::All {
                 if private.is_listed.get() && mailbox.hand.is_plain() && mailbox.waiting() == 0 {
                     self.let_rest(mailbox, &here);
-                    self.count_listed(began_with - *budget, &mut singles);
+                    let was_single = self.count_listed(began_with - *budget, &mut singles);
+                    let here = if was_single && singles % lane::LOOKED_AT == 0 {
+                        match self.run_lane(private, batch, budget, here) {
+                            AfterLane::Over(here) => here,
+                            AfterLane::Settled { uncounted } => {
+                                began_with = *budget + uncounted;
+                                continue;
+                            }
+                        }
+                    } else {
+                        here
+                    };
                     if let Some(begun) = self.begin_next_listed(private, batch, *budget, &here) {
                         drop(here);
                         first = begun;

@@ -1,7 +1,8 @@
 //! Workers: the resident process on each core that runs an executor's mailboxes.
 //!
 //! Here is what a worker consists of, and what others may do to it. Its turns are in [`turn`], gulping and running a
-//! batch in [`gulping`], what waits for its turn in [`run_list`], guests among it in [`hosting`], what a slice's end asks of a turn in
+//! batch in [`gulping`], what waits for its turn in [`run_list`], guests among it in [`hosting`], one batch of lone messages for several
+//! mailboxes in [`lane`], what a slice's end asks of a turn in
 //! [`slices`], what is counted afterwards in [`account`].
 //!
 //! A worker gives turns in *passes*: one batch to each mailbox that waits when the pass begins, first those in its run list,
@@ -24,6 +25,7 @@
 pub(super) mod account;
 mod gulping;
 mod hosting;
+pub(super) mod lane;
 mod pace;
 mod run_list;
 mod slices;
@@ -33,6 +35,7 @@ mod turn;
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::NonNull;
 
+use self::lane::Lane;
 use self::pace::Pace;
 use super::at_work::at_work;
 use super::batch::Batch;
@@ -67,6 +70,7 @@ struct Private {
     /// Up to where those in the run list have their turn before anything else that waits.
     pass_end: Cell<End>,
     pace: Pace,
+    lane: Lane,
 }
 
 /// One worker.
@@ -152,6 +156,7 @@ impl Worker {
                 is_listed: Cell::new(false),
                 pass_end: Cell::new(End::NONE),
                 pace: Pace::new(),
+                lane: Lane::new(),
             }),
             run_list: List::new(),
             guests: Cell::new(0),
@@ -308,7 +313,9 @@ impl Drop for Worker {
             if let Some(batch) = NonNull::new(self.batch.load(Ordering::Relaxed)) {
                 Batch::free(batch);
             }
-            if let Some(spare) = self.private.get_mut().spare.take() {
+            let private = self.private.get_mut();
+            private.lane.end();
+            if let Some(spare) = private.spare.take() {
                 Segment::free(spare);
             }
         }

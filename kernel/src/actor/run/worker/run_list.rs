@@ -177,16 +177,17 @@ impl Worker {
     #[cold]
     #[inline(never)]
     pub(super) fn put_resting_down(&self, here: &PreemptGuard) {
-        self.put_resting_down_and(|mailbox| self.executor.notify(mailbox, here));
+        self.put_resting_down_and(here, |mailbox| self.executor.notify(mailbox, here));
     }
 
     /// As [`Self::put_resting_down`], behind a long behaviour: mail that has come goes to the owners.
     #[cold]
-    pub(super) fn send_resting_home(&self, _here: &PreemptGuard) {
-        self.put_resting_down_and(|mailbox| self.executor.send_home(mailbox, self));
+    pub(super) fn send_resting_home(&self, here: &PreemptGuard) {
+        self.put_resting_down_and(here, |mailbox| self.executor.send_home(mailbox, self));
     }
 
-    fn put_resting_down_and(&self, tell: impl Fn(&Mailbox)) {
+    fn put_resting_down_and(&self, here: &PreemptGuard, tell: impl Fn(&Mailbox)) {
+        self.settle(here);
         while let Some(Resting(mailbox)) = self.resting.pop() {
             if mailbox.hand.end_rest() {
                 self.one_put_down();

@@ -9,9 +9,10 @@ use crate::actor::run::batch::Batch;
 use crate::actor::run::kill::Piece;
 use crate::arch::atomic::Ordering;
 use crate::sched::EndOfPiece;
+use crate::sync::PreemptGuard;
 
 impl Worker {
-    fn batch(&self) -> &Batch {
+    pub(super) fn batch(&self) -> &Batch {
         // SAFETY: set at the start and by `detach` only, to live batches. The callers are on its core, where it does not change
         // meanwhile.
         unsafe { &*self.batch.load(Ordering::Relaxed) }
@@ -54,7 +55,8 @@ impl Worker {
     /// looks before most. On its core, where the turn was interrupted with preemption enabled.
     pub(in crate::actor::run) fn end_turn(&self) -> bool {
         let batch = self.batch();
-        let is_delivering = batch.is_armed();
+        self.settle(&PreemptGuard::new());
+        let is_delivering = batch.is_armed() && batch.segment().is_some();
         if is_delivering {
             batch.cut();
             self.statistics.cut_batches.bump();

@@ -102,7 +102,7 @@ impl Worker {
                 true
             }
         });
-        waiting.count() + listed.count() > 0
+        waiting.count() + listed.count() > 0 || self.has_more_in_lane()
     }
 
     /// What waits in hand has waited behind a long behaviour: all of it goes to other workers. On its own core, where its turn was
