@@ -159,7 +159,9 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>>
 #[inline(never)]
 fn cancel(process: NonNull<Header>) {
     // SAFETY: its turn has begun, so it is alive.
-    let (ended, _) = take_turn(process, unsafe { process.as_ref() }.vtable().cancel);
+    let table = unsafe { process.as_ref() }.vtable();
+    // Who has none is never marked as killed.
+    let (ended, _) = take_turn(process, table.cancel.unwrap_or(table.step));
     // SAFETY: this is the core's loop, right after the turn.
     unsafe { finish_turn(ended, Step::Done) }
 }

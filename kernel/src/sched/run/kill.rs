@@ -34,7 +34,7 @@ impl ProcessRef {
     /// - One that has ended has ended.
     ///
     /// So it takes a slice, and the time until it would have had its turn: less urgent processes have none while others go on for ever.
-    /// The worker of an executor cannot be killed, and this does nothing: in a behaviour
+    /// The worker of an executor cannot be killed, nor what carries out the stop of one, and this does nothing: in a behaviour
     /// [`current_process`](crate::sched::current_process) is such a worker. A behaviour that is suspended can be, and its actor ends.
     ///
     /// ```
@@ -49,7 +49,7 @@ impl ProcessRef {
     /// # }).unwrap().unwrap();
     /// ```
     pub fn kill(&self) {
-        if self.vtable().detach.is_none() {
+        if self.vtable().cancel.is_some() {
             self.run_state().kill();
             self.wake();
         }

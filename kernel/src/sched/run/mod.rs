@@ -29,6 +29,7 @@ mod preempt;
 pub(crate) mod quiescence;
 pub(crate) mod reserve;
 mod resume;
+pub(crate) mod shield;
 pub(crate) mod slice;
 pub(crate) mod start;
 mod steal;
