@@ -48,8 +48,10 @@ impl Receive<bool> for Tenant {
 
     fn receive(&mut self, for_ever: bool, _: &mut Context<Self>) {
         self.0.spinning.fetch_add(1, Ordering::AcqRel);
-        while for_ever {
-            spin_loop();
+        if for_ever {
+            loop {
+                spin_loop();
+            }
         }
     }
 }
