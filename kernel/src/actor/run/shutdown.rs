@@ -34,6 +34,7 @@ impl Killing {
     fn begin(executor: &ExecutorState) -> Self {
         executor.kill_all();
         sched::begin_pending_kill();
+        sched::note_kill();
         Self
     }
 }
@@ -104,6 +105,7 @@ fn close(executor: &ExecutorState) {
     for worker in executor.workers() {
         worker.end_soon();
     }
+    sched::note_kill();
 }
 
 /// The rest of a stop.

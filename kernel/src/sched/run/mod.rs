@@ -10,6 +10,7 @@ pub(crate) mod crash;
 #[cfg(feature = "checks")]
 pub(crate) mod damage;
 mod due;
+pub(crate) mod ending;
 mod fresh;
 #[cfg(target_os = "none")]
 mod halt;

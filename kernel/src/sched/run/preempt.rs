@@ -50,7 +50,7 @@ use crate::sched::place::{enqueue, global, urgent};
 use crate::sched::process::{EndOfPiece, Header, Priority, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
-use crate::sched::run::{aside, balance, crash, due, fresh, kill, reserve, resume, steal, stop};
+use crate::sched::run::{aside, balance, crash, due, ending, fresh, kill, reserve, resume, steal, stop};
 use crate::sched::spawn::{detached, residents};
 use crate::time::{self, comparator};
 
@@ -141,8 +141,9 @@ pub(crate) unsafe fn end_section(frame: *mut Frame) {
 /// Why the turn of a process on this core is to be left, or something is to become of it; `None` if it goes on.
 #[inline(always)]
 fn reason(core: &Core, block: &StackBlock, process: &Header) -> Option<Reason> {
-    let is_urgent =
-        is_urgent(core, process.priority()) || urgent::is_due_before(core, process, may_wake_urgent);
+    let is_urgent = (is_urgent(core, process.priority())
+        || urgent::is_due_before(core, process, may_wake_urgent))
+        && !ending::is_granted(core, process);
     let is_over = if is_resident(process) {
         core.in_turn.is_long()
     } else {
@@ -321,6 +322,9 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         steal::judge_theft(core);
     }
     core.statistics.preemptions.bump();
+    if suspended.run_state().is_ending() {
+        ending::note();
+    }
     if reason.is_urgent {
         core.statistics.urgent_preemptions.bump();
     }
