@@ -72,6 +72,8 @@ pub struct Config {
     pub deadline: Option<Duration>,
     /// Messages that a worker handles in one turn, at least 1.
     pub reductions: u64,
+    /// With it ends who starts it; what has not ended in that time then is killed.
+    pub owned: Option<Duration>,
     /// Without, that of whoever starts it.
     pub(super) payer: Option<Payer>,
 }
@@ -89,6 +91,7 @@ impl Default for Config {
             priority: Priority::Normal,
             deadline: None,
             reductions: 4000,
+            owned: None,
             payer: None,
         }
     }
@@ -168,6 +171,32 @@ impl Config {
     #[must_use]
     pub const fn reductions(mut self, reductions: u64) -> Self {
         self.reductions = reductions;
+        self
+    }
+
+    /// Owned by who starts it: the process, or the actor in whose behaviour that is. When the owner has ended, whatever ended it, the executor is
+    /// stopped as [`Executor::stop_within`](super::Executor::stop_within) says, with this limit. There is no moment in which the one has ended
+    /// and the other would not: also if the owner is killed while it starts it.
+    ///
+    /// So an executor belongs to a tree of supervisors, by a child that starts it:
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use magpie::actor::{Config, Executor, StartError};
+    /// use magpie::supervise::{Child, Shutdown};
+    ///
+    /// async fn workshop(mut shutdown: Shutdown) -> Result<(), StartError> {
+    ///     let executor = Executor::start(&Config::default().owned(Duration::from_millis(100)))?;
+    ///     shutdown.requested().await;
+    ///     executor.stop().await;
+    ///     Ok(())
+    /// }
+    /// let child = Child::process("workshop", workshop);
+    /// # let _ = child;
+    /// ```
+    #[must_use]
+    pub const fn owned(mut self, limit: Duration) -> Self {
+        self.owned = Some(limit);
         self
     }
 
@@ -261,6 +290,8 @@ pub enum StartError {
     CoreOffline,
     /// The scheduler has as many processes as it is set to have.
     TooManyProcesses,
+    /// Whoever starts it was killed meanwhile, and is about to end: nobody would get it.
+    Ending,
 }
 
 impl fmt::Display for StartError {
@@ -284,6 +315,7 @@ impl fmt::Display for StartError {
             }
             Self::NoSuchCore => f.write_str("a core does not exist: ask for fewer workers"),
             Self::CoreOffline => f.write_str("a core is offline: ask for fewer workers, or bring it back"),
+            Self::Ending => f.write_str("whoever starts it was killed: the executor was not started"),
             Self::TooManyProcesses => f.write_str("too many processes: raise sched.processes"),
         }
     }
@@ -300,6 +332,7 @@ impl From<Refused> for StartError {
             Refused::Worker(SpawnError::LimitDropped) => Self::LimitDropped,
             Refused::Worker(SpawnError::NoSuchCore) => Self::NoSuchCore,
             Refused::Worker(SpawnError::DeadlineNotHigh) => Self::DeadlineNotHigh,
+            Refused::Ending => Self::Ending,
             Refused::Worker(SpawnError::OutOfMemory)
             | Refused::Mailbox(TakeError::OutOfMemory)
             | Refused::OutOfMemory => Self::OutOfMemory,

@@ -1,14 +1,18 @@
 //! Executors: a table of mailboxes, a worker on each of some cores, and the actors bound to them.
 //!
-//! Several may exist at once. An executor that is dropped without being stopped runs on for ever.
+//! Several may exist at once. An executor that is dropped without being stopped runs on for ever, unless its
+//! [owner](Config::owned) ends.
 
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
 use core::time::Duration;
 
 use super::config::{Config, StartError};
 use super::handle::ExecutorHandle;
 use super::print;
 use super::run;
-use super::run::shutdown::{self, Stopped};
+use super::run::shutdown;
+use super::run::stopping::Stopping;
 use crate::mem::Payer;
 
 /// An executor that runs. Its actors live until they end or it is stopped.
@@ -53,7 +57,7 @@ impl Executor {
         let urgency = (config.priority, config.deadline);
         print::note_used();
         let payer = config.payer.unwrap_or_else(Payer::here);
-        let executor = run::start(config.rules(), size, config.bound, urgency, payer)?;
+        let executor = run::start(config.rules(), size, config.bound, urgency, payer, config.owned)?;
         Ok(Self { handle: ExecutorHandle::new(executor) })
     }
 
@@ -69,11 +73,14 @@ impl Executor {
     }
 
     /// Stops it: no message is accepted or delivered any more, behaviours that run end, what was not
-    /// delivered is dropped, and so is every actor. Returns how many messages were dropped.
+    /// delivered is dropped, and so is every actor. Says how many messages were dropped.
+    ///
+    /// This call begins the stop, and closes everything; the rest goes on by itself, whether anybody waits for it or not.
     ///
     /// What does not end within [`STOP_LIMIT`](Self::STOP_LIMIT) is killed: see [`stop_within`](Self::stop_within).
-    pub async fn stop(self) -> u64 {
-        self.stop_within(Self::STOP_LIMIT).await.undelivered()
+    pub fn stop(self) -> impl Future<Output = u64> + Send + Sync + Unpin + 'static {
+        let mut stopping = self.stop_within(Self::STOP_LIMIT);
+        poll_fn(move |context| Pin::new(&mut stopping).poll(context).map(|stopped| stopped.undelivered()))
     }
 
     /// How long [`stop`](Self::stop) waits for a behaviour or a destructor before it kills that: a minute.
@@ -82,6 +89,10 @@ impl Executor {
     /// Stops it, and waits so long at most for the behaviours that run or are suspended: those that have not ended by then are
     /// killed. Their actors end as in a crash; all others, and what was not delivered, are dropped as ever. If one of the destructors, or of the
     /// hooks [`stopped`](super::Actor::stopped), takes longer than `limit`, that is killed, too, and the next goes on.
+    ///
+    /// This call begins the stop, and closes everything. The rest is done by a process whose memory was taken when the executor was started, as
+    /// urgent as the caller: it goes on whether anybody waits for it or not, and whatever becomes of the caller. Any number may wait,
+    /// each with a clone of the [`Stopping`].
     ///
     /// A behaviour is killed by an interrupt, or when it would go on. So it takes slices longer, and the time until those have had their
     /// turns that are as urgent. What runs on host threads is not interrupted, and waited for.
@@ -98,8 +109,7 @@ impl Executor {
     /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
     /// # }).unwrap().unwrap();
     /// ```
-    pub async fn stop_within(self, limit: Duration) -> Stopped {
-        // SAFETY: there is one `Executor` for an executor, and it ends here.
-        unsafe { shutdown::stop(self.handle.counted_state(), limit) }.await
+    pub fn stop_within(self, limit: Duration) -> Stopping {
+        shutdown::stop(self.handle.counted_state(), limit)
     }
 }

@@ -89,7 +89,7 @@ pub(crate) use print::{note_names, printer};
 pub use recipient::Recipient;
 pub(crate) use run::KillRoom;
 pub use run::MailboxVictim;
-pub use run::shutdown::Stopped;
+pub use run::stopping::{Stopped, Stopping};
 pub use send_wait::SendWait;
 pub use signal::Signal;
 pub use spawn::NotSpawned;

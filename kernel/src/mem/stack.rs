@@ -9,7 +9,7 @@
 use core::cell::{Cell, UnsafeCell};
 use core::ptr;
 
-use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::arch::percpu;
 use crate::arch::stack_layout::{BLOCK_BYTES, slot_bytes};
 #[cfg(target_os = "none")]
@@ -40,7 +40,9 @@ pub struct StackBlock {
     process: AtomicPtr<()>,
     next_free: AtomicPtr<StackBlock>,
     crashes: AtomicU32,
-    in_reserve: AtomicU32,
+    in_reserve: AtomicBool,
+    /// How many stretches of code the caller is in that are not to be cut off.
+    shields: AtomicU8,
     /// How often code on this stack has crashed; read from any core.
     lives: AtomicU32,
     /// The process whose turn runs here has more to do, which nobody else needs to be told: see `yield_now`.
@@ -93,7 +95,8 @@ impl StackBlock {
             process: AtomicPtr::new(ptr::null_mut()),
             next_free: AtomicPtr::new(ptr::null_mut()),
             crashes: AtomicU32::new(0),
-            in_reserve: AtomicU32::new(0),
+            in_reserve: AtomicBool::new(false),
+            shields: AtomicU8::new(0),
             lives: AtomicU32::new(0),
             yields: Yields(Cell::new(false)),
             saved: Saved(UnsafeCell::new(Frame::EMPTY)),
@@ -162,7 +165,7 @@ impl StackBlock {
     /// # Safety
     /// The caller is on the core that runs this stack, and nothing is in the reserve that is used after it is unmapped.
     pub(crate) unsafe fn map_reserve(&self, is_mapped: bool) {
-        self.in_reserve.store(is_mapped.into(), Ordering::Relaxed);
+        self.in_reserve.store(is_mapped, Ordering::Relaxed);
         #[cfg(target_os = "none")]
         for page in 0..RESERVE_BYTES / PAGE_BYTES {
             let start = reserve_start(ptr::from_ref(self) as usize);
@@ -203,7 +206,24 @@ impl StackBlock {
 
     /// Whether the code on this stack ran out of it in a section of the kernel's, after which it must end.
     pub(crate) fn is_in_reserve(&self) -> bool {
-        self.in_reserve.load(Ordering::Relaxed) != 0
+        self.in_reserve.load(Ordering::Relaxed)
+    }
+
+    /// The code on this stack begins a stretch in which it must not be ended from outside, or ends one.
+    pub(crate) fn shield(&self, begins: bool) {
+        let shields = self.shields.load(Ordering::Relaxed);
+        self.shields.store(if begins { shields + 1 } else { shields.saturating_sub(1) }, Ordering::Relaxed);
+    }
+
+    /// Whether it is in one.
+    #[inline(always)]
+    pub(crate) fn is_shielded(&self) -> bool {
+        self.shields.load(Ordering::Relaxed) != 0
+    }
+
+    /// It failed in one, and goes on no more.
+    pub(crate) fn end_shields(&self) {
+        self.shields.store(0, Ordering::Relaxed);
     }
 
     /// How often the code on this stack has failed in the turn that this failure ends: more than once if reporting the

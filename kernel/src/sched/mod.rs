@@ -77,7 +77,9 @@ pub use policy::watchdog::WatchdogAction;
 pub use process::reductions::{charge, is_exhausted};
 pub(crate) use process::{AtWork, Detached, EndOfPiece, Resident, Step};
 pub use process::{Header, Priority, ProcessRef, ProcessState};
+pub(crate) use run::ending::note as note_kill;
 pub(crate) use run::kill::{begin_pending as begin_pending_kill, end_pending as end_pending_kill};
+pub(crate) use run::shield::Shield;
 pub(crate) use run::slice::may_go_on;
 pub use run::stop::request as stop;
 pub use run::{ExternalSource, OfflineError, OutOfWork, is_online, offline, online, out_of_work};
@@ -85,6 +87,7 @@ pub use run::{ExternalSource, OfflineError, OutOfWork, is_online, offline, onlin
 pub use run::{HostError, run_on_threads};
 pub(crate) use spawn::errand::Errand;
 pub(crate) use spawn::later::{Later, Waiting};
+pub(crate) use spawn::prepared::Prepared;
 pub(crate) use spawn::repeat::{Outcome, Repeat, Repeating};
 pub(crate) use spawn::resident::spawn as spawn_resident;
 #[cfg(feature = "checks")]

@@ -26,6 +26,8 @@ mod refusals;
 mod remains;
 mod soundness;
 mod stacks;
+mod starved;
+mod stopping;
 mod supervising;
 mod timers;
 mod trees;

@@ -9,6 +9,7 @@ use super::clearing::Clearing;
 use super::live::Live;
 use super::mailbox_victim::MailboxVictim;
 use super::own_mailboxes::OwnMailboxes;
+use super::shutdown::Ender;
 use super::worker::Worker;
 use super::worker::lane::leave_lane;
 use crate::actor::mail::Segment;
@@ -16,10 +17,10 @@ use crate::actor::mail::mailbox::{Inside, Runner};
 use crate::actor::mail::{Gulp, Mailbox, Place, Table, table};
 use crate::actor::storage::{CellRef, Word};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use crate::mem::Counted;
+use crate::mem::{Counted, Payer};
 use crate::sched;
-use crate::sync::{PreemptGuard, Waiters};
-use crate::watch::Exit;
+use crate::sync::{PreemptGuard, SpinLock, Waiters};
+use crate::watch::{Exit, Watch};
 use core::ptr::NonNull;
 
 /// The workers may be given turns already, because anybody may wake a resident, but must not look at each other yet.
@@ -53,6 +54,8 @@ pub(crate) struct ExecutorState {
     /// The workers, from the start until all have ended.
     workers: AtomicPtr<Vec<Counted<Worker>>>,
     pub live: Live,
+    /// Who pays for what its actors allocate.
+    pub payer: Payer,
     /// Whether an actor has ever ended and left its storage, or its state, behind.
     kept: AtomicBool,
     pub segment_bytes: usize,
@@ -68,6 +71,10 @@ pub(crate) struct ExecutorState {
     waiting_for_end: Waiters,
     /// Behaviours that were killed because they did not end.
     killed: AtomicU64,
+    /// What carries out its stop, until that begins.
+    pub(super) ender: SpinLock<Option<Ender>>,
+    /// With whom it ends, if with anybody.
+    pub(super) owner: SpinLock<Option<Watch>>,
     /// How far its end has come, after all have ended.
     pub(super) clearing: Clearing,
 }
@@ -81,6 +88,7 @@ impl ExecutorState {
         own: OwnMailboxes,
         worker_count: usize,
         live: Live,
+        payer: Payer,
     ) -> Self {
         Self {
             movable: mailboxes.len() - worker_count - own.count(),
@@ -90,6 +98,7 @@ impl ExecutorState {
             worker_count,
             workers: AtomicPtr::new(ptr::null_mut()),
             live,
+            payer,
             kept: AtomicBool::new(false),
             segment_bytes: rules.segment_bytes.max(64),
             victim_rule: rules.victim_rule,
@@ -101,6 +110,8 @@ impl ExecutorState {
             running: AtomicU32::new(worker_count as u32),
             waiting_for_end: Waiters::new(),
             killed: AtomicU64::new(0),
+            ender: SpinLock::new(None),
+            owner: SpinLock::new(None),
             clearing: Clearing::new(),
         }
     }

@@ -117,6 +117,7 @@ impl Room {
             segment.as_mut().set_end(place.add(BYTES));
             put_in_front(directory::get(word.mailbox()), segment);
         }
+        sched::note_kill();
     }
 }
 

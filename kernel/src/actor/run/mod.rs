@@ -20,12 +20,14 @@ mod live;
 pub(crate) mod live_count;
 mod mailbox_victim;
 mod own_mailboxes;
+mod owner;
 mod reclaim;
 mod resident;
 pub(crate) mod shutdown;
 mod side_queue;
 mod start;
 mod steal;
+pub(crate) mod stopping;
 mod tally;
 mod worker;
 

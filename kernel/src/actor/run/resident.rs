@@ -42,6 +42,10 @@ impl Resident for Worker {
         Worker::at_work(self)
     }
 
+    fn is_ending(&self) -> bool {
+        self.executor.is_stopping()
+    }
+
     fn backlog(&self) -> u32 {
         Worker::backlog(self)
     }

@@ -1,7 +1,9 @@
 //! The end of an executor: undelivered messages and actors are dropped, each exactly once, and its
 //! mailboxes go back to the directory.
 //!
-//! Dropping is the application's code, so it is done by a process that may crash: what that was dropping is lost, and
+//! Who asks for it closes everything; the rest is done by a process that was made with the executor. So a stop goes on whoever waits for it.
+//!
+//! Dropping is the application's code, so it is done by another process, which may crash: what that was dropping is lost, and
 //! another one goes on with the rest. Wherever it stops, each message and each actor is either where it was or is known
 //! to be in the hands of the process.
 
@@ -11,41 +13,19 @@ use core::time::Duration;
 use super::at_work::tell_of_end;
 use super::clearing::Clearing;
 use super::executor_state::ExecutorState;
+use super::stopping::Stopping;
 use crate::actor::mail::{directory, oldest};
 use crate::actor::storage::cell::{self, Chunk, all_chunks};
 use crate::actor::storage::{Life, pool, static_cell};
 use crate::arch::barrier;
-use crate::mem::Counted;
-use crate::sched::{self, JoinError, JoinHandle, Priority, Spawn};
+use crate::mem::{Counted, OutOfMemory, Payer};
+use crate::sched::{self, JoinError, JoinHandle, Prepared, Priority, Shield};
 use crate::sync::PreemptGuard;
 use crate::time;
 use crate::watch::Exit;
 
-/// What became of an executor that was stopped.
-///
-/// ```
-/// use magpie::actor::Stopped;
-/// fn say(stopped: Stopped) -> String {
-///     format!("{} messages dropped, {} behaviours killed", stopped.undelivered(), stopped.killed())
-/// }
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stopped {
-    undelivered: u64,
-    killed: u64,
-}
-
-impl Stopped {
-    /// How many messages were not delivered, and dropped.
-    pub const fn undelivered(&self) -> u64 {
-        self.undelivered
-    }
-
-    /// How many behaviours and destructors did not end in time, and were killed.
-    pub const fn killed(&self) -> u64 {
-        self.killed
-    }
-}
+/// How long a stop waits at least before it looks again whether what is dropped comes on, or whether there is memory.
+const AGAIN: Duration = Duration::from_millis(1);
 
 /// As long as this is there, interrupts ask what runs for an executor whether it is to end.
 struct Killing;
@@ -54,6 +34,7 @@ impl Killing {
     fn begin(executor: &ExecutorState) -> Self {
         executor.kill_all();
         sched::begin_pending_kill();
+        sched::note_kill();
         Self
     }
 }
@@ -64,12 +45,57 @@ impl Drop for Killing {
     }
 }
 
-/// Stops an executor: nothing is accepted or delivered any more, behaviours that run end, or are killed after so long, and what is
-/// left is dropped; what takes longer than that to be dropped is killed, too.
-///
-/// # Safety
-/// Called once for an executor.
-pub(crate) async unsafe fn stop(executor: Counted<ExecutorState>, limit: Duration) -> Stopped {
+/// What carries out the stop of an executor. Its memory is there from the executor's start, and nobody can kill it: so a stop that has begun
+/// comes to its end, whatever becomes of whoever asked for it, and of the memory.
+pub(crate) struct Ender {
+    process: Prepared<()>,
+    /// How urgent it is unless somebody asks for it who says otherwise: as the workers.
+    priority: Priority,
+}
+
+impl Ender {
+    /// That of this executor.
+    pub(super) fn new(executor: &Counted<ExecutorState>, priority: Priority) -> Result<Self, OutOfMemory> {
+        // One that crashes is followed by another, for which there may be no memory.
+        let droppers = [Some(dropper(executor)?), Some(dropper(executor)?)];
+        let process = Prepared::new(carry_out(executor.clone(), droppers), false)?;
+        Ok(Self { process, priority })
+    }
+}
+
+/// What drops what is left.
+fn dropper(executor: &Counted<ExecutorState>) -> Result<Prepared<()>, OutOfMemory> {
+    let executor = executor.clone();
+    // SAFETY: started in `clear` only, one at a time.
+    Prepared::new(async move { unsafe { drop_all(&executor) } }, true)
+}
+
+/// Begins the stop of an executor, if nobody has: nothing is accepted or delivered any more, behaviours that run end, or are killed after so
+/// long, and what is left is dropped; what takes longer than that to be dropped is killed, too.
+pub(crate) fn stop(executor: Counted<ExecutorState>, limit: Duration) -> Stopping {
+    // All of it or nothing: who is killed in the middle ends behind it.
+    let _shield = Shield::new();
+    // Whoever has the ender closes, and before it is started.
+    let ender = executor.ender.lock().take();
+    if let Some(ender) = ender {
+        close(&executor);
+        executor.clearing.set_limit(limit);
+        let priority = sched::current_process().map_or(Priority::Normal, |process| process.priority());
+        drop(ender.process.start(priority, Payer::NOBODY));
+    }
+    Stopping::new(executor)
+}
+
+/// The owner has ended. From anywhere, with preemption disabled or not, but under no lock of the scheduler's.
+pub(super) fn stop_ownerless(executor: &ExecutorState) {
+    let ender = executor.ender.lock().take();
+    if let Some(Ender { process, priority }) = ender {
+        drop(process.start(priority, Payer::NOBODY));
+    }
+}
+
+/// Nothing is accepted or delivered any more.
+fn close(executor: &ExecutorState) {
     executor.request_stop();
     for mailbox in &executor.mailboxes {
         mailbox.close();
@@ -79,36 +105,44 @@ pub(crate) async unsafe fn stop(executor: Counted<ExecutorState>, limit: Duratio
     for worker in executor.workers() {
         worker.end_soon();
     }
-    if time::background_timeout(limit, executor.all_ended()).await.is_err() {
+    sched::note_kill();
+}
+
+/// The rest of a stop.
+async fn carry_out(executor: Counted<ExecutorState>, droppers: [Option<Prepared<()>>; 2]) {
+    if !executor.is_stopping() {
+        close(&executor);
+    }
+    let owner = executor.owner.lock().take();
+    if let Some(watch) = owner {
+        watch.cancel();
+    }
+    if time::background_timeout(executor.clearing.limit(), executor.all_ended()).await.is_err() {
         let killing = Killing::begin(&executor);
         executor.all_ended().await;
         drop(killing);
     }
-    // SAFETY: all workers and behaviours have ended and all mailboxes are closed; once, by contract.
-    unsafe { clear(executor, limit) }.await
+    // SAFETY: all workers and behaviours have ended and all mailboxes are closed; once, for an executor has one ender.
+    unsafe { clear(&executor, droppers) }.await;
+    executor.clearing.all_done();
 }
 
-/// Drops everything. What takes longer than `limit` to be dropped is killed.
+/// Drops everything. What does not come on within the limit is killed.
 ///
 /// # Safety
 /// All workers and suspended behaviours have ended, and all mailboxes are closed. Called once.
-async unsafe fn clear(executor: Counted<ExecutorState>, limit: Duration) -> Stopped {
+async unsafe fn clear(executor: &Counted<ExecutorState>, mut droppers: [Option<Prepared<()>>; 2]) {
     for worker in executor.workers() {
         // SAFETY: by contract.
         unsafe { worker.give_batch_back() };
     }
     let priority = sched::current_process().map_or(Priority::Normal, |process| process.priority());
     loop {
-        let in_process = executor.clone();
-        // SAFETY: by contract, and one at a time.
-        let dropping = async move { unsafe { drop_all(&in_process) } };
-        let Ok(dropping) = Spawn::new().priority(priority).start(dropping) else {
-            // There is no other process: then in this one.
-            // SAFETY: as above.
-            unsafe { drop_all(&executor) };
-            break;
+        let dropping = match droppers.iter_mut().find_map(Option::take) {
+            Some(dropping) => dropping,
+            None => another(executor).await,
         };
-        if ended(dropping, &executor.clearing, limit).await {
+        if ended(dropping.start(priority, executor.payer), &executor.clearing).await {
             break;
         }
         executor.clearing.crashed();
@@ -119,22 +153,29 @@ async unsafe fn clear(executor: Counted<ExecutorState>, limit: Duration) -> Stop
         unsafe { worker.drop_process() };
     }
     executor.mailboxes.iter().copied().for_each(directory::give);
-    Stopped {
-        undelivered: executor.clearing.dropped(),
-        killed: executor.killed() + executor.clearing.killed(),
+}
+
+/// One more that drops what is left. The memory of the last is most likely there for it.
+async fn another(executor: &Counted<ExecutorState>) -> Prepared<()> {
+    loop {
+        match dropper(executor) {
+            Ok(dropping) => return dropping,
+            Err(OutOfMemory) => time::sleep(AGAIN).await,
+        }
     }
 }
 
-/// Waits for the end of a process that drops what is left. Whether it has come to its own end. Killed if it has come no further for
-/// so long.
-async fn ended(mut dropping: JoinHandle<()>, clearing: &Clearing, limit: Duration) -> bool {
-    let mut steps = clearing.steps();
+/// Waits for the end of a process that drops what is left. Whether it has come to its own end. Killed if it is in the same drop after so long;
+/// what is the kernel's between two comes to its end.
+async fn ended(mut dropping: JoinHandle<()>, clearing: &Clearing) -> bool {
+    let limit = clearing.limit().max(AGAIN);
+    let mut before = None;
     loop {
         if let Ok(joined) = time::background_timeout(limit, &mut dropping).await {
             return joined.is_ok();
         }
-        let before = replace(&mut steps, clearing.steps());
-        if before == steps && !dropping.process().is_done() {
+        let now = clearing.dropping();
+        if now.is_some() && replace(&mut before, now) == now && !dropping.process().is_done() {
             dropping.process().kill();
             let joined = dropping.await;
             if joined == Err(JoinError::Killed) {
@@ -159,6 +200,7 @@ unsafe fn drop_all(executor: &ExecutorState) {
             let (cell, word) = message.target();
             clearing.begin(cell, word);
             message.drop_message();
+            clearing.end_step();
         }
         mailbox.tidy();
     }
@@ -212,6 +254,7 @@ fn drop_actors(executor: &ExecutorState) {
             // SAFETY: no worker is left that could run the actor, and nobody else can claim the cell.
             unsafe { drop_state(cell) };
         }
+        executor.clearing.end_step();
         pool::give(cell, word, &PreemptGuard::new());
     }
 }

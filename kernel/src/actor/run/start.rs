@@ -9,14 +9,15 @@ use super::batch::Batch;
 use super::executor_state::{ExecutorState, Rules};
 use super::live::Live;
 use super::own_mailboxes::OwnMailboxes;
-use super::resident;
+use super::shutdown::{self, Ender};
 use super::worker::Worker;
+use super::{owner, resident};
 use crate::actor::mail::directory::{self, TakeError};
 use crate::actor::mail::{Bound, Mailbox, Segment, Table, table};
 use crate::arch::CoreId;
 use crate::machine;
-use crate::mem::{self, Counted, Payer};
-use crate::sched::{Priority, SpawnError};
+use crate::mem::{self, Counted, OutOfMemory, Payer};
+use crate::sched::{Priority, Shield, SpawnError};
 use crate::sync::PaidBy;
 
 /// Why an executor was not started.
@@ -28,6 +29,8 @@ pub(crate) enum Refused {
     Worker(SpawnError),
     /// No memory for it.
     OutOfMemory,
+    /// Whoever starts it was killed meanwhile.
+    Ending,
 }
 
 /// The workers' priority, and how soon each should have done what woke it.
@@ -43,29 +46,40 @@ pub(crate) struct Size {
     pub own: usize,
 }
 
-/// Starts an executor. `payer` pays for its workers and for what its actors allocate; nobody for what serves all. When it cannot,
-/// nothing is left behind.
+/// Starts an executor. `payer` pays for its workers and for what its actors allocate; nobody for what serves all. With an owner it is stopped
+/// within that time when the caller has ended. When it cannot, nothing is left behind.
 pub(crate) fn start(
     rules: Rules,
     size: Size,
     bound: Bound,
     urgency: Urgency,
     payer: Payer,
+    owner: Option<Duration>,
 ) -> Result<Counted<ExecutorState>, Refused> {
     let _nobody = PaidBy::nobody();
+    // All of it or nothing: who is killed in the middle ends behind it, and so does one whose stack runs out.
+    let shield = Shield::new();
     let Size { workers, movable, own } = size;
     let taken = take_mailboxes(movable + workers + own)?;
-    let executor = match make_state(rules, &taken, size) {
+    let executor = match make_state(rules, &taken, size, payer) {
         Some(executor) => executor,
         None => {
             taken.into_iter().for_each(directory::give);
             return Err(Refused::OutOfMemory);
         }
     };
-    if let Err(error) = start_workers(&executor, urgency, payer, workers) {
-        executor.mailboxes.iter().copied().for_each(directory::give);
-        return Err(error);
-    }
+    let started =
+        Ender::new(&executor, urgency.0).map_err(|OutOfMemory| Refused::OutOfMemory).and_then(|ender| {
+            start_workers(&executor, urgency, payer, workers)?;
+            Ok(ender)
+        });
+    let ender = match started {
+        Ok(ender) => ender,
+        Err(error) => {
+            executor.mailboxes.iter().copied().for_each(directory::give);
+            return Err(error);
+        }
+    };
     for slot in 0..executor.table.slots() {
         let place = executor.table.place_of(slot);
         // The last of each worker's.
@@ -91,7 +105,26 @@ pub(crate) fn start(
             mailbox.open(runner, place, core, pinned, urgency.0.is_urgent(), bound);
         }
     }
-    Ok(executor)
+    *executor.ender.lock() = Some(ender);
+    let owned = owner.map_or(Ok(None), |limit| {
+        executor.clearing.set_limit(limit);
+        owner::end_with_caller(&executor)
+    });
+    match owned {
+        _ if shield.ends_its_owner() => {
+            // Nobody would get it.
+            drop(shutdown::stop(executor, Duration::ZERO));
+            Err(Refused::Ending)
+        }
+        Ok(watch) => {
+            *executor.owner.lock() = watch;
+            Ok(executor)
+        }
+        Err(OutOfMemory) => {
+            drop(shutdown::stop(executor, Duration::ZERO));
+            Err(Refused::OutOfMemory)
+        }
+    }
 }
 
 fn take_mailboxes(count: usize) -> Result<Vec<&'static Mailbox>, Refused> {
@@ -111,7 +144,12 @@ fn take_mailboxes(count: usize) -> Result<Vec<&'static Mailbox>, Refused> {
 
 /// The table begins with each worker's part of the movable mailboxes, followed by some of those for one actor each, so that the parts are
 /// as long as the table says, and by its pinned one.
-fn make_state(rules: Rules, taken: &[&'static Mailbox], size: Size) -> Option<Counted<ExecutorState>> {
+fn make_state(
+    rules: Rules,
+    taken: &[&'static Mailbox],
+    size: Size,
+    payer: Payer,
+) -> Option<Counted<ExecutorState>> {
     let Size { workers, movable, own } = size;
     let mut for_one = movable + workers;
     let mut order: Vec<&'static Mailbox> = Vec::new();
@@ -130,7 +168,7 @@ fn make_state(rules: Rules, taken: &[&'static Mailbox], size: Size) -> Option<Co
     mailboxes.extend_from_slice(taken);
     let own = OwnMailboxes::new(&taken[movable + workers..])?;
     let live = Live::new(machine::cores())?;
-    Counted::new(ExecutorState::new(rules, table, mailboxes, own, workers, live)).ok()
+    Counted::new(ExecutorState::new(rules, table, mailboxes, own, workers, live, payer)).ok()
 }
 
 /// Makes the workers and starts them; they wait until they are woken.

@@ -52,6 +52,14 @@ pub(crate) struct Core {
     pub worth: sharing::Worth,
     /// As a thief: whom it has taken from, if its next turn is to tell whether that was worth it.
     pub taken_from: Cell<Option<CoreId>>,
+    /// Of how many kills this core has heard, see `run/ending.rs`.
+    pub kills_heard: Cell<u32>,
+    /// How often it still looks for what was killed.
+    pub looks_for_killed: Cell<usize>,
+    /// Until then, in clock ticks, what was killed may drop what it owns although something urgent waits.
+    pub granted_until: Cell<u64>,
+    /// The turn that begins is for the end of what is suspended.
+    pub is_swept: Cell<bool>,
     /// How often it has looked for work elsewhere and found none since it last ran anything.
     pub looks: Cell<u32>,
     /// It sleeps only until it looks again.
@@ -213,6 +221,10 @@ impl Core {
                 // A new process is assumed to run long until some turned out not to.
                 worth: sharing::Worth::new(true),
                 taken_from: Cell::new(None),
+                kills_heard: Cell::new(0),
+                looks_for_killed: Cell::new(0),
+                granted_until: Cell::new(0),
+                is_swept: Cell::new(false),
                 looks: Cell::new(0),
                 watches: Cell::new(false),
                 next_wake_of_residents: Cell::new(0),

@@ -147,7 +147,7 @@ mod tests {
     static VTABLE: VTable = VTable {
         name: || "none",
         step,
-        cancel: step,
+        cancel: Some(step),
         crash,
         end_piece: None,
         free,

@@ -5,7 +5,7 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 
 use super::block::Core;
-use crate::sched::process::Runnable;
+use crate::sched::process::{Priority, Runnable};
 use crate::sync::PreemptGuard;
 
 /// Proof that the caller runs on a core and stays there, and that it has not interrupted anything that uses the queues: so the owner's side of
@@ -91,6 +91,12 @@ impl<'a> ThisCore<'a> {
     pub(crate) fn is_ordinary(&self) -> bool {
         // SAFETY: as in `push`.
         unsafe { self.core.queue.is_ordinary() }
+    }
+
+    /// Takes the oldest with this priority.
+    pub(crate) fn take_of(&self, priority: Priority) -> Option<Runnable> {
+        // SAFETY: as in `push`.
+        unsafe { self.core.queue.take_of(priority) }
     }
 
     /// See [`RunQueue::rotate`](super::run_queue::RunQueue::rotate).

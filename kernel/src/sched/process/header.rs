@@ -183,6 +183,14 @@ impl Header {
         }
     }
 
+    /// It was made beforehand, and is about to be started by whoever has it alone.
+    pub(crate) fn prepare(&mut self, priority: Priority, account: u8, home: CoreId) {
+        self.priority = priority;
+        self.account = account;
+        self.began_at = clock::now();
+        self.set_home(home);
+    }
+
     #[inline(always)]
     pub(crate) fn kept_deadline(&self) -> Option<&Deadline> {
         self.deadline.as_deref()

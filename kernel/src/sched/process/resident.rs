@@ -47,6 +47,9 @@ pub trait Resident: Send + Sync {
     /// `step`, which holds no lock, with interrupts masked and preemption disabled.
     fn is_to_end(&self, asked: EndOfPiece) -> bool;
 
+    /// Whether it only needs a turn in which it ends. Called with preemption disabled, while it is in no turn.
+    fn is_ending(&self) -> bool;
+
     /// How much waits for this resident; read from any core, to find out whether anything is left.
     fn backlog(&self) -> u32;
 

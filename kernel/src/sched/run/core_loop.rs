@@ -17,7 +17,7 @@ use crate::sched::cores::{Core, ThisCore, population, roll_call};
 use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, ProcessRef, Runnable, Step};
-use crate::sched::run::{aside, attention, due, idle, reserve, resume, slice, steal};
+use crate::sched::run::{aside, attention, due, ending, idle, reserve, resume, slice, steal};
 use crate::sched::spawn::telling;
 use crate::stats::Activity;
 use crate::watch::Exit;
@@ -40,6 +40,12 @@ pub(crate) unsafe fn run() {
         // SAFETY: this is the core's own loop, between two turns.
         if core.queue.wants_attention() && unsafe { !attention::attend(&core) } {
             return;
+        }
+        if ending::is_wanted(&core)
+            && let Some(process) = ending::look(&core)
+        {
+            turn(core, process);
+            continue;
         }
         match pick::next(&core) {
             Some(process) if reserve::is_kept_waiting(&core, &process) => {
@@ -135,6 +141,12 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>>
     core.looks.set(0);
     slice::ensure_slice_timer(core);
     if let Some(stack) = NonNull::new(header.take_stack()) {
+        if core.is_swept.replace(false) {
+            // It has had its time: for its end, too.
+            core.in_turn.note_slice_end();
+            core.in_turn.note_slice_end();
+            StackBlock::current().preempt().request();
+        }
         if header.run_state().is_killed() {
             // It ends at the first interrupt, which comes at once.
             StackBlock::current().preempt().request();
@@ -159,7 +171,9 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>>
 #[inline(never)]
 fn cancel(process: NonNull<Header>) {
     // SAFETY: its turn has begun, so it is alive.
-    let (ended, _) = take_turn(process, unsafe { process.as_ref() }.vtable().cancel);
+    let table = unsafe { process.as_ref() }.vtable();
+    // Who has none is never marked as killed.
+    let (ended, _) = take_turn(process, table.cancel.unwrap_or(table.step));
     // SAFETY: this is the core's loop, right after the turn.
     unsafe { finish_turn(ended, Step::Done) }
 }

@@ -45,10 +45,13 @@ pub fn can_end_current() -> bool {
 
 /// Whether the code that faulted is a process that can be ended alone.
 pub fn can_end_faulted(fault: &Fault) -> bool {
-    fault.on_own_stack && can_end(StackBlock::current())
+    let block = StackBlock::current();
+    // One whose stack ran out behind a shield ends when that does, as at the end of a section.
+    let goes_on = fault.in_reserve && block.is_shielded() && !block.is_in_reserve();
+    fault.on_own_stack && !goes_on && can_end(block)
 }
 
-/// The code that faulted ran out of stack with preemption disabled: lets it go on to the end of that section. Returns
+/// The code that faulted ran out of stack with preemption disabled, or behind a shield: lets it go on to the end of that section. Returns
 /// whether it may. For the fault handler.
 pub fn lend_reserve(fault: &Fault) -> bool {
     let block = StackBlock::current();
@@ -213,6 +216,7 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
     irq::disable();
     // Forgets a request, too.
     block.preempt().reset(1);
+    block.end_shields();
     // SAFETY: preemption is disabled by the line above, and what failed does not go on.
     unsafe { abandon_section() };
     // SAFETY: preemption is disabled by the line above, and a process runs, so the scheduler does.

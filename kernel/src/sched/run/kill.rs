@@ -3,6 +3,7 @@
 
 use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::sched::process::ProcessRef;
+use crate::sched::run::ending;
 use crate::sync::PreemptGuard;
 
 /// How many kills there are that only a resident, or a piece of one's work, knows of.
@@ -34,8 +35,10 @@ impl ProcessRef {
     ///   that it holds is poisoned. On host threads, which interrupt nobody, its turn ends by itself first.
     /// - One that has ended has ended.
     ///
-    /// So it takes a slice, and the time until it would have had its turn: less urgent processes have none while others go on for ever.
-    /// The worker of an executor cannot be killed, and this does nothing: in a behaviour
+    /// So it takes a slice, and the time until it would have had its turn. Where more urgent work goes on for ever, a core looks for what was killed
+    /// between two turns of that: so it takes two slices for each four of its priority that wait at its core, and what it drops then
+    /// has 50 µs at least.
+    /// The worker of an executor cannot be killed, nor what carries out the stop of one, and this does nothing: in a behaviour
     /// [`current_process`](crate::sched::current_process) is such a worker. A behaviour that is suspended can be, and its actor ends.
     ///
     /// ```
@@ -50,11 +53,12 @@ impl ProcessRef {
     /// # }).unwrap().unwrap();
     /// ```
     pub fn kill(&self) {
-        if self.vtable().detach.is_none() {
-            // Whoever is killed between the two has killed nobody.
+        if self.vtable().cancel.is_some() {
+            // Whoever is killed in between has killed nobody.
             let _whole = PreemptGuard::new();
             self.run_state().kill();
             self.wake();
+            ending::note();
         }
     }
 }

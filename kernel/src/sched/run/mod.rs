@@ -10,6 +10,7 @@ pub(crate) mod crash;
 #[cfg(feature = "checks")]
 pub(crate) mod damage;
 mod due;
+pub(crate) mod ending;
 mod fresh;
 #[cfg(target_os = "none")]
 mod halt;
@@ -29,6 +30,7 @@ mod preempt;
 pub(crate) mod quiescence;
 pub(crate) mod reserve;
 mod resume;
+pub(crate) mod shield;
 pub(crate) mod slice;
 pub(crate) mod start;
 mod steal;

@@ -50,7 +50,7 @@ use crate::sched::place::{enqueue, global, urgent};
 use crate::sched::process::{EndOfPiece, Header, Priority, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
-use crate::sched::run::{aside, balance, crash, due, fresh, kill, reserve, resume, steal, stop};
+use crate::sched::run::{aside, balance, crash, due, ending, fresh, kill, reserve, resume, steal, stop};
 use crate::sched::spawn::{detached, residents};
 use crate::time::{self, comparator};
 
@@ -67,7 +67,7 @@ const TRY_AGAIN_MICROSECONDS: u64 = 5;
 pub(crate) unsafe fn consider(frame: *mut Frame) {
     let block = StackBlock::current();
     if block.is_in_reserve() {
-        if block.preempt().is_enabled() {
+        if block.preempt().is_enabled() && !block.is_shielded() {
             // SAFETY: the section that ran out of stack has ended, and its process must not go on.
             unsafe { crash::end_overflowed(&*frame) };
         }
@@ -90,7 +90,7 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     }
     let process = NonNull::new(block.process().cast::<Header>());
     // SAFETY: the process runs, so it is alive.
-    let reason = process.and_then(|process| reason(core, unsafe { process.as_ref() }));
+    let reason = process.and_then(|process| reason(core, block, unsafe { process.as_ref() }));
     let is_wanted = reason.is_some() || (process.is_none() && is_urgent(core, Priority::Low));
     let leaves = preemption::decide(block.preempt(), Found { is_turn: process.is_some(), is_wanted });
     if let (true, Some(process), Some(mut reason)) = (leaves, process, reason) {
@@ -140,21 +140,24 @@ pub(crate) unsafe fn end_section(frame: *mut Frame) {
 
 /// Why the turn of a process on this core is to be left, or something is to become of it; `None` if it goes on.
 #[inline(always)]
-fn reason(core: &Core, process: &Header) -> Option<Reason> {
-    let is_urgent =
-        is_urgent(core, process.priority()) || urgent::is_due_before(core, process, may_wake_urgent);
+fn reason(core: &Core, block: &StackBlock, process: &Header) -> Option<Reason> {
+    let is_urgent = (is_urgent(core, process.priority())
+        || urgent::is_due_before(core, process, may_wake_urgent))
+        && !ending::is_granted(core, process);
     let is_over = if is_resident(process) {
         core.in_turn.is_long()
     } else {
         core.in_turn.slices() >= SLICE_ENDS && others_wait(core)
     };
     // A turn in which what was killed drops what it owns is granted a slice.
-    let kills = process.run_state().is_killed()
-        || (process.run_state().is_ending() && core.in_turn.slices() >= SLICE_ENDS);
+    let is_shielded = block.is_shielded();
+    let kills = !is_shielded
+        && (process.run_state().is_killed()
+            || (process.run_state().is_ending() && core.in_turn.slices() >= SLICE_ENDS));
     let is_spent = !is_resident(process) && aside::is_spent(core, process);
     let (lets_go, ends) = (core.in_turn.lets_go(), core.in_turn.is_to_end());
     let is_asked = process.vtable().is_to_end.is_some();
-    let asks = is_asked && (kills || kill::is_any_pending());
+    let asks = is_asked && !is_shielded && (kills || kill::is_any_pending());
     // Mostly nothing of all this, and interrupts are masked.
     let is_any = is_urgent || is_over || is_spent || kills || asks || lets_go || ends;
     is_any.then(|| {
@@ -322,6 +325,9 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         steal::judge_theft(core);
     }
     core.statistics.preemptions.bump();
+    if suspended.run_state().is_ending() {
+        ending::note();
+    }
     if reason.is_urgent {
         core.statistics.urgent_preemptions.bump();
     }

@@ -10,7 +10,7 @@ use crate::mem::{MemoryLimit, Payer};
 use crate::sched::cores::{self, here, population};
 use crate::sched::place::enqueue;
 use crate::sched::process::{Deadline, Priority, ProcessRef, Runnable, ShareRef};
-use crate::sched::spawn::task::{self, JoinHandle};
+use crate::sched::spawn::task::{self, JoinHandle, Sort};
 use crate::sync::PreemptGuard;
 
 /// Why a process was not started.
@@ -229,7 +229,8 @@ impl Spawn {
         F::Output: Send + 'static,
     {
         // SAFETY: just started, to be joined.
-        self.create_and_start(share, future, true, |_| {}).map(|process| unsafe { JoinHandle::of(process) })
+        self.create_and_start(share, future, Sort::Joined, |_| {})
+            .map(|process| unsafe { JoinHandle::of(process) })
     }
 
     /// As [`Self::start`], but nobody will take the result.
@@ -241,7 +242,7 @@ impl Spawn {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.create_and_start(here::share_here(), future, false, |_| {})
+        self.create_and_start(here::share_here(), future, Sort::Alone, |_| {})
     }
 
     /// As [`Self::start_alone`]; `before` is called when nothing can keep the process from starting any more, and before it can be
@@ -255,7 +256,7 @@ impl Spawn {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.create_and_start(here::share_here(), future, false, before)
+        self.create_and_start(here::share_here(), future, Sort::Alone, before)
     }
 
     #[inline(always)]
@@ -263,7 +264,7 @@ impl Spawn {
         self,
         share: Option<ShareRef>,
         future: F,
-        is_joined: bool,
+        sort: Sort,
         before: impl FnOnce(&ProcessRef),
     ) -> Result<ProcessRef, SpawnError>
     where
@@ -283,7 +284,7 @@ impl Spawn {
         };
         // A mask of every core also includes those that come online later.
         let affinity = if self.affinity == u64::MAX { u64::MAX } else { affinity };
-        let created = task::create(future, is_joined, self.priority, (deadline, share), affinity, self.payer);
+        let created = task::create(future, sort, self.priority, (deadline, share), affinity, self.payer);
         let Ok((process, reference)) = created else { return Err(SpawnError::OutOfMemory) };
         // Whoever is killed between the two would leave it counted for ever, and its core in service.
         let here = PreemptGuard::new();

@@ -21,7 +21,7 @@ struct DetachedProcess {
 static VTABLE: VTable = VTable {
     name: || "a suspended behaviour",
     step,
-    cancel: step,
+    cancel: Some(step),
     crash,
     end_piece: Some(end_piece),
     free,

@@ -24,7 +24,7 @@ pub(crate) struct Errand {
 static VTABLE: VTable = VTable {
     name: || "a call of the application's in the kernel's name",
     step,
-    cancel,
+    cancel: Some(cancel),
     crash,
     end_piece: None,
     free,

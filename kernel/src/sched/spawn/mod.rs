@@ -5,6 +5,7 @@ pub(crate) mod detached;
 pub(crate) mod errand;
 pub(crate) mod foreign;
 pub(crate) mod later;
+pub(crate) mod prepared;
 pub(crate) mod repeat;
 pub(crate) mod resident;
 mod resident_process;

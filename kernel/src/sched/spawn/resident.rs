@@ -100,6 +100,10 @@ mod tests {
             false
         }
 
+        fn is_ending(&self) -> bool {
+            false
+        }
+
         fn backlog(&self) -> u32 {
             0
         }

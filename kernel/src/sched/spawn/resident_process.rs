@@ -17,8 +17,7 @@ pub(crate) struct ResidentProcess {
 pub(crate) static VTABLE: VTable = VTable {
     name: || "an executor's worker",
     step,
-    // Nobody can kill one.
-    cancel: step,
+    cancel: None,
     crash,
     end_piece: None,
     free,

@@ -94,6 +94,15 @@ pub(crate) unsafe fn has_waiting_for_end(process: NonNull<Header>) -> bool {
     unsafe { resident(process) }.has_waiting_for_end()
 }
 
+/// Whether a resident only needs a turn in which it ends.
+///
+/// # Safety
+/// `process` is a resident, which the caller has in hand.
+pub(crate) unsafe fn is_ending(process: NonNull<Header>) -> bool {
+    // SAFETY: by contract.
+    unsafe { resident(process) }.is_ending()
+}
+
 /// Tells a resident to end its turn behind the piece of work that runs. Whether it will.
 ///
 /// # Safety

@@ -15,7 +15,7 @@
 //! | `Answer` of an ask | a slot in an allocation of its own, filed under the one who was asked |
 //! | `JoinHandle` | a waker in the process that it waits for, which its reference keeps |
 //! | `Receive`, `ReceiveMatching` of a process mailbox | nothing: the crash closes the mailbox; the block stays with the addresses |
-//! | `out_of_work`, `Executor::all_ended`, `Executor::stop` | a waker in a list ([`crate::sync::Waiters`]) until the event |
+//! | `out_of_work`, `Executor::all_ended`, `Stopping` | a waker in a list ([`crate::sync::Waiters`]) until the event |
 //! | `yield_now` | nothing |
 //!
 //! **Nothing of the application's runs under a kernel lock or with preemption disabled**, because a failure there stops
@@ -101,10 +101,13 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    const VTABLE: VTable = VTable {
+    const VTABLE: VTable = VTable { cancel: Some(Self::cancel), ..Self::LASTING };
+
+    /// Of one that nobody can kill.
+    const LASTING: VTable = VTable {
         name: core::any::type_name::<F>,
         step: Self::step,
-        cancel: Self::cancel,
+        cancel: None,
         crash: Self::crash,
         end_piece: None,
         free: Self::free,
@@ -210,13 +213,21 @@ impl<T> Joinable<T> {
     }
 }
 
-/// Makes a task with one reference for the scheduler and one for the caller; not yet queued. Unless it is to be joined, nobody will ask for its
-/// result.
+/// Whether a task's result is asked for, and whether it can be killed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sort {
+    Joined,
+    Alone,
+    /// Nobody will ask for its result, or can kill it: the kernel's own.
+    Lasting,
+}
+
+/// Makes a task with one reference for the scheduler and one for the caller; not yet queued.
 ///
 /// Gives the future back when there is no memory for it, or `payer`, or else who pays for the caller, cannot pay.
 pub(crate) fn create<F>(
     future: F,
-    is_joined: bool,
+    sort: Sort,
     priority: Priority,
     (deadline, share): (Option<Box<Deadline>>, Option<ShareRef>),
     affinity: u64,
@@ -227,7 +238,9 @@ where
     F::Output: Send + 'static,
 {
     let account = payer.map_or_else(account_here, |payer| payer.number().into());
-    let header = Header::new(&Task::<F>::VTABLE, priority, affinity, CoreId::BOOT)
+    let table = if sort == Sort::Lasting { &Task::<F>::LASTING } else { &Task::<F>::VTABLE };
+    let is_joined = sort == Sort::Joined;
+    let header = Header::new(table, priority, affinity, CoreId::BOOT)
         .with_deadline(deadline)
         .with_limits(account, share);
     let outcome = if is_joined { Outcome::Running(None) } else { Outcome::Abandoned };

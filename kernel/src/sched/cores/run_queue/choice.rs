@@ -75,6 +75,26 @@ impl RunQueue {
         process
     }
 
+    /// Takes the oldest with this priority, the pinned ones and the others by turns; none with a deadline.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    pub(in crate::sched::cores) unsafe fn take_of(&self, priority: Priority) -> Option<Runnable> {
+        if priority == Priority::Normal
+            && let Some(process) = self.take_next()
+        {
+            return Some(process);
+        }
+        self.ready.clear(arrived(priority));
+        // SAFETY: the caller is the owner's core.
+        if unsafe { self.of(priority).drain_inboxes(|process| self.push_by_deadline(process)) } {
+            self.ready.flag_own(OVERFLOWED);
+        }
+        self.bound_first.set(!self.bound_first.get());
+        // SAFETY: as above.
+        unsafe { self.of(priority).take_own(self.bound_first.get()) }
+    }
+
     fn next_priority(&self, mask: u32) -> Option<Priority> {
         if mask & Priority::Max.bit() != 0 {
             return Some(Priority::Max);

@@ -17,8 +17,8 @@ pub(crate) struct VTable {
     pub name: fn() -> &'static str,
     /// Runs one turn. Called with preemption enabled, by one core at a time, while `RUNNING`.
     pub step: unsafe fn(NonNull<Header>) -> Step,
-    /// It was killed before the turn that it is given now: what it owns is dropped. As `step`, and it is done.
-    pub cancel: unsafe fn(NonNull<Header>) -> Step,
+    /// It was killed before the turn that it is given now: what it owns is dropped. As `step`, and it is done. Without, nobody can kill it.
+    pub cancel: Option<unsafe fn(NonNull<Header>) -> Step>,
     /// The body has panicked or faulted on its stack, which is gone, or was killed there. Called instead of `step`'s return, when that is on
     /// record.
     pub crash: unsafe fn(NonNull<Header>, Exit),
