@@ -2,7 +2,7 @@
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
 use magpie_boot::serial::{Arrived, Input, NoInput};
-use magpie_tests::{Outcome, ensure, ensure_eq, kernel_test};
+use magpie_tests::{ensure, ensure_eq, kernel_test};
 
 #[derive(Default)]
 struct Holder(Option<Input>);

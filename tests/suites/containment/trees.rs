@@ -11,7 +11,7 @@ use core::time::Duration;
 use critical_section::Mutex;
 use magpie::internals::mem::heap::HEAP;
 use magpie::sched::{self, ProcessRef};
-use magpie::supervise::{Backoff, Child, Shutdown, Supervisor, SupervisorRef};
+use magpie::supervise::{self, Backoff, Child, Shutdown, Supervisor, SupervisorRef};
 use magpie::time;
 use magpie_tests::{Failure, HANGS_AFTER, Outcome, amount, ensure, ensure_eq, kernel_test};
 
@@ -55,7 +55,10 @@ async fn until(mut is_so: impl FnMut() -> bool, what: &'static str) -> Outcome {
 
 async fn ended(supervisor: &SupervisorRef) -> Outcome {
     until(|| supervisor.process().is_done(), "the supervisor goes on").await?;
-    until(|| living() == 0, "a child outlives its supervisor").await
+    until(|| living() == 0, "a child outlives its supervisor").await?;
+    let is_it = |seen: supervise::SupervisorInfo| seen.process.id() == supervisor.process().id();
+    ensure!(!supervise::supervisors().any(is_it), "it is listed although it has ended");
+    Ok(())
 }
 
 fn started(supervisor: Supervisor) -> Result<SupervisorRef, Failure> {
@@ -216,6 +219,28 @@ kernel_test! {
             }
             ended(&running).await?;
             ensure_eq!(running.process().has_failed(), way == 3, "whether it has failed");
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// A supervisor without children is killed while it runs, at any moment: it is listed no more, and who asks it is told.
+    #[machine("isolation")]
+    async fn one_without_children_is_killed() -> Outcome {
+        for round in 0..amount("kills", 4000) {
+            let running = started(Supervisor::one_for_one())?;
+            let asker = {
+                let running = running.clone();
+                sched::spawn(async move { while running.children().await.is_ok() {} })?
+            };
+            sched::yield_now().await;
+            for _ in 0..(round * 7919) % 20_011 {
+                core::hint::spin_loop();
+            }
+            running.process().kill();
+            asker.await?;
+            ended(&running).await?;
         }
         Ok(())
     }

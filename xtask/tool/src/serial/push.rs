@@ -1,4 +1,4 @@
-//! Handing a kernel to the chain loader (`loader/`): the [`Sender`] at a port, with the time of day.
+//! Handing a kernel to the chain loader (`loader/`): the sender at a port, with the time of day.
 
 use super::port::Port;
 use super::sender::{Arrived, Sender, Step};
