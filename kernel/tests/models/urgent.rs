@@ -393,13 +393,13 @@ fn lets_go_for_the_turn() {
     }
     fn considers(turns: &Turns) {
         let core = &turns.core;
-        let found = Found { is_turn: core.runs_turn(), is_wanted: core.in_turn.lets_go() };
+        let found = Found { is_turn: core.runs_turn(), is_wanted: core.in_turn.turn().lets_go() };
         if decide(&core.word, found) {
             let runs = core.runs.load(Ordering::Relaxed);
             assert_eq!(runs, turns.asked.swap(NONE, Ordering::Relaxed), "it gives away for another turn");
             let turn = core.in_turn.interrupt();
             core.in_turn.go_on(turn);
-            assert!(!core.in_turn.lets_go(), "it gives away twice");
+            assert!(!core.in_turn.turn().lets_go(), "it gives away twice");
         }
     }
     fn turn(turns: &Turns, number: u64) {

@@ -27,7 +27,7 @@ const SLICES: u32 = TOLD - 1;
 /// Relaxed throughout: written by the core's own loop and its interrupts, read by others as an estimate.
 pub struct InTurn(AtomicU32);
 
-/// What is known of a turn that was interrupted.
+/// What is known of a turn at one moment, or of one that was interrupted.
 #[derive(Clone, Copy)]
 pub struct Turn(u32);
 
@@ -35,6 +35,21 @@ impl Turn {
     /// Slice ends that it has seen.
     pub fn slices(self) -> u32 {
         (self.0 & SLICES).saturating_sub(1)
+    }
+
+    /// Whether it was asked to give away what waits behind it.
+    pub fn lets_go(self) -> bool {
+        self.0 & LETS_GO != 0
+    }
+
+    /// Whether the piece of work that runs in a resident's turn is to be suspended.
+    pub fn is_long(self) -> bool {
+        self.0 & LONG != 0
+    }
+
+    /// Whether it was asked to end between two pieces of work, and does not know yet.
+    pub fn is_to_end(self) -> bool {
+        self.0 & (ENDS | TOLD) == ENDS
     }
 }
 
@@ -48,6 +63,12 @@ impl InTurn {
     #[inline(always)]
     pub fn begin(&self, is_urgent: bool) {
         self.set(if is_urgent { 1 | URGENT } else { 1 });
+    }
+
+    /// What is known of the turn in progress: read once, because interrupts ask for all of it.
+    #[inline(always)]
+    pub fn turn(&self) -> Turn {
+        Turn(self.word())
     }
 
     /// The turn is interrupted. What is known of it is for [`Self::go_on`]; what it was asked to give away is the caller's to do.
@@ -77,29 +98,14 @@ impl InTurn {
         self.0.store(self.word() | LETS_GO, Ordering::Relaxed);
     }
 
-    /// Whether the turn was asked to.
-    pub fn lets_go(&self) -> bool {
-        self.word() & LETS_GO != 0
-    }
-
     /// The piece of work that runs in a resident's turn is to be suspended. In the timer's interrupt, which has found such a turn.
     pub fn note_long(&self) {
         self.0.store(self.word() & !ENDS | LONG, Ordering::Relaxed);
     }
 
-    /// Whether it is.
-    pub fn is_long(&self) -> bool {
-        self.word() & LONG != 0
-    }
-
     /// A resident's turn is to end between two pieces of work. In the timer's interrupt, which has found such a turn.
     pub fn ask_to_end(&self) {
         self.0.store(self.word() | ENDS, Ordering::Relaxed);
-    }
-
-    /// Whether it was asked to, and does not know yet.
-    pub fn is_to_end(&self) -> bool {
-        self.word() & (ENDS | TOLD) == ENDS
     }
 
     /// Whether it was asked to.

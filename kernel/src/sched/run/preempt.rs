@@ -43,6 +43,7 @@ use crate::mem::stack::{self, StackBlock};
 #[cfg(target_os = "none")]
 use crate::sched::cores::calls;
 use crate::sched::cores::handover::{Handover, Interrupted, Reason};
+use crate::sched::cores::in_turn::Turn;
 use crate::sched::cores::preemption::{self, Found};
 use crate::sched::cores::roll_call;
 use crate::sched::cores::{Core, ThisCore};
@@ -141,26 +142,43 @@ pub(crate) unsafe fn end_section(frame: *mut Frame) {
 /// Why the turn of a process on this core is to be left, or something is to become of it; `None` if it goes on.
 #[inline(always)]
 fn reason(core: &Core, process: &Header) -> Option<Reason> {
+    let turn = core.in_turn.turn();
     let is_urgent =
         is_urgent(core, process.priority()) || urgent::is_due_before(core, process, may_wake_urgent);
-    let is_over = if is_resident(process) {
-        core.in_turn.is_long()
-    } else {
-        core.in_turn.slices() >= SLICE_ENDS && others_wait(core)
-    };
-    // A turn in which what was killed drops what it owns is granted a slice.
-    let kills = process.run_state().is_killed()
-        || (process.run_state().is_ending() && core.in_turn.slices() >= SLICE_ENDS);
-    let is_spent = !is_resident(process) && aside::is_spent(core, process);
-    let (lets_go, ends) = (core.in_turn.lets_go(), core.in_turn.is_to_end());
-    let is_asked = process.vtable().is_to_end.is_some();
-    let asks = is_asked && (kills || kill::is_any_pending());
+    let is_resident = is_resident(process);
+    let is_over = if is_resident { turn.is_long() } else { turn.slices() >= SLICE_ENDS && others_wait(core) };
+    let is_spent = !is_resident && aside::is_spent(core, process);
+    let is_ended_from_outside = process.run_state().is_killed_or_ending();
+    let is_asked = process.vtable().is_to_end.is_some() && (is_ended_from_outside || kill::is_any_pending());
+    let suspends = is_urgent | is_over | is_spent;
     // Mostly nothing of all this, and interrupts are masked.
-    let is_any = is_urgent || is_over || is_spent || kills || asks || lets_go || ends;
-    is_any.then(|| {
-        let suspends = is_urgent || is_over || is_spent;
-        Reason { kills: kills && !is_asked, asks, suspends, is_urgent, lets_go, ends: ends && !suspends }
-    })
+    if !(suspends | is_ended_from_outside | is_asked | turn.lets_go() | turn.is_to_end()) {
+        return None;
+    }
+    let mut reason = Reason {
+        kills: false,
+        asks: false,
+        suspends,
+        is_urgent,
+        lets_go: turn.lets_go(),
+        ends: turn.is_to_end() && !suspends,
+    };
+    if is_ended_from_outside | is_asked {
+        note_kill(&mut reason, process, turn);
+    }
+    (reason != Reason::NONE).then_some(reason)
+}
+
+/// The rest of [`reason`], where something was killed.
+#[cold]
+#[inline(never)]
+fn note_kill(reason: &mut Reason, process: &Header, turn: Turn) {
+    // A turn in which what was killed drops what it owns is granted a slice.
+    let kills =
+        process.run_state().is_killed() || (process.run_state().is_ending() && turn.slices() >= SLICE_ENDS);
+    let is_asked = process.vtable().is_to_end.is_some();
+    reason.kills = kills && !is_asked;
+    reason.asks = is_asked && (kills || kill::is_any_pending());
 }
 
 /// Whether the piece of an executor's work that runs was killed, and can end where it is.
@@ -172,8 +190,8 @@ fn reason(core: &Core, process: &Header) -> Option<Reason> {
 unsafe fn is_to_end(core: &Core, block: &StackBlock, process: NonNull<Header>) -> bool {
     // SAFETY: its turn was interrupted, so it is alive.
     let header = unsafe { process.as_ref() };
-    let slices = core.in_turn.slices();
-    let is_long = if is_resident(header) { core.in_turn.is_long() } else { slices >= SLICE_ENDS };
+    let turn = core.in_turn.turn();
+    let is_long = if is_resident(header) { turn.is_long() } else { turn.slices() >= SLICE_ENDS };
     let asked = EndOfPiece { is_killed: header.run_state().is_killed(), is_long };
     // It may take a lock, whose end must not come here again. A request is answered by this.
     block.preempt().reset(1);

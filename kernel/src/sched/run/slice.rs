@@ -16,7 +16,7 @@ use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::Header;
 use crate::sched::run::{aside, attention, preempt};
 use crate::sched::spawn::residents;
-use crate::stats::{Activity, Name};
+use crate::stats::Name;
 use crate::sync::PreemptGuard;
 use crate::time::{self, comparator};
 
@@ -30,16 +30,17 @@ fn most_slices() -> u64 {
 }
 
 /// Runs an interrupt's handler. A request to preempt that the interrupted code had is left to that code: the handler's
-/// own sections must not end in a preemption. It is known by the name as the longest, if it is.
-pub(crate) fn in_handler(name: Name, handler: impl FnOnce(&'static Core)) {
+/// own sections must not end in a preemption. It is known by the name as the longest, if it is. The
+/// handler is told when it began.
+pub(crate) fn in_handler(name: Name, handler: impl FnOnce(&'static Core, u64)) {
     let word = StackBlock::current().preempt();
     word.hold();
     // SAFETY: interrupts are unmasked only after the core's block was set, and the word is held.
     let core = unsafe { Core::this() };
-    let (interrupted, began) = core.enter(Activity::Interrupt);
+    let (interrupted, began) = core.statistics.time.begin_interrupt();
     core.begin_masked(began);
-    handler(core);
-    let (_, ended) = core.enter(interrupted);
+    handler(core, began);
+    let ended = core.statistics.time.end_interrupt(interrupted, began);
     core.note_interrupt(name, began, ended);
     word.release();
 }
@@ -49,9 +50,8 @@ pub(crate) fn on_timer() {
     in_handler(|| "the timer", timer_fired);
 }
 
-fn timer_fired(core: &'static Core) {
+fn timer_fired(core: &'static Core, now: u64) {
     attention::note_timer(core);
-    let now = clock::now();
     let end = core.slice_end.get();
     let slice_ended = end != 0 && now >= end;
     if slice_ended {
