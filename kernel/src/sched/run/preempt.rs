@@ -51,7 +51,7 @@ use crate::sched::place::{enqueue, global, urgent};
 use crate::sched::process::{EndOfPiece, Header, Priority, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
-use crate::sched::run::{aside, balance, crash, due, fresh, kill, reserve, resume, steal, stop};
+use crate::sched::run::{aside, balance, crash, due, fresh, kill, reserve, resume, slice, steal, stop};
 use crate::sched::spawn::{detached, residents};
 use crate::time::{self, comparator};
 
@@ -67,6 +67,9 @@ const TRY_AGAIN_MICROSECONDS: u64 = 5;
 /// Interrupts are masked; `frame` is the complete state of the code that was interrupted on this stack.
 pub(crate) unsafe fn consider(frame: *mut Frame) {
     let block = StackBlock::current();
+    // SAFETY: preemption cannot happen here, with interrupts masked, and the scheduler runs.
+    let core = unsafe { Core::this() };
+    let has_judged = core.has_judged.replace(false);
     if block.is_in_reserve() {
         if block.preempt().is_enabled() {
             // SAFETY: the section that ran out of stack has ended, and its process must not go on.
@@ -74,8 +77,6 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         }
         return;
     }
-    // SAFETY: preemption cannot happen here, with interrupts masked, and the scheduler runs.
-    let core = unsafe { Core::this() };
     let masked_at = core.take_masked();
     #[cfg(target_os = "none")]
     if calls::all() & calls::HALT != 0 {
@@ -88,6 +89,9 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         core.begin_masked(masked_at);
         // SAFETY: by contract. A loop of the core's own stands still if it came for that.
         unsafe { halt::stand_still(core, block, frame) };
+    }
+    if has_judged {
+        return;
     }
     let process = NonNull::new(block.process().cast::<Header>());
     // SAFETY: the process runs, so it is alive.
@@ -110,7 +114,7 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         if reason.ends {
             // SAFETY: by contract; preemption was enabled, so the turn holds no lock, and its process is alive.
             unsafe { end_turn(core, block, process, frame) };
-            if !reason.lets_go {
+            if !reason.looks {
                 return block.preempt().clear_request();
             }
         }
@@ -152,7 +156,7 @@ fn reason(core: &Core, process: &Header) -> Option<Reason> {
     let is_asked = process.vtable().is_to_end.is_some() && (is_ended_from_outside || kill::is_any_pending());
     let suspends = is_urgent | is_over | is_spent;
     // Mostly nothing of all this, and interrupts are masked.
-    if !(suspends | is_ended_from_outside | is_asked | turn.lets_go() | turn.is_to_end()) {
+    if !(suspends | is_ended_from_outside | is_asked | turn.looks() | turn.is_to_end()) {
         return None;
     }
     let mut reason = Reason {
@@ -160,7 +164,7 @@ fn reason(core: &Core, process: &Header) -> Option<Reason> {
         asks: false,
         suspends,
         is_urgent,
-        lets_go: turn.lets_go(),
+        looks: turn.looks(),
         ends: turn.is_to_end() && !suspends,
     };
     if is_ended_from_outside | is_asked {
@@ -299,10 +303,12 @@ unsafe fn lend_stack(
 /// # Safety
 /// The caller is the core's loop, keeps nothing that needs dropping, and was just started to go on in the place of that turn.
 pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
-    let Interrupted { process, block, reason, turn } = interrupted;
-    if reason.lets_go {
-        // SAFETY: by contract; the turn holds no lock, because preemption was enabled, and its process is alive.
-        unsafe { residents::let_go(process) };
+    let Interrupted { process, block, reason, mut turn } = interrupted;
+    // SAFETY: by contract; the turn holds no lock, because preemption was enabled, and its process is alive.
+    if reason.looks && unsafe { slice::look_behind(core, process, turn.looks_again()) } && !reason.suspends {
+        turn = turn.asked_to_end();
+        // It is told by an interrupt, as soon as it goes on.
+        try_again_soon();
     }
     // SAFETY: as above.
     let handed_over = if reason.suspends { unsafe { hand_over(core.core(), process) } } else { None };

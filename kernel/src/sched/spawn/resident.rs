@@ -82,7 +82,7 @@ mod tests {
             false
         }
 
-        fn has_waiting_for_end(&self) -> bool {
+        fn has_waiting_for_end(&self, _most: usize) -> Option<bool> {
             false
         }
 
