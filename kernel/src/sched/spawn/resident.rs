@@ -83,7 +83,7 @@ mod tests {
         }
 
         fn has_waiting_for_end(&self, _most: usize) -> Option<bool> {
-            false
+            Some(false)
         }
 
         fn end_turn(&self) -> bool {
