@@ -2,6 +2,7 @@
 
 mod allocate;
 mod balance;
+mod behind;
 mod big;
 mod boot;
 mod executor;
@@ -102,6 +103,7 @@ pub const ALL: &[Figure] = &[
     figure("irq-mail-thieves", &[2000], latency::prepare_interrupt_message::<2>),
     figure("irq-mail-timers", &[2000], latency::prepare_interrupt_message::<3>),
     figure("irq-mail-offline", &[2000], latency::prepare_interrupt_message::<4>),
+    figure("behind", &[20, 192], behind::prepare),
     figure("bank", &[20, 100, 500], savina::bank::prepare),
     figure("chameneos", &[100, 20_000], savina::chameneos::prepare),
     figure("philosophers", &[20, 500], savina::philosophers::prepare),

@@ -31,6 +31,9 @@ pub struct TimeSheet {
     since: AtomicU64,
 }
 
+/// What a core did when it was interrupted, as a number: to name it would take a table.
+pub(crate) struct Interrupted(u32);
+
 impl TimeSheet {
     pub(super) const fn new() -> Self {
         Self {
@@ -58,6 +61,30 @@ impl TimeSheet {
         self.current.store(activity as u32, Ordering::Relaxed);
         self.since.store(now, Ordering::Relaxed);
         (before, now)
+    }
+
+    /// An interrupt's handler begins: from now on time counts as [`Activity::Interrupt`]. Returns what [`Self::end_interrupt`] needs, and what
+    /// the clock says.
+    #[inline(always)]
+    pub(crate) fn begin_interrupt(&self) -> (Interrupted, u64) {
+        let (now, since) = (clock::now(), self.since.load(Ordering::Relaxed));
+        let before = self.current.load(Ordering::Relaxed);
+        if since != 0 {
+            self.spent[before as usize % Activity::ALL.len()].add(now.saturating_sub(since));
+        }
+        self.current.store(Activity::Interrupt as u32, Ordering::Relaxed);
+        self.since.store(now, Ordering::Relaxed);
+        (Interrupted(before), now)
+    }
+
+    /// The handler that began at `began` ends. Returns what the clock says.
+    #[inline(always)]
+    pub(crate) fn end_interrupt(&self, Interrupted(before): Interrupted, began: u64) -> u64 {
+        let now = clock::now();
+        self.spent[Activity::Interrupt as usize].add(now.saturating_sub(began));
+        self.current.store(before, Ordering::Relaxed);
+        self.since.store(now, Ordering::Relaxed);
+        now
     }
 
     /// Since when it does what it is doing, in clock ticks, unless that is waiting, or it has not started.

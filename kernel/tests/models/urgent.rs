@@ -371,7 +371,7 @@ fn attend(core: &Core) {
     }
 }
 
-/// The timer asks the turn that it finds to give away what waits behind it; that turn does, or it ends before.
+/// The timer asks for a look at what waits behind the turn that it finds; there is one in that turn, or it ends before.
 fn lets_go_for_the_turn() {
     const NONE: u64 = u64::MAX;
     struct Turns {
@@ -379,13 +379,13 @@ fn lets_go_for_the_turn() {
         timer: AtomicBool,
         asked: AtomicU64,
     }
-    /// Where the timer's interrupt may come. The turn gives away at once, or at its section's end.
+    /// Where the timer's interrupt may come. There is a look at once, or at its section's end.
     fn interrupts(turns: &Turns) {
         let core = &turns.core;
         if is_taken(&turns.timer) {
             let runs = core.runs.load(Ordering::Relaxed);
             if runs != LOOP || mutant("turn-asked-in-loop") {
-                core.in_turn.ask_to_let_go();
+                core.in_turn.ask_to_look(false);
                 turns.asked.store(runs, Ordering::Relaxed);
             }
             considers(turns);
@@ -393,13 +393,13 @@ fn lets_go_for_the_turn() {
     }
     fn considers(turns: &Turns) {
         let core = &turns.core;
-        let found = Found { is_turn: core.runs_turn(), is_wanted: core.in_turn.lets_go() };
+        let found = Found { is_turn: core.runs_turn(), is_wanted: core.in_turn.turn().looks() };
         if decide(&core.word, found) {
             let runs = core.runs.load(Ordering::Relaxed);
-            assert_eq!(runs, turns.asked.swap(NONE, Ordering::Relaxed), "it gives away for another turn");
+            assert_eq!(runs, turns.asked.swap(NONE, Ordering::Relaxed), "it looks behind another turn");
             let turn = core.in_turn.interrupt();
             core.in_turn.go_on(turn);
-            assert!(!core.in_turn.lets_go(), "it gives away twice");
+            assert!(!core.in_turn.turn().looks(), "it looks twice");
         }
     }
     fn turn(turns: &Turns, number: u64) {

@@ -91,6 +91,8 @@ pub const GOALS: &[Goal] = &[
     own_goal("irq-mail-thieves", 600, ANY),
     own_goal("irq-mail-timers", 600, ANY),
     own_goal("irq-mail-offline", 600, ANY),
+    // Behind a long behaviour: of interest is for how long interrupts are masked.
+    no_goal("behind", ANY),
     // Programs of the Savina suite; the same.
     no_goal("bank", LONE),
     no_goal("chameneos", LONE),

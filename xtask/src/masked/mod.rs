@@ -90,8 +90,11 @@ pub fn trace(
     let (masked, sections) = (stretches.masked.sorted(), stretches.sections);
     if sections.not_understood > 0 {
         bail!(
-            "{} sections ended that had not begun: the image counts in a way that is not known here",
-            sections.not_understood
+            "{} sections ended that had not begun, the first in {}: the image counts in a way that is not known here",
+            sections.not_understood,
+            sections
+                .first_not_understood
+                .map_or("nothing".into(), |at| format!("{} at {at:#x}", code.function(at)))
         );
     }
     Ok(Traced { masked, sections: sections.in_turns.sorted(), loops: sections.in_loops.sorted() })

@@ -13,6 +13,8 @@ use super::stretches::{Found, Open};
 struct Core {
     /// The count of the running stack; not known before the core's first turn.
     count: Option<u32>,
+    /// What it has executed last.
+    last: Option<u64>,
     /// The stretch in progress, if it is of interest, and whether it is the loop's.
     open: Option<(Open, bool)>,
 }
@@ -27,6 +29,8 @@ pub struct Sections<'a> {
     pub in_loops: Found<'a>,
     /// How often a section ended that had not begun.
     pub not_understood: u64,
+    /// Where that was first.
+    pub first_not_understood: Option<u64>,
 }
 
 impl<'a> Sections<'a> {
@@ -38,6 +42,7 @@ impl<'a> Sections<'a> {
             in_turns: Found::new(code),
             in_loops: Found::new(code),
             not_understood: 0,
+            first_not_understood: None,
         }
     }
 
@@ -53,7 +58,9 @@ impl<'a> Sections<'a> {
             }
         }
         let counts = self.code.counts(address);
-        if counts == Counts::Nothing {
+        // No store follows itself: the emulator has begun it, was interrupted, and has begun it again.
+        let is_repeated = core.last.replace(address) == Some(address);
+        if counts == Counts::Nothing || is_repeated {
             return;
         }
         let before = core.count;
@@ -65,6 +72,7 @@ impl<'a> Sections<'a> {
             (Counts::Up, Some(count)) => Some(count + 1),
             (Counts::Down, Some(0)) => {
                 self.not_understood += 1;
+                self.first_not_understood.get_or_insert(address);
                 Some(0)
             }
             (Counts::Down, Some(count)) => Some(count - 1),
@@ -98,9 +106,9 @@ mod tests {
         let mut sections = Sections::new(&code, 1);
         let unmasked = [
             0, 4, // before the first turn
-            8, 16, 0, 16, 0, 4, 4, // five: sections nest
+            8, 16, 0, 16, 0, 4, 16, 4, // six: sections nest
             16, 12, 16, 16, 20, 16, 8, // four up to the wait, two behind it
-            4, // none had begun
+            4, 4, // none had begun; the second line is the same instruction once more
         ];
         unmasked.iter().for_each(|&address| sections.take(0, address, false));
         // In a handler.
@@ -109,6 +117,6 @@ mod tests {
         let lengths = |found: super::Found<'_>| -> Vec<u64> {
             found.sorted().iter().map(|stretch| stretch.instructions).collect()
         };
-        assert_eq!((lengths(sections.in_turns), lengths(sections.in_loops)), (vec![5], vec![4]));
+        assert_eq!((lengths(sections.in_turns), lengths(sections.in_loops)), (vec![6], vec![4]));
     }
 }

@@ -22,8 +22,8 @@ impl Resident for Worker {
         Worker::note_slice_end(self)
     }
 
-    fn has_waiting_for_end(&self) -> bool {
-        Worker::has_waiting_for_end(self)
+    fn has_waiting_for_end(&self, most: usize) -> Option<bool> {
+        Worker::has_waiting_for_end(self, most)
     }
 
     fn end_turn(&self) -> bool {

@@ -34,7 +34,10 @@ pub fn stacks() -> core::ops::Range<usize> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn magpie_interrupt(frame: *mut Frame) {
     let Some(table) = handlers::get() else {
-        gic::end(gic::acknowledge());
+        let interrupt = gic::acknowledge();
+        if interrupt.number() < gic::SPURIOUS {
+            gic::end(interrupt);
+        }
         return;
     };
     if take(table) == Taken::Stop {

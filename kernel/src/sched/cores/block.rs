@@ -72,6 +72,9 @@ pub(crate) struct Core {
     pub slice_end: Cell<u64>,
     /// What interrupts here have raised.
     pub raised: Raised,
+    /// The interrupt in progress has judged a resident's turn at the end of a slice, and leaves the rest to the next one, which it has asked for if
+    /// there is any.
+    pub has_judged: Cell<bool>,
     /// Deep in an interrupt: the owner's side of the queues must not be touched, unless the loop waits.
     pub in_interrupt: Cell<bool>,
     /// Its loop waits for an interrupt, and does no more to its queues than to look at them.
@@ -231,6 +234,7 @@ impl Core {
                 next_look: Cell::new(0),
                 slice_end: Cell::new(0),
                 raised: Raised::new(),
+                has_judged: Cell::new(false),
                 in_interrupt: Cell::new(false),
                 waits: Cell::new(false),
                 handover: Cell::new(Handover::Nothing),

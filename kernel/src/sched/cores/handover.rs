@@ -30,8 +30,8 @@ pub(crate) struct Reason {
     pub suspends: bool,
     /// For something more urgent.
     pub is_urgent: bool,
-    /// What a resident has in hand is given to other cores.
-    pub lets_go: bool,
+    /// What waits behind a resident is looked at.
+    pub looks: bool,
     /// It is a resident's, and told to end between two pieces of work.
     pub ends: bool,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Reason {
 impl Reason {
     /// It goes on.
     pub(crate) const NONE: Self =
-        Self { kills: false, asks: false, suspends: false, is_urgent: false, lets_go: false, ends: false };
+        Self { kills: false, asks: false, suspends: false, is_urgent: false, looks: false, ends: false };
 }
 
 /// A turn that was interrupted, with the core's loop gone from its stack.

@@ -29,8 +29,9 @@ pub trait Resident: Send + Sync {
     /// said. Called by the timer's interrupt on its core, wherever the turn is.
     fn note_slice_end(&self) -> bool;
 
-    /// Whether something waits for the end of its turn. Called like [`Resident::note_slice_end`].
-    fn has_waiting_for_end(&self) -> bool;
+    /// Whether something waits for the end of its turn, of the first `most` that may: `None` if none does, and there are more. Called like
+    /// [`Resident::note_slice_end`] with a few, because interrupts are masked, and like [`Resident::has_waiting`] with all.
+    fn has_waiting_for_end(&self, most: usize) -> Option<bool>;
 
     /// The turn is to end behind the piece of work that runs. Whether it will, whatever it looks at. Called with interrupts masked on
     /// the stack of `step`, which holds no lock.
@@ -53,8 +54,8 @@ pub trait Resident: Send + Sync {
     /// How much waits for this resident; read from any core, to find out whether anything is left.
     fn backlog(&self) -> u32;
 
-    /// Whether something waits behind the piece of work that runs, at `now` in clock ticks. Called by the timer
-    /// interrupt on its core.
+    /// Whether something waits behind the piece of work that runs, at `now` in clock ticks. Called on its core, whose loop has
+    /// interrupted `step`, which held no lock.
     fn has_waiting(&self, now: u64) -> bool;
 
     /// What waits behind the piece of work that runs has waited long, and another core is idle: what the resident alone can

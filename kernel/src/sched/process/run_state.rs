@@ -97,6 +97,13 @@ impl RunState {
         self.0.load(Ordering::Relaxed) & (KILLED | ENDING) == KILLED
     }
 
+    /// Whether it was killed, whatever turn it has by now.
+    #[inline(always)]
+    pub fn is_killed_or_ending(&self) -> bool {
+        // Relaxed: as in `is_killed`.
+        self.0.load(Ordering::Relaxed) & (KILLED | ENDING) != 0
+    }
+
     /// Whether this turn is the one for its end.
     pub fn is_ending(&self) -> bool {
         // Relaxed: written by the same turn.

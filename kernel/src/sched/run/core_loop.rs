@@ -19,16 +19,13 @@ use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, ProcessRef, Runnable, Step};
 use crate::sched::run::{aside, attention, due, ending, idle, reserve, resume, slice, steal};
 use crate::sched::spawn::telling;
-use crate::stats::Activity;
 use crate::watch::Exit;
 
 /// Runs processes until the scheduler is stopped.
 ///
 /// # Safety
-/// Called on a core whose block and stack block are set, with preemption disabled once.
+/// Called on a core whose block and stack block are set, with preemption disabled once. Its time counts as running.
 pub(crate) unsafe fn run() {
-    // SAFETY: the caller promised that the core's block is set.
-    unsafe { Core::this() }.enter(Activity::Running);
     // Whatever was interrupted, or crashed, on this stack.
     StackBlock::current().account().set(0);
     loop {

@@ -5,6 +5,7 @@ use crate::mem::stack::{StackBlock, StackRef};
 use crate::sched::cores::handover::Handover;
 use crate::sched::cores::{Core, ThisCore};
 use crate::sched::run::{core_loop, crash, preempt, stop};
+use crate::stats::Activity;
 
 /// A core loop on a fresh stack, after a preemption.
 pub(crate) extern "C" fn enter(_: usize) -> ! {
@@ -14,7 +15,11 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
     let handover = core.handover.take();
     match &handover {
         Handover::Turn(interrupted) => core.end_masked(|| "a preemption", Some(interrupted.block)),
-        Handover::Nothing | Handover::Crashed(..) => core.end_masked(|| "a crash", None),
+        Handover::Nothing | Handover::Crashed(..) => {
+            // What crashed may have been a handler. After a preemption time counts as running anyway.
+            core.enter(Activity::Running);
+            core.end_masked(|| "a crash", None);
+        }
     }
     // SAFETY: the loop runs with interrupts unmasked; nothing here relies on them being masked.
     unsafe { irq::enable() };

@@ -49,6 +49,8 @@ fn note_exception_stacks(core: &Core) {
 /// # Safety
 /// Interrupts are masked, `frame` is the complete state of the code that runs on the stack of `block`, and that code is a
 /// process with preemption enabled, or the core's loop.
+#[cold]
+#[inline(never)]
 pub(crate) unsafe fn stand_still(core: &Core, block: &StackBlock, frame: *mut Frame) {
     let in_turn = !block.process().is_null();
     if !in_turn && !core.stands.get() {

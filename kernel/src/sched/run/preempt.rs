@@ -43,6 +43,7 @@ use crate::mem::stack::{self, StackBlock};
 #[cfg(target_os = "none")]
 use crate::sched::cores::calls;
 use crate::sched::cores::handover::{Handover, Interrupted, Reason};
+use crate::sched::cores::in_turn::Turn;
 use crate::sched::cores::preemption::{self, Found};
 use crate::sched::cores::roll_call;
 use crate::sched::cores::{Core, ThisCore};
@@ -50,7 +51,9 @@ use crate::sched::place::{enqueue, global, urgent};
 use crate::sched::process::{EndOfPiece, Header, Priority, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
-use crate::sched::run::{aside, balance, crash, due, ending, fresh, kill, reserve, resume, steal, stop};
+use crate::sched::run::{
+    aside, balance, crash, due, ending, fresh, kill, reserve, resume, slice, steal, stop,
+};
 use crate::sched::spawn::{detached, residents};
 use crate::time::{self, comparator};
 
@@ -66,6 +69,9 @@ const TRY_AGAIN_MICROSECONDS: u64 = 5;
 /// Interrupts are masked; `frame` is the complete state of the code that was interrupted on this stack.
 pub(crate) unsafe fn consider(frame: *mut Frame) {
     let block = StackBlock::current();
+    // SAFETY: preemption cannot happen here, with interrupts masked, and the scheduler runs.
+    let core = unsafe { Core::this() };
+    let has_judged = core.has_judged.replace(false);
     if block.is_in_reserve() {
         if block.preempt().is_enabled() && !block.is_shielded() {
             // SAFETY: the section that ran out of stack has ended, and its process must not go on.
@@ -73,8 +79,6 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         }
         return;
     }
-    // SAFETY: preemption cannot happen here, with interrupts masked, and the scheduler runs.
-    let core = unsafe { Core::this() };
     let masked_at = core.take_masked();
     #[cfg(target_os = "none")]
     if calls::all() & calls::HALT != 0 {
@@ -87,6 +91,9 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         core.begin_masked(masked_at);
         // SAFETY: by contract. A loop of the core's own stands still if it came for that.
         unsafe { halt::stand_still(core, block, frame) };
+    }
+    if has_judged {
+        return;
     }
     let process = NonNull::new(block.process().cast::<Header>());
     // SAFETY: the process runs, so it is alive.
@@ -109,7 +116,7 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         if reason.ends {
             // SAFETY: by contract; preemption was enabled, so the turn holds no lock, and its process is alive.
             unsafe { end_turn(core, block, process, frame) };
-            if !reason.lets_go {
+            if !reason.looks {
                 return block.preempt().clear_request();
             }
         }
@@ -141,29 +148,46 @@ pub(crate) unsafe fn end_section(frame: *mut Frame) {
 /// Why the turn of a process on this core is to be left, or something is to become of it; `None` if it goes on.
 #[inline(always)]
 fn reason(core: &Core, block: &StackBlock, process: &Header) -> Option<Reason> {
+    let turn = core.in_turn.turn();
     let is_urgent = (is_urgent(core, process.priority())
         || urgent::is_due_before(core, process, may_wake_urgent))
         && !ending::is_granted(core, process);
-    let is_over = if is_resident(process) {
-        core.in_turn.is_long()
-    } else {
-        core.in_turn.slices() >= SLICE_ENDS && others_wait(core)
-    };
-    // A turn in which what was killed drops what it owns is granted a slice.
-    let is_shielded = block.is_shielded();
-    let kills = !is_shielded
-        && (process.run_state().is_killed()
-            || (process.run_state().is_ending() && core.in_turn.slices() >= SLICE_ENDS));
-    let is_spent = !is_resident(process) && aside::is_spent(core, process);
-    let (lets_go, ends) = (core.in_turn.lets_go(), core.in_turn.is_to_end());
-    let is_asked = process.vtable().is_to_end.is_some();
-    let asks = is_asked && !is_shielded && (kills || kill::is_any_pending());
+    let is_resident = is_resident(process);
+    let is_over = if is_resident { turn.is_long() } else { turn.slices() >= SLICE_ENDS && others_wait(core) };
+    let is_spent = !is_resident && aside::is_spent(core, process);
+    let may_end = !block.is_shielded();
+    let is_ended_from_outside = may_end && process.run_state().is_killed_or_ending();
+    let is_asked =
+        may_end && process.vtable().is_to_end.is_some() && (is_ended_from_outside || kill::is_any_pending());
+    let suspends = is_urgent | is_over | is_spent;
     // Mostly nothing of all this, and interrupts are masked.
-    let is_any = is_urgent || is_over || is_spent || kills || asks || lets_go || ends;
-    is_any.then(|| {
-        let suspends = is_urgent || is_over || is_spent;
-        Reason { kills: kills && !is_asked, asks, suspends, is_urgent, lets_go, ends: ends && !suspends }
-    })
+    if !(suspends | is_ended_from_outside | is_asked | turn.looks() | turn.is_to_end()) {
+        return None;
+    }
+    let mut reason = Reason {
+        kills: false,
+        asks: false,
+        suspends,
+        is_urgent,
+        looks: turn.looks(),
+        ends: turn.is_to_end() && !suspends,
+    };
+    if is_ended_from_outside | is_asked {
+        note_kill(&mut reason, process, turn);
+    }
+    (reason != Reason::NONE).then_some(reason)
+}
+
+/// The rest of [`reason`], where something was killed.
+#[cold]
+#[inline(never)]
+fn note_kill(reason: &mut Reason, process: &Header, turn: Turn) {
+    // A turn in which what was killed drops what it owns is granted a slice.
+    let kills =
+        process.run_state().is_killed() || (process.run_state().is_ending() && turn.slices() >= SLICE_ENDS);
+    let is_asked = process.vtable().is_to_end.is_some();
+    reason.kills = kills && !is_asked;
+    reason.asks = is_asked && (kills || kill::is_any_pending());
 }
 
 /// Whether the piece of an executor's work that runs was killed, and can end where it is.
@@ -175,8 +199,8 @@ fn reason(core: &Core, block: &StackBlock, process: &Header) -> Option<Reason> {
 unsafe fn is_to_end(core: &Core, block: &StackBlock, process: NonNull<Header>) -> bool {
     // SAFETY: its turn was interrupted, so it is alive.
     let header = unsafe { process.as_ref() };
-    let slices = core.in_turn.slices();
-    let is_long = if is_resident(header) { core.in_turn.is_long() } else { slices >= SLICE_ENDS };
+    let turn = core.in_turn.turn();
+    let is_long = if is_resident(header) { turn.is_long() } else { turn.slices() >= SLICE_ENDS };
     let asked = EndOfPiece { is_killed: header.run_state().is_killed(), is_long };
     // It may take a lock, whose end must not come here again. A request is answered by this.
     block.preempt().reset(1);
@@ -287,10 +311,12 @@ unsafe fn lend_stack(
 /// # Safety
 /// The caller is the core's loop, keeps nothing that needs dropping, and was just started to go on in the place of that turn.
 pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
-    let Interrupted { process, block, reason, turn } = interrupted;
-    if reason.lets_go {
-        // SAFETY: by contract; the turn holds no lock, because preemption was enabled, and its process is alive.
-        unsafe { residents::let_go(process) };
+    let Interrupted { process, block, reason, mut turn } = interrupted;
+    // SAFETY: by contract; the turn holds no lock, because preemption was enabled, and its process is alive.
+    if reason.looks && unsafe { slice::look_behind(core, process, turn.looks_again()) } && !reason.suspends {
+        turn = turn.asked_to_end();
+        // It is told by an interrupt, as soon as it goes on.
+        try_again_soon();
     }
     // SAFETY: as above.
     let handed_over = if reason.suspends { unsafe { hand_over(core.core(), process) } } else { None };

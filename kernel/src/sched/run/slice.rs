@@ -14,9 +14,9 @@ use crate::sched::cores::{self, Core, roll_call};
 use crate::sched::place::{self, wake};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::Header;
-use crate::sched::run::{aside, attention, preempt};
+use crate::sched::run::{aside, attention, kill, preempt};
 use crate::sched::spawn::residents;
-use crate::stats::{Activity, Name};
+use crate::stats::Name;
 use crate::sync::PreemptGuard;
 use crate::time::{self, comparator};
 
@@ -30,16 +30,17 @@ fn most_slices() -> u64 {
 }
 
 /// Runs an interrupt's handler. A request to preempt that the interrupted code had is left to that code: the handler's
-/// own sections must not end in a preemption. It is known by the name as the longest, if it is.
-pub(crate) fn in_handler(name: Name, handler: impl FnOnce(&'static Core)) {
+/// own sections must not end in a preemption. It is known by the name as the longest, if it is. The
+/// handler is told when it began.
+pub(crate) fn in_handler(name: Name, handler: impl FnOnce(&'static Core, u64)) {
     let word = StackBlock::current().preempt();
     word.hold();
     // SAFETY: interrupts are unmasked only after the core's block was set, and the word is held.
     let core = unsafe { Core::this() };
-    let (interrupted, began) = core.enter(Activity::Interrupt);
+    let (interrupted, began) = core.statistics.time.begin_interrupt();
     core.begin_masked(began);
-    handler(core);
-    let (_, ended) = core.enter(interrupted);
+    handler(core, began);
+    let ended = core.statistics.time.end_interrupt(interrupted, began);
     core.note_interrupt(name, began, ended);
     word.release();
 }
@@ -49,21 +50,22 @@ pub(crate) fn on_timer() {
     in_handler(|| "the timer", timer_fired);
 }
 
-fn timer_fired(core: &'static Core) {
+fn timer_fired(core: &'static Core, now: u64) {
     attention::note_timer(core);
-    let now = clock::now();
     let end = core.slice_end.get();
     let slice_ended = end != 0 && now >= end;
+    let mut resident = None;
     if slice_ended {
-        core.slice_end.set(0);
         core.in_turn.note_slice_end();
+        let slice = settings::ticks(Setting::SliceMicroseconds);
         // Between two turns, too: a turn that follows another by the short way relies on it. Armed below.
-        core.slice_end.set(now + settings::ticks(Setting::SliceMicroseconds));
-        if let Some(resident) = residents::running_here() {
+        core.slice_end.set(now + slice);
+        resident = residents::running_here();
+        match resident {
             // SAFETY: its turn runs on this stack, so it is alive.
-            unsafe { judge(core, resident, now) };
+            Some(resident) => unsafe { judge(core, resident, now, slice) },
+            None => note_running(core),
         }
-        note_running(core);
     }
     let look = core.next_look.get();
     if slice_ended || (look != 0 && now >= look) {
@@ -71,7 +73,15 @@ fn timer_fired(core: &'static Core) {
     }
     // It may have been a timer of the core's queue; the slice, or the wait for a look, goes on. Or it was the slice's end, before the moment
     // of something urgent. What is due by now the end of this interrupt takes care of.
-    let urgent = time::next_urgent_deadline(core.id()).filter(|&at| at > now).unwrap_or(0);
+    let urgent =
+        time::next_urgent_deadline(core.id()).filter(|&at| at > now || resident.is_some()).unwrap_or(0);
+    if resident.is_some() {
+        // This has taken long, with interrupts masked. The next one, if any is wanted, does what is to follow.
+        core.has_judged.set(true);
+        if core.in_turn.turn().wants_interrupt() || kill::is_any_pending() {
+            return comparator::arm_if_earlier(now);
+        }
+    }
     // What is 0 is not wanted, and comes last.
     let at =
         [core.slice_end.get(), core.next_look.get(), urgent].map(|at| at.wrapping_sub(1)).into_iter().min();
@@ -80,7 +90,8 @@ fn timer_fired(core: &'static Core) {
     }
 }
 
-/// A slice has ended: what runs is seen among the other processes from here on, if it can be entered now.
+/// A slice has ended: what runs is seen among the other processes from here on, if it can be entered now. A resident was seen when it first
+/// waited, or its turn is interrupted for something else.
 fn note_running(core: &'static Core) {
     let block = StackBlock::current();
     // One that disables preemption may hold the very lock. The handler disables it once.
@@ -100,11 +111,11 @@ fn note_running(core: &'static Core) {
 ///
 /// # Safety
 /// The turn of `resident` runs on this stack.
-unsafe fn judge(core: &Core, resident: NonNull<Header>, now: u64) {
+unsafe fn judge(core: &Core, resident: NonNull<Header>, now: u64, slice: u64) {
     // SAFETY: by contract.
     let is_spent = aside::is_spent(core, unsafe { resident.as_ref() });
     let others_wait = is_spent || preempt::others_wait(core) || attention::is_wanted(core);
-    let half = settings::ticks(Setting::SliceMicroseconds) / 2;
+    let half = slice / 2;
     if others_wait && now.saturating_sub(core.turn_began_at()) < half {
         // So young a turn runs nothing that has seen a slice end.
         // Armed at the end of the interrupt.
@@ -112,12 +123,16 @@ unsafe fn judge(core: &Core, resident: NonNull<Header>, now: u64) {
         return;
     }
     // SAFETY: by contract.
-    let (is_same, is_waited_for) =
-        unsafe { (residents::note_slice_end(resident), residents::has_waiting_for_end(resident)) };
+    let (is_same, waits_for_end) = unsafe {
+        (residents::note_slice_end(resident), residents::has_waiting_for_end(resident, LOOKED_AT_ONCE))
+    };
     if is_same || core.in_turn.was_to_end() {
         core.in_turn.note_long();
-    } else if others_wait || is_waited_for || u64::from(core.in_turn.slices()) >= most_slices() {
+    } else if others_wait || waits_for_end == Some(true) || u64::from(core.in_turn.slices()) >= most_slices()
+    {
         core.in_turn.ask_to_end();
+    } else if waits_for_end.is_none() {
+        core.in_turn.ask_to_look(false);
     }
 }
 
@@ -142,8 +157,12 @@ pub(crate) fn may_go_on() -> bool {
     true
 }
 
+/// How many of the mailboxes that wait for the end of a turn an interrupt looks at itself.
+const LOOKED_AT_ONCE: usize = 8;
+
 /// If something waits here while another core is idle, looks once more soon; if it then still does, an idle core comes
-/// to see what may leave. In the timer's interrupt.
+/// to see what may leave. In the timer's interrupt, which looks at the queues alone: behind a resident many mailboxes may wait, so that is
+/// left to [`look_behind`].
 fn look_for_waiting(core: &Core, now: u64) {
     if cores::count() == 1 {
         // Nobody will come, and to look at all mailboxes takes longer than all else that a slice's end does.
@@ -152,20 +171,50 @@ fn look_for_waiting(core: &Core, now: u64) {
     let was_waiting = core.next_look.replace(0) != 0;
     // Notes what it sees, so that the core that is called finds how long it has been so.
     place::note_waiting(core, now);
-    let resident = residents::running_here();
-    // SAFETY: its turn runs on this stack, so it is alive.
-    let has_waiting = resident.is_some_and(|resident| unsafe { residents::has_waiting(resident, now) });
-    if !wake::some_core_is_idle() || !(has_waiting | core.queue.has_any()) {
-        return;
+    if residents::running_here().is_some() {
+        core.in_turn.ask_to_look(was_waiting);
+    } else if wake::some_core_is_idle() && core.queue.has_any() {
+        call_or_look_again(core, now, was_waiting);
     }
+}
+
+/// Something waits here while another core is idle.
+fn call_or_look_again(core: &Core, now: u64, was_waiting: bool) {
     if was_waiting {
-        if resident.is_some() {
-            core.in_turn.ask_to_let_go();
-        }
         wake::wake_thief();
     } else {
         core.next_look.set(now + settings::ticks(Setting::ShareWaitMicroseconds));
     }
+}
+
+/// The rest of the look at what waits, behind a resident whose turn was interrupted: with interrupts unmasked, because it may have hundreds of
+/// mailboxes. Whether something waits for the end of the turn, which nobody else takes.
+///
+/// # Safety
+/// The caller is the core's loop; the turn of `process` was interrupted on this core and holds no lock.
+pub(super) unsafe fn look_behind(core: &Core, process: NonNull<Header>, was_waiting: bool) -> bool {
+    // SAFETY: by contract, its turn was interrupted, so it is alive. Only residents can detach.
+    if unsafe { process.as_ref() }.vtable().detach.is_none() {
+        return false;
+    }
+    if cores::count() > 1 {
+        let now = clock::now();
+        // SAFETY: as above. First the look, which notes what it sees.
+        let has_waiting = unsafe { residents::has_waiting(process, now) };
+        if wake::some_core_is_idle() && (has_waiting | core.queue.has_any()) {
+            if was_waiting {
+                // SAFETY: by contract.
+                unsafe { residents::let_go(process) };
+            }
+            call_or_look_again(core, now, was_waiting);
+            let look = core.next_look.get();
+            if look != 0 {
+                comparator::arm_if_earlier(look);
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe { residents::has_waiting_for_end(process, usize::MAX) == Some(true) }
 }
 
 /// Counts slices from now on, unless one is being counted. The turns in between cost one look.

@@ -11,6 +11,7 @@ use crate::sched::cores::{self, Core};
 use crate::sched::run::kernel_panic;
 use crate::sched::run::{core_loop, out_of_work, preempt, reserve, slice, stop};
 use crate::sched::spawn::foreign;
+use crate::stats::Activity;
 use crate::sync::{Keeper, PaidBy, register_keeper};
 use spin::Once;
 
@@ -54,7 +55,7 @@ static DEVICE: Once<fn(u32)> = Once::new();
 fn on_device(number: u32) {
     slice::in_handler(
         || "a device",
-        |core| {
+        |core, _| {
             core.in_interrupt.set(true);
             if let Some(device) = DEVICE.get() {
                 // Not who was interrupted.
@@ -85,6 +86,7 @@ pub unsafe fn enter(id: CoreId) {
     // one, must not miss what this one takes from its queue now.
     out_of_work::note_entry(|| online(id));
     stop::core_started();
+    core.enter(Activity::Running);
     // SAFETY: both blocks are set and preemption is disabled, by contract and the line above.
     unsafe {
         crate::arch::irq::enable();

@@ -82,8 +82,8 @@ mod tests {
             false
         }
 
-        fn has_waiting_for_end(&self) -> bool {
-            false
+        fn has_waiting_for_end(&self, _most: usize) -> Option<bool> {
+            Some(false)
         }
 
         fn end_turn(&self) -> bool {

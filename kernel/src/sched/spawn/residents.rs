@@ -70,7 +70,7 @@ pub(crate) fn running_here() -> Option<NonNull<Header>> {
 /// Whether something waits behind a resident.
 ///
 /// # Safety
-/// `process` came from [`running_here`].
+/// `process` came from [`running_here`], or is a resident whose turn was interrupted on the caller's core.
 pub(crate) unsafe fn has_waiting(process: NonNull<Header>, now: u64) -> bool {
     // SAFETY: by contract.
     unsafe { resident(process) }.has_waiting(now)
@@ -85,13 +85,13 @@ pub(crate) unsafe fn note_slice_end(process: NonNull<Header>) -> bool {
     unsafe { resident(process) }.note_slice_end()
 }
 
-/// Whether something waits for the end of a resident's turn.
+/// Whether something waits for the end of a resident's turn, of the first `most` that may; `None` if none does, and there are more.
 ///
 /// # Safety
 /// As [`has_waiting`].
-pub(crate) unsafe fn has_waiting_for_end(process: NonNull<Header>) -> bool {
+pub(crate) unsafe fn has_waiting_for_end(process: NonNull<Header>, most: usize) -> Option<bool> {
     // SAFETY: by contract.
-    unsafe { resident(process) }.has_waiting_for_end()
+    unsafe { resident(process) }.has_waiting_for_end(most)
 }
 
 /// Whether a resident only needs a turn in which it ends.

@@ -35,10 +35,19 @@ impl Worker {
         self.slice_mark.replace((handled, position)) == (handled, position)
     }
 
-    /// Whether mail has come for what rests in hand, which nobody else takes. For the interrupt of its own core, too: the turn may be
-    /// in the middle of changing the list, so no more are looked at than there can be.
-    pub(in crate::actor::run) fn has_waiting_for_end(&self) -> bool {
-        self.resting.iter().take(MOST_IN_HAND).any(|Resting(mailbox)| mailbox.waiting() > 0)
+    /// Whether mail has come for what rests in hand, which nobody else takes: for one of the first `most` mailboxes. `None` if not, and there
+    /// are more. For the interrupt of its own core, too: the turn may be in the middle of changing the list, so no more are looked at than
+    /// there can be.
+    pub(in crate::actor::run) fn has_waiting_for_end(&self, most: usize) -> Option<bool> {
+        for (before, Resting(mailbox)) in self.resting.iter().take(MOST_IN_HAND).enumerate() {
+            if before == most {
+                return None;
+            }
+            if mailbox.waiting() > 0 {
+                return Some(true);
+            }
+        }
+        Some(false)
     }
 
     /// Whether the behaviour that runs is to end now, because its actor was killed, or all are.

@@ -83,19 +83,18 @@ impl Worker {
     }
 
     /// Whether something waits for it that is not in its hands. Notes that it was seen at `now`, so that who is called for
-    /// it finds how long it has waited. For the interrupt of its own core: the turn may be in the middle of changing the
-    /// list, so what is seen of it is no more than a hint, and no more than a few are looked at.
+    /// it finds how long it has waited. On its own core, where its turn was interrupted with preemption enabled, and with interrupts
+    /// unmasked: each mailbox is looked at.
     pub(in crate::actor::run) fn has_waiting(&self, now: u64) -> bool {
-        const MOST_SEEN: usize = 128;
         let wait = self.mail_wait();
         let is_waiting = |mailbox: &Mailbox| {
             mailbox.may_leave(now, wait);
             mailbox.waiting() > 0
         };
         // Of these nobody else takes what comes from elsewhere.
-        let resting = self.resting.iter().take(MOST_SEEN / 2).map(|Resting(mailbox)| mailbox);
+        let resting = self.resting.iter().map(|Resting(mailbox)| mailbox);
         let waiting = self.mailboxes().chain(resting).filter(|mailbox| is_waiting(mailbox));
-        let listed = self.run_list.iter().take(MOST_SEEN).filter(|entry| match entry {
+        let listed = self.run_list.iter().filter(|entry| match entry {
             Waiting::Guest(mailbox) => is_waiting(mailbox),
             Waiting::Held(mailbox) => {
                 mailbox.held_may_leave(now, wait);

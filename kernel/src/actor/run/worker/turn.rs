@@ -116,7 +116,8 @@ impl Worker {
     #[inline(never)]
     pub(super) fn grant_more(&self) -> Option<u64> {
         // What it has in hand stays there, and what waits for the end of the turn would go on waiting.
-        let may_go_on = !self.has_waiting_for_end() && !self.executor.is_stopping() && sched::may_go_on();
+        let has_waiting = self.has_waiting_for_end(usize::MAX) == Some(true);
+        let may_go_on = !has_waiting && !self.executor.is_stopping() && sched::may_go_on();
         may_go_on.then_some(self.executor.reductions).filter(|&granted| granted > 0)
     }
 

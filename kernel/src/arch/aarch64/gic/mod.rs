@@ -43,12 +43,16 @@ pub enum GicError {
 
 /// What was acknowledged, as it must be given back to `end`.
 #[derive(Clone, Copy)]
-pub struct Interrupt(u32);
+pub struct Interrupt {
+    acknowledged: u32,
+    /// By which version, which is looked up once for an interrupt.
+    is_v3: bool,
+}
 
 impl Interrupt {
     /// The interrupt's number. GICv2 carries the sending core in bits 10 to 12; those are cut off.
     pub fn number(self) -> u32 {
-        if IS_V3.load(Ordering::Relaxed) != 0 { self.0 & 0xff_ffff } else { self.0 & 0x3ff }
+        self.acknowledged & if self.is_v3 { 0xff_ffff } else { 0x3ff }
     }
 }
 
@@ -99,15 +103,17 @@ pub(super) fn is_timer(number: u32) -> bool {
 }
 
 /// Takes the most urgent pending interrupt.
+#[inline(always)]
 pub(super) fn acknowledge() -> Interrupt {
-    Interrupt(if is_v3() { v3::acknowledge() } else { v2::acknowledge() })
+    let is_v3 = is_v3();
+    Interrupt { acknowledged: if is_v3 { v3::acknowledge() } else { v2::acknowledge() }, is_v3 }
 }
 
-/// Tells the controller that the interrupt was handled.
+/// Tells the controller that the interrupt was handled. Its number is below [`SPURIOUS`].
+#[inline(always)]
 pub(super) fn end(interrupt: Interrupt) {
-    if interrupt.number() < SPURIOUS {
-        if is_v3() { v3::end(interrupt.0) } else { v2::end(interrupt.0) }
-    }
+    let Interrupt { acknowledged, is_v3 } = interrupt;
+    if is_v3 { v3::end(acknowledged) } else { v2::end(acknowledged) }
 }
 
 /// Sends the wake-up interrupt.
