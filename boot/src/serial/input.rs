@@ -3,8 +3,6 @@
 use core::fmt;
 
 use magpie::actor::Recipient;
-#[cfg(target_os = "none")]
-pub(super) use on_the_machine::on_arrival;
 
 /// Something has arrived on the serial line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,7 +114,7 @@ mod on_the_machine {
 
     use super::{Arrived, NoInput};
     use crate::pl011::CONSOLE;
-    use crate::serial::port::{self, Refused, Taker};
+    use crate::serial::port::{self, Refused};
     use magpie::actor::{Recipient, Signal};
     use magpie::internals::sync::SpinLock;
 
@@ -130,7 +128,7 @@ mod on_the_machine {
     static HOLDER: SpinLock<Holder> = SpinLock::new(Holder { recipient: None, number: 0 });
     static ARRIVED: Signal<Arrived> = Signal::new();
 
-    pub(in crate::serial) fn on_arrival() {
+    fn on_arrival() {
         ARRIVED.raise();
     }
 
@@ -140,7 +138,7 @@ mod on_the_machine {
             Some(known) if known.is_alive() => return Err(NoInput::Taken),
             // The port is still the application's.
             Some(_) => CONSOLE.mask_receive(),
-            None => port::take(Taker::Application).map_err(|refused| match refused {
+            None => port::take_for_application(on_arrival).map_err(|refused| match refused {
                 Refused::NoInterrupt => NoInput::NoInterrupt,
                 Refused::Taken => NoInput::Commands,
             })?,

@@ -6,6 +6,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use magpie::internals::arch::gic;
+use spin::Once;
 
 use crate::commands::listen;
 use crate::pl011::CONSOLE;
@@ -16,6 +17,8 @@ const NONE: u32 = u32::MAX;
 /// The port's interrupt, if it is known.
 static INTERRUPT: AtomicU32 = AtomicU32::new(NONE);
 static TAKER: AtomicU8 = AtomicU8::new(Taker::Nobody as u8);
+/// What the application does with it, once it has taken it: an image whose application never does has nothing of that.
+static APPLICATION: Once<fn()> = Once::new();
 
 /// Who takes what arrives.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,6 +60,12 @@ pub(crate) fn take(taker: Taker) -> Result<(), Refused> {
     Ok(())
 }
 
+/// As [`take`], for the application, which is told by that function, in the handler.
+pub(crate) fn take_for_application(on_arrival: fn()) -> Result<(), Refused> {
+    APPLICATION.call_once(|| on_arrival);
+    take(Taker::Application)
+}
+
 /// Nobody takes it any more.
 pub(crate) fn leave() {
     CONSOLE.mask_receive();
@@ -71,7 +80,11 @@ pub(crate) fn on_interrupt(number: u32) {
     CONSOLE.mask_receive();
     match TAKER.load(Ordering::Relaxed) {
         taker if taker == Taker::Commands as u8 => listen::on_arrival(),
-        taker if taker == Taker::Application as u8 => super::input::on_arrival(),
+        taker if taker == Taker::Application as u8 => {
+            if let Some(on_arrival) = APPLICATION.get() {
+                on_arrival();
+            }
+        }
         _ => {}
     }
 }
