@@ -25,6 +25,9 @@ pub enum Counts {
 /// After so many instructions the origins of a store's value and address are no longer looked for.
 const MOST_SEEN: usize = 8000;
 
+/// So many instructions before a load from the stack it is looked for what was kept there.
+const MOST_BACK: usize = 4000;
+
 const ZERO_REGISTER: u32 = 31;
 
 /// From where branches lead to each of these words.
@@ -64,13 +67,13 @@ pub fn decode(words: &[u32], sources: &[Vec<usize>], index: usize) -> Counts {
     let (value, address) = (word & 0x1f, word >> 5 & 0x1f);
     // str w, [x]
     let is_store = word & !0x3ff == 0xb900_0000;
-    if !is_store || !writers(words, sources, index, address).any(is_block) {
+    if !is_store || !leads_to_block(words, sources, index, address) {
         return Counts::Nothing;
     }
     if value == ZERO_REGISTER {
         return Counts::Zero;
     }
-    match writers(words, sources, index, value).next().map(|writer| writer & !0x3ff) {
+    match writers(words, sources, index, value).next().map(|(_, writer)| writer & !0x3ff) {
         Some(0x1100_0400) => Counts::Up,
         // sub, subs
         Some(0x5100_0400 | 0x7100_0400) => Counts::Down,
@@ -81,6 +84,54 @@ pub fn decode(words: &[u32], sources: &[Vec<usize>], index: usize) -> Counts {
     }
 }
 
+/// Whether a register has what was read from `SP_EL0`, and was kept on the stack meanwhile at most.
+fn leads_to_block(words: &[u32], sources: &[Vec<usize>], index: usize, register: u32) -> bool {
+    let is_kept_block = |(at, word): (usize, u32)| {
+        loaded_from(word, register).is_some_and(|place| {
+            (at.saturating_sub(MOST_BACK)..at).rev().any(|kept_at| {
+                let kept = stored_to(words[kept_at], place);
+                kept.is_some_and(|kept| {
+                    writers(words, sources, kept_at, kept).any(|(_, word)| is_block(word))
+                })
+            })
+        })
+    };
+    writers(words, sources, index, register).any(|(at, word)| is_block(word) || is_kept_block((at, word)))
+}
+
+/// From which word of the stack a load has this register: `ldr x, [sp, #]`, `ldp x, x, [sp, #]`.
+fn loaded_from(word: u32, register: u32) -> Option<u32> {
+    match () {
+        () if word & 0xffc0_03e0 == 0xf940_03e0 && word & 0x1f == register => Some(word >> 10 & 0xfff),
+        () if word & 0xffc0_03e0 == 0xa940_03e0 => pair(word, register),
+        () => None,
+    }
+}
+
+/// Which register a store puts into that word of the stack: `str x, [sp, #]`, `stp x, x, [sp, #]`.
+fn stored_to(word: u32, place: u32) -> Option<u32> {
+    let (first, second) = (word & 0x1f, word >> 10 & 0x1f);
+    match () {
+        () if word & 0xffc0_03e0 == 0xf900_03e0 => (word >> 10 & 0xfff == place).then_some(first),
+        () if word & 0xffc0_03e0 == 0xa900_03e0 => {
+            [first, second].into_iter().find(|&register| pair(word, register) == Some(place))
+        }
+        () => None,
+    }
+}
+
+/// Where one register of a pair lies, above the stack's pointer.
+fn pair(word: u32, register: u32) -> Option<u32> {
+    let (first, second, place) = (word & 0x1f, word >> 10 & 0x1f, word >> 15 & 0x7f);
+    // Below the pointer nothing is kept.
+    let place = (place < 64).then_some(place)?;
+    match register {
+        _ if register == first => Some(place),
+        _ if register == second => Some(place + 1),
+        _ => None,
+    }
+}
+
 /// Whether it is `mrs x, sp_el0`.
 fn is_block(word: u32) -> bool {
     word & !0x1f == 0xd538_4100
@@ -88,7 +139,12 @@ fn is_block(word: u32) -> bool {
 
 /// The instructions that have written a register last on the ways that lead to a word, nearest first. What moves a register leads to who wrote
 /// that one. On some ways the value may have been kept on the stack, so one of the writers may be a load, and another the origin.
-fn writers(words: &[u32], sources: &[Vec<usize>], index: usize, register: u32) -> impl Iterator<Item = u32> {
+fn writers(
+    words: &[u32],
+    sources: &[Vec<usize>],
+    index: usize,
+    register: u32,
+) -> impl Iterator<Item = (usize, u32)> {
     let mut seen = HashSet::new();
     let mut next = VecDeque::from([(index, register)]);
     std::iter::from_fn(move || {
@@ -103,7 +159,7 @@ fn writers(words: &[u32], sources: &[Vec<usize>], index: usize, register: u32) -
                     Some(from) => {
                         _ = seen.insert((at, from)).then(|| push(&mut next, words, sources, at, from))
                     }
-                    None => return Some(word),
+                    None => return Some((at, word)),
                 }
                 continue;
             }
@@ -212,6 +268,22 @@ mod tests {
         assert_eq!(decode(&kept), Counts::Down);
         // mrs x12, sp_el0; mov x23, x12; ldr w8, [x23]; sub w8, w8, #1; str w8, [x23]
         assert_eq!(decode(&[0xd538_410c, 0xaa0c_03f7, 0xb940_02e8, 0x5100_0508, 0xb900_02e8]), Counts::Down);
+    }
+
+    #[test]
+    fn a_block_that_was_kept_on_the_stack_is_known() {
+        // mrs x9, sp_el0; str x9, [sp, #104]; nop; ldr x10, [sp, #104]; ldr w9, [x10]; add w9, w9, #1; str w9, [x10]
+        let kept =
+            [0xd538_4109, 0xf900_37e9, 0xd503_201f, 0xf940_37ea, 0xb940_0149, 0x1100_0529, 0xb900_0149];
+        assert_eq!(decode(&kept), Counts::Up);
+        // The same in a pair: stp x8, x9, [sp, #96]; ldp x11, x10, [sp, #96]
+        let pair =
+            [0xd538_4109, 0xa906_27e8, 0xd503_201f, 0xa946_2beb, 0xb940_0149, 0x1100_0529, 0xb900_0149];
+        assert_eq!(decode(&pair), Counts::Up);
+        // Another word of the stack: ldr x10, [sp, #96]
+        let other =
+            [0xd538_4109, 0xf900_37e9, 0xd503_201f, 0xf940_33ea, 0xb940_0149, 0x1100_0529, 0xb900_0149];
+        assert_eq!(decode(&other), Counts::Nothing);
     }
 
     #[test]
