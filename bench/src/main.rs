@@ -7,12 +7,13 @@
 //! ```text
 //! @bench NAME ops=N ns=N workers=N steal=0|1 parameters=N:N turns=N wakes=N mailbox_steals=N
 //!     process_steals=N mailbox_attempts=N process_attempts=N dozes=N sleeps=N
-//!     [median=N p99999=N most=N] [bytes=N]
+//!     [median=N p99999=N most=N histogram=FROM:N,...] [bytes=N]
 //! ```
 //!
 //! on one line. From `turns` on they are what the kernel counted on all cores during the benchmark: turns of
 //! processes (workers among them), idle cores woken by another, mailboxes and processes stolen, searches for a
-//! mailbox and victims tried for a process, waits for an event (dozes) and for an interrupt (sleeps).
+//! mailbox and victims tried for a process, waits for an event (dozes) and for an interrupt (sleeps). A histogram's
+//! buckets are those with samples: from how many nanoseconds on, up to an eighth more or the next bucket's, and how many.
 //!
 //! Time runs from just before the first message or spawn to the last message handled. Under QEMU's `-icount
 //! shift=0` a nanosecond is an instruction. What one operation is, and every parameter, is defined by the

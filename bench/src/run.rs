@@ -101,7 +101,7 @@ async fn timed(
     }
     let (nanoseconds, activity) = stopwatch::reading().ok_or(Failed::Unfinished)?;
     let latency = latency::take();
-    let nanoseconds = latency.map_or(nanoseconds, |latency| latency.sum);
+    let nanoseconds = latency.as_ref().map_or(nanoseconds, |latency| latency.sum);
     let latency = latency.map_or(String::new(), |latency| format!(" {latency}"));
     let (name, workers, steals) = (figure.name, handle.workers(), u8::from(steals));
     let parameters = parameters.iter().map(u64::to_string).collect::<Vec<_>>().join(":");

@@ -15,6 +15,7 @@ pub const CASES: &[Case] = &[
     ("bench::clocks_what_is_named", wall),
     ("bench::compares_settings_in_wall_clock", comparisons),
     ("bench::interrupts_are_masked_and_preemption_disabled_for_a_bounded_time", masked),
+    ("bench::latencies_stay_within_what_is_promised", latencies),
     ("bench::json_is_all_there_is", json),
     ("bench::sweeps_a_grid_of_settings", sweep),
     ("bench::short_slices_cost_little", short_slices),
@@ -302,6 +303,47 @@ fn short_slices(bench: &Bench<'_>) -> Result<Outcome> {
     for spec in SHORT_SLICES {
         let ratio = number(&columns(&short, spec)?, 0)? / number(&columns(&long, spec)?, 0)?;
         ensure!(ratio <= MOST_FOR_SHORT_SLICES, "{spec} costs {ratio:.3} times as much:\n{long}\n{short}");
+    }
+    Ok(Outcome::Passed)
+}
+
+/// What `docs/scheduling.md` promises: the latest sample, in instructions on one core. The columns are what a timer wakes, a process and a
+/// behaviour, and what a device's interrupt wakes, likewise.
+const LATEST: [(&str, [u64; 4]); 5] = [
+    ("idle", [600, 1300, 750, 1450]),
+    ("hogs", [1500, 2000, 2000, 2000]),
+    ("thieves", [3000, 3200, 3700, 3500]),
+    ("timers", [2300, 2800, 3000, 3500]),
+    ("offline", [1500, 1700, 1600, 1700]),
+];
+const SAMPLES: usize = 300;
+
+/// Instructions are counted, so it does not depend on the host how late a sample is.
+fn latencies(bench: &Bench<'_>) -> Result<Outcome> {
+    let ways = ["wake", "mail", "irq", "irq-mail"];
+    let rows = LATEST.into_iter().flat_map(|(beside, most)| {
+        ways.into_iter().zip(most).map(move |(way, most)| (format!("{way}-{beside}:{SAMPLES}"), most))
+    });
+    let rows: Vec<_> = rows.collect();
+    let specs = rows.iter().map(|(spec, _)| spec.as_str());
+    let text = measure(bench, &specs.chain(["--cores", "1", "--histogram"]).collect::<Vec<_>>())?;
+    let (_, table) = text.split_once("how late samples came").context("nothing is said of samples")?;
+    for (spec, most) in &rows {
+        let late: Vec<_> = table
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>())
+            .find(|words| words.first() == Some(&spec.as_str()) && words.len() == 7)
+            .with_context(|| format!("nothing is said of {spec}:\n{text}"))?;
+        let latest: u64 = late[5].parse().context("the latest is no number")?;
+        ensure!(latest <= *most, "{spec}: the latest came after {latest} instructions, not {most}:\n{text}");
+        let (_, histogram) =
+            text.split_once(&format!("{spec}, 1 cores: ")).context("there is no histogram")?;
+        let bars = histogram.lines().skip(1).map_while(|line| {
+            let mut words = line.split_whitespace();
+            words.next()?.parse::<u64>().ok()?;
+            words.next()?.parse::<usize>().ok()
+        });
+        ensure!(bars.sum::<usize>() == SAMPLES, "{spec}: the histogram has not all samples:\n{text}");
     }
     Ok(Outcome::Passed)
 }

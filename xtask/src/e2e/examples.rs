@@ -45,7 +45,8 @@ pub const CASES: &[Case] = &[
 
 /// What is typed comes back, with every way to end a line; the kernel's commands go first.
 fn serial_echo(bench: &Bench<'_>) -> Result<Outcome> {
-    let typed = b"hello\r\nMagpie\n\n\x80\rbye\nto nobody\n";
+    // What arrives before the port is set up, a byte at most, is lost.
+    let typed = b"\nhello\r\nMagpie\n\n\x80\rbye\nto nobody\n";
     let said = tell(bench, "serial-echo", &["--typed", "--smp", "2"], typed)?;
     for line in ["you said: hello", "you said: Magpie", "3 lines came back"] {
         said.expect_line(line)?;

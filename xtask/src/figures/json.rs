@@ -9,7 +9,8 @@
 //! A figure is of one benchmark on one machine, the median of `runs`. `kind` is `icount` or `wall`;
 //! `ns_per_operation` of the first are instructions of all cores together, of the second the host's time. `goal` and
 //! `best_peer` are instructions on one core, `ratio_goal` is the most that `ratio_to_one_core` may be. `latency` says how late samples came,
-//! in nanoseconds: their mean is `ns_per_operation` then, and the goal is one of the latest. `counters` are what the kernel counted in the whole run, not for an
+//! in nanoseconds: their mean is `ns_per_operation` then, and the goal is one of the latest; its `histogram` has pairs, of where a bucket begins and
+//! how many samples are in it. `counters` are what the kernel counted in the whole run, not for an
 //! operation. What is not known is null.
 
 use super::boot::Machinery;
@@ -76,7 +77,7 @@ fn figure(row: &Row, cell: &Cell) -> Value {
         "goal": goal,
         "best_peer": peer.map(|(figure, peer)| json!({ "name": peer, "figure": figure })),
         "bytes_per_operation": measured.bytes,
-        "latency": measured.latency.map(|late| json!({ "median": late.median, "p99999": late.p99999, "most": late.most })),
+        "latency": measured.latency.map(|late| json!({ "median": late.median, "p99999": late.p99999, "most": late.most, "histogram": measured.histogram })),
         "counters": counters,
     })
 }

@@ -38,6 +38,8 @@ pub struct Measured {
     pub bytes: Option<u64>,
     /// How late its samples came, where that is what it measures. The time of one operation is their mean then.
     pub latency: Option<Latency>,
+    /// How many samples came how late: from how many nanoseconds on, up to an eighth more or the next one's; those buckets that have any.
+    pub histogram: Vec<(u64, u64)>,
     /// What the kernel did meanwhile; zeros in a kernel without statistics.
     pub counters: [u64; COUNTERS.len()],
 }
@@ -58,6 +60,7 @@ impl Measured {
                 .zip(number("p99999"))
                 .zip(number("most"))
                 .map(|((median, p99999), most)| Latency { median, p99999, most }),
+            histogram: word("histogram").unwrap_or_default().split(',').filter_map(bucket).collect(),
             counters: COUNTERS.map(|key| number(key).unwrap_or(0)),
         })
     }
@@ -81,9 +84,22 @@ impl Measured {
     }
 }
 
+/// Reads `FROM:COUNT`.
+fn bucket(words: &str) -> Option<(u64, u64)> {
+    let (from, count) = words.split_once(':')?;
+    Some((from.parse().ok()?, count.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::Measured;
+
+    #[test]
+    fn reads_a_histogram() {
+        let line = "ops=5 ns=20 median=3 p99999=8 most=9 histogram=3:2,8:2,9:1 bytes=4";
+        assert_eq!(Measured::parse("wake-idle", line).unwrap().histogram, [(3, 2), (8, 2), (9, 1)]);
+        assert!(Measured::parse("wake-idle", "ops=5 ns=20").unwrap().histogram.is_empty());
+    }
 
     #[test]
     fn reads_a_line_with_its_counters() {

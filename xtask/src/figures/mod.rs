@@ -24,5 +24,5 @@ pub use spec::Spec;
 #[cfg(test)]
 pub use sweep::MAX_COMBINATIONS;
 pub use sweep::{Grid, sweep};
-pub use table::{activity, comparison, instructions, latencies, sweep_table, wall_clock};
+pub use table::{activity, comparison, histograms, instructions, latencies, sweep_table, wall_clock};
 pub use wall::{clock, compare};

@@ -133,6 +133,31 @@ pub fn latencies(rows: &[Row]) -> String {
     text
 }
 
+/// The longest bar of a histogram.
+const LONGEST_BAR: u64 = 50;
+
+/// How the samples of latencies are spread, a bar for each bucket that has any; nothing where there are none.
+pub fn histograms(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        for cell in row.cells.iter().filter(|cell| !cell.measured.histogram.is_empty()) {
+            let histogram = &cell.measured.histogram;
+            let _ = writeln!(
+                text,
+                "{}, {} cores: from so many instructions on, how many samples",
+                row.label, cell.cores
+            );
+            let most = histogram.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
+            for (from, count) in histogram {
+                // What there is once is seen, too.
+                let bar = "#".repeat((count * LONGEST_BAR).div_ceil(most) as usize);
+                let _ = writeln!(text, "{from:>9} {count:>9} {bar}");
+            }
+        }
+    }
+    text
+}
+
 /// A sweep, as sorted.
 pub fn sweep_table(trials: &[Trial]) -> String {
     let mut text =

@@ -39,6 +39,9 @@ pub struct Options {
     /// Also show what the kernel did for each operation: turns, wake-ups, steals, waits
     #[arg(long)]
     activity: bool,
+    /// Also show how the samples of latencies are spread
+    #[arg(long)]
+    histogram: bool,
     /// In place of figures, show for how long interrupts are masked and preemption is disabled at a time, and where: the
     /// named benchmarks are traced, instruction by instruction, so give them little to do
     #[arg(long)]
@@ -129,6 +132,9 @@ fn measure(options: &Options, plan: &Plan, bench: &mut Bench<'_>) -> Result<()> 
         );
         print!("{}", figures::instructions(&rows, &cores_of(&plan.counted)));
         print_latencies(&rows);
+        if options.histogram {
+            print!("{}", figures::histograms(&rows));
+        }
         print_activity(options, &rows);
     }
     if !plan.clocked.is_empty() {
