@@ -81,6 +81,11 @@ impl<M: Message> ProcessAddr<M> {
         self.0.lock().has_closed()
     }
 
+    /// Whether both are addresses of one mailbox.
+    pub(crate) fn leads_where(&self, other: &Self) -> bool {
+        self.0.pointer() == other.0.pointer()
+    }
+
     /// The process that has received from it last, if one has.
     pub(crate) fn owner_process(&self) -> Option<ProcessRef> {
         self.0.lock().owner_process()
