@@ -131,7 +131,8 @@ unsafe fn judge(core: &Core, resident: NonNull<Header>, now: u64, slice: u64) {
     } else if others_wait || waits_for_end == Some(true) || u64::from(core.in_turn.slices()) >= most_slices()
     {
         core.in_turn.ask_to_end();
-    } else if waits_for_end.is_none() {
+    } else if waits_for_end.is_none() && u64::from(core.in_turn.slices()) == most_slices().div_ceil(2) {
+        // Once in the middle: it takes hundreds of instructions, which short slices would pay again and again.
         core.in_turn.ask_to_look(false);
     }
 }
