@@ -90,6 +90,8 @@ pub mod channel;
 #[cfg(not(loom))]
 pub mod crash;
 #[cfg(not(loom))]
+pub mod group;
+#[cfg(not(loom))]
 pub mod log;
 #[cfg(not(loom))]
 pub mod machine;

@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 use magpie::actor::Hook;
-use magpie::actor::group::{Group, Publish, Subscribe};
+use magpie::group::{Group, Publish, Subscribe};
 use magpie::message::SendInterval;
 use magpie::prelude::*;
 

@@ -57,7 +57,6 @@ mod config;
 mod context;
 mod continuation;
 mod executor;
-pub mod group;
 mod handle;
 mod inspect;
 pub(crate) mod mail;

@@ -2,8 +2,8 @@
 
 use super::Result;
 
-use magpie::actor::group::{Group, Publish, Subscribe};
 use magpie::actor::{Actor, ActorState, Config, Context, Executor, Receive, actors};
+use magpie::group::{Group, Publish, Subscribe};
 
 struct Display;
 

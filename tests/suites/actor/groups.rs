@@ -4,11 +4,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::group::{
-    Group, Publish, Published, Subscribe, SubscribeMailbox, Unsubscribe, UnsubscribeMailbox,
-};
 use magpie::actor::{Actor, Config, Context, Executor, Receive, stop};
 use magpie::channel::ProcessMailbox;
+use magpie::group::{
+    Group, Publish, Published, Subscribe, SubscribeMailbox, Unsubscribe, UnsubscribeMailbox,
+};
 use magpie::internals::mem::heap::HEAP;
 use magpie::sched;
 use magpie_tests::{amount, ensure, ensure_eq, kernel_test};

@@ -1,10 +1,9 @@
-//! Groups: an actor that passes on what is published to it, to all who have subscribed. It is written with what every application has, and
-//! may be taken as a pattern.
+//! Groups: an actor that passes on what is published to it, to all who have subscribed: actors, and processes with mailboxes of
+//! their own.
 
 use alloc::vec::Vec;
 
-use super::behaviour::{Actor, Context, Receive};
-use super::recipient::Recipient;
+use crate::actor::{Actor, Context, Receive, Recipient};
 use crate::channel::ProcessAddr;
 use crate::mem::OutOfMemory;
 use crate::message::{Message, SendError};
@@ -15,7 +14,7 @@ use crate::message::{Message, SendError};
 /// ```
 /// # use magpie::sched;
 /// use magpie::actor::{Actor, Config, Context, Executor, Receive};
-/// use magpie::actor::group::{Group, Publish, Published, Subscribe};
+/// use magpie::group::{Group, Publish, Published, Subscribe};
 ///
 /// struct Display { shown: u32 }
 /// impl Actor for Display {}
@@ -87,7 +86,7 @@ pub struct Unsubscribe<M>(pub Recipient<M>);
 ///
 /// ```
 /// use magpie::actor::Addr;
-/// use magpie::actor::group::{Group, SubscribeMailbox};
+/// use magpie::group::{Group, SubscribeMailbox};
 /// use magpie::channel::ProcessMailbox;
 /// async fn log(temperatures: Addr<Group<u32>>) -> Result<(), Box<dyn core::error::Error + Send + Sync>> {
 ///     let mut mailbox = ProcessMailbox::new(10)?;
@@ -103,7 +102,7 @@ pub struct SubscribeMailbox<M>(pub ProcessAddr<M>);
 /// Ends such a subscription. Replies whether there was one. What was published before is in the mailbox already.
 pub struct UnsubscribeMailbox<M>(pub ProcessAddr<M>);
 
-/// Goes to all subscribers. Of something large publish a [`Shared`](super::Shared), whose clone is a pointer.
+/// Goes to all subscribers. Of something large publish a [`Shared`](crate::message::Shared), whose clone is a pointer.
 pub struct Publish<M>(pub M);
 
 /// What became of what was published.
