@@ -49,9 +49,9 @@ pub const MODELS: &[Model] = &[
         mutants: &[step("offline-attended-once"), step("offline-no-second-look")],
     },
     Model {
-        name: "urgent::lets_go_for_the_turn",
+        name: "urgent::looks_for_the_turn",
         preemptions: None,
-        body: lets_go_for_the_turn,
+        body: looks_for_the_turn,
         mutants: &[
             step("turn-keeps-request"),
             // It shows in the third turn alone, which random schedules seldom reach before the timer.
@@ -372,7 +372,7 @@ fn attend(core: &Core) {
 }
 
 /// The timer asks for a look at what waits behind the turn that it finds; there is one in that turn, or it ends before.
-fn lets_go_for_the_turn() {
+fn looks_for_the_turn() {
     const NONE: u64 = u64::MAX;
     struct Turns {
         core: Arc<Core>,
