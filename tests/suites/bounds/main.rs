@@ -12,6 +12,7 @@ mod appends;
 mod deadlines;
 mod dense;
 mod hogs;
+mod killed;
 mod longest;
 mod missed;
 mod quiet;

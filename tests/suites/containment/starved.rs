@@ -1,4 +1,4 @@
-//! Kills of those that have no turns, because more urgent work keeps every core: they end. Within what bound, `sched/run/ending.rs` says; here
+//! Kills of those that have no turns, because more urgent work keeps every core: they end. Within what bound, the suite `bounds` shows; here
 //! a host that is busy takes longer, and without that they would never end.
 
 use alloc::sync::Arc;
