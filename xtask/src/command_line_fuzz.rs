@@ -7,7 +7,7 @@ use super::{CommandLine, Verb};
 use crate::build::Image;
 use crate::failure::{USAGE, status_of};
 use crate::figures::{Grid, Spec};
-use crate::machine::{Guest, Machine, Size, Typed, guest_command};
+use crate::machine::{Guest, Machine, Size, guest_command};
 use crate::memory_count::most_during;
 use crate::random::{Random, setting};
 use crate::verbs;
@@ -111,13 +111,8 @@ fn check_guest(seed: u64, machine: Machine, arguments: &str) {
     assert!((1..=64).contains(&machine.cores), "seed {seed}: {machine:?}");
     assert!(machine.memory >= Size::from_mebibytes(64), "seed {seed}: {machine:?}");
     let guest = Guest {
-        machine,
-        image: Image { elf: "k".into(), flat: "k.img".into() },
-        input: None,
-        tree: None,
         arguments: arguments.to_owned(),
-        limit: Duration::from_secs(1),
-        typed: Typed::Nothing,
+        ..Guest::new(machine, Image { elf: "k".into(), flat: "k.img".into() }, Duration::from_secs(1))
     };
     let bare = guest_command(Path::new("qemu"), &Guest { arguments: "x".into(), ..guest.clone() });
     let full = guest_command(Path::new("qemu"), &guest);

@@ -5,7 +5,7 @@
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
 use crate::build::{Board, Features, Image, build_application, write_flat};
-use crate::machine::{Ending, Guest, Machine, Typed, run};
+use crate::machine::{Ending, Guest, Machine, run};
 use crate::setup::{OLDEST_FOR_RASPI4B, Qemu};
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -92,15 +92,7 @@ fn boot(bench: &Bench<'_>, kernel: &[u8]) -> Result<Outcome> {
     );
     let flat = bench.folder.join("kernel8.img");
     fs::write(&flat, kernel).context("cannot write the kernel")?;
-    let guest = Guest {
-        machine: Machine::raspi4b(),
-        image: Image { elf, flat },
-        input: None,
-        tree: None,
-        typed: Typed::Nothing,
-        arguments: String::new(),
-        limit: bench.limit,
-    };
+    let guest = Guest::new(Machine::raspi4b(), Image { elf, flat }, bench.limit);
     let mut heard = Vec::new();
     let ended = run(&qemu.path, &guest, &mut |bytes| heard.extend_from_slice(bytes))?;
     let heard = String::from_utf8_lossy(&heard);

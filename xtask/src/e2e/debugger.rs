@@ -3,7 +3,7 @@
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
 use crate::build::{Features, TESTS_PACKAGE, build_application, build_suites, write_flat};
-use crate::machine::{Debugger, Guest, Machine, Size, Typed, guest_command, write_script};
+use crate::machine::{Debugger, Guest, Machine, Size, guest_command, write_script};
 use crate::setup::{Install, Qemu, ready_gdb};
 use anyhow::{Context, Result, ensure};
 use std::net::TcpListener;
@@ -55,15 +55,7 @@ fn shows_what_is_suspended(bench: &Bench<'_>) -> Result<Outcome> {
     let debugger = Some(Debugger { port, waits: true });
     let machine = Machine { debugger, ..Machine::new(2, Size::from_mebibytes(512), None)? };
     let elf = image.elf.clone();
-    let guest = Guest {
-        machine,
-        image,
-        input: None,
-        tree: None,
-        typed: Typed::Nothing,
-        arguments: String::new(),
-        limit: bench.limit,
-    };
+    let guest = Guest::new(machine, image, bench.limit);
     let qemu = Qemu::find().context("QEMU is missing")?;
     let mut command = Command::new("timeout");
     command.arg("300").arg(&qemu.path).args(guest_command(&qemu.path, &guest).get_args());

@@ -4,7 +4,7 @@
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
 use crate::build::{Features, build_application, write_flat};
-use crate::machine::{Ending, Guest, Machine, Size, Typed, run};
+use crate::machine::{Ending, Guest, Machine, Size, run};
 use crate::random::Random;
 use crate::setup::Qemu;
 use anyhow::{Context, Result, ensure};
@@ -20,15 +20,7 @@ const SEEDS: u64 = 12;
 fn damage(bench: &Bench<'_>) -> Result<Outcome> {
     let qemu = Qemu::find().context("QEMU is missing")?;
     let image = write_flat(&build_application(EXAMPLE, Features::default())?)?;
-    let guest = Guest {
-        machine: Machine::new(4, Size::from_mebibytes(512), None)?,
-        image: image.clone(),
-        input: None,
-        tree: None,
-        typed: Typed::Nothing,
-        arguments: String::new(),
-        limit: bench.limit,
-    };
+    let guest = Guest::new(Machine::new(4, Size::from_mebibytes(512), None)?, image.clone(), bench.limit);
     let mut recorded = Vec::new();
     let ended = run(&qemu.path, &guest, &mut |bytes| recorded.extend_from_slice(bytes))?;
     let said = String::from_utf8_lossy(&recorded);

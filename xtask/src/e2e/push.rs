@@ -5,7 +5,7 @@ use super::pty::{self, Damage};
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
 use crate::build::{build_loader, write_flat};
-use crate::machine::{Guest, Machine, Typed, guest_command, write_tree};
+use crate::machine::{Guest, Machine, guest_command, write_tree};
 use crate::setup::{OLDEST_FOR_RASPI4B, Qemu};
 use anyhow::{Context, Result, ensure};
 use std::ffi::OsString;
@@ -49,13 +49,8 @@ fn board(bench: &Bench<'_>, qemu: &Qemu, socket: &Path) -> Result<Board> {
     let tree = bench.folder.join("push.dtb");
     write_tree(&tree)?;
     let guest = Guest {
-        machine: Machine::raspi4b(),
-        image: write_flat(&build_loader()?)?,
-        input: None,
         tree: Some(tree),
-        arguments: String::new(),
-        limit: bench.limit,
-        typed: Typed::Nothing,
+        ..Guest::new(Machine::raspi4b(), write_flat(&build_loader()?)?, bench.limit)
     };
     let _ = std::fs::remove_file(socket);
     let usual = guest_command(&qemu.path, &guest);

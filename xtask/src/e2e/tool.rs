@@ -2,7 +2,7 @@
 
 use super::Bench;
 use crate::build::{Board, Features, build_application, write_flat};
-use crate::machine::{Guest, Machine, Typed, guest_command};
+use crate::machine::{Guest, Machine, guest_command};
 use crate::setup::Qemu;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
@@ -48,15 +48,7 @@ pub fn bare_qemu(example: &str, board: Board, machine: Machine, seconds: u64) ->
     let image = write_flat(&build_application(example, Features { board, ..Features::default() })?)?;
     let elf = image.elf.clone();
     let limit = Duration::from_secs(seconds);
-    let guest = Guest {
-        machine,
-        image,
-        input: None,
-        tree: None,
-        typed: Typed::Nothing,
-        arguments: String::new(),
-        limit,
-    };
+    let guest = Guest::new(machine, image, limit);
     let mut command = Command::new("timeout");
     command.arg(seconds.to_string()).arg(&qemu.path).args(guest_command(&qemu.path, &guest).get_args());
     Ok((command, elf))

@@ -8,7 +8,7 @@ use super::measured::Measured;
 use super::spec::Spec;
 use crate::build::Image;
 use crate::failure::usage;
-use crate::machine::{Ending, Guest, Machine, Typed, run};
+use crate::machine::{Ending, Guest, Machine, run};
 use crate::setup::Qemu;
 use crate::stream::{Decoder, Notice, Output, show};
 use anyhow::{Result, bail};
@@ -81,13 +81,8 @@ impl<'a> Bench<'a> {
             self.machinery.arguments.clone(),
         ];
         let guest = Guest {
-            machine: machine.clone(),
-            image: self.image.clone(),
-            input: None,
-            tree: None,
             arguments: words.join(" "),
-            limit: self.limit,
-            typed: Typed::Nothing,
+            ..Guest::new(machine.clone(), self.image.clone(), self.limit)
         };
         let mut decoder = Decoder::for_elf(&guest.image.elf)?;
         let mut heard = Heard::default();

@@ -11,7 +11,7 @@ mod sections;
 mod stretches;
 
 use crate::build::Image;
-use crate::machine::{Guest, Machine, Typed, end_with_this_tool, guest_command};
+use crate::machine::{Guest, Machine, end_with_this_tool, guest_command};
 use crate::setup::Qemu;
 use anyhow::{Context, Result, bail};
 use code::Code;
@@ -46,13 +46,8 @@ pub fn trace(
     let elf = std::fs::read(&image.elf).with_context(|| format!("cannot read {}", image.elf.display()))?;
     let code = Code::of(&elf)?;
     let guest = Guest {
-        machine: Machine { icount: true, is_traced: true, ..machine.clone() },
-        image: image.clone(),
-        input: None,
-        tree: None,
         arguments: arguments.to_owned(),
-        limit,
-        typed: Typed::Nothing,
+        ..Guest::new(Machine { icount: true, is_traced: true, ..machine.clone() }, image.clone(), limit)
     };
     let mut command = guest_command(&qemu.path, &guest);
     end_with_this_tool(&mut command);

@@ -25,6 +25,14 @@ pub struct Guest {
     pub typed: Typed,
 }
 
+impl Guest {
+    /// That image on that machine, for so long at most; with no input, no tree of its own and no boot arguments, and nobody gets what is typed.
+    pub fn new(machine: Machine, image: Image, limit: Duration) -> Self {
+        let arguments = String::new();
+        Self { machine, image, input: None, tree: None, arguments, limit, typed: Typed::Nothing }
+    }
+}
+
 /// Who gets what is typed here, by the guest's serial line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Typed {
@@ -107,19 +115,15 @@ fn processors(cores: u32) -> String {
 mod tests {
     use super::{Guest, guest_command};
     use crate::build::Image;
-    use crate::machine::{Machine, Size, Typed};
+    use crate::machine::{Machine, Size};
     use std::path::Path;
     use std::time::Duration;
 
     fn line(machine: Machine, input: Option<&str>, arguments: &str) -> String {
         let guest = Guest {
-            machine,
-            image: Image { elf: "k".into(), flat: "k.img".into() },
             input: input.map(Into::into),
-            tree: None,
             arguments: arguments.into(),
-            limit: Duration::from_secs(1),
-            typed: Typed::Nothing,
+            ..Guest::new(machine, Image { elf: "k".into(), flat: "k.img".into() }, Duration::from_secs(1))
         };
         let command = guest_command(Path::new("qemu"), &guest);
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();

@@ -6,7 +6,7 @@
 
 use crate::build::{Executable, Workspace, build_benches, write_flat};
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, usage};
-use crate::machine::{Ending, Guest, Machine, Size, Typed, catch_interrupts, run};
+use crate::machine::{Ending, Guest, Machine, Size, catch_interrupts, run};
 use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
 use crate::stream::{Decoder, Notice, Output, show};
 use anyhow::Result;
@@ -99,13 +99,8 @@ fn measure(options: &Options, qemu: &Qemu, bench: &Executable, machine: &Machine
     let filter = options.filter.as_ref().map(|filter| format!("filter={filter}"));
     let words: Vec<_> = filter.into_iter().chain([options.append.clone()]).collect();
     let guest = Guest {
-        machine: machine.clone(),
-        image: write_flat(&bench.path)?,
-        input: None,
-        tree: None,
         arguments: words.join(" ").trim().to_owned(),
-        limit: Duration::from_secs(options.timeout),
-        typed: Typed::Nothing,
+        ..Guest::new(machine.clone(), write_flat(&bench.path)?, Duration::from_secs(options.timeout))
     };
     let mut decoder = Decoder::for_elf(&guest.image.elf)?;
     let (mut figures, mut heard) = (Vec::new(), Vec::new());

@@ -6,7 +6,7 @@ use super::Tally;
 use super::report::Report;
 use super::task::Task;
 use crate::build::{Board, Executable, Features, Image, build_suites, write_flat};
-use crate::machine::{Ending, Guest, Machine, Size, Typed, run};
+use crate::machine::{Ending, Guest, Machine, Size, run};
 use crate::progress::{self, say};
 use crate::setup::Qemu;
 use crate::stream::{Decoder, Output, show};
@@ -137,15 +137,7 @@ fn boot(
     if let Some(after) = after {
         arguments = format!("{arguments} after={after}");
     }
-    let guest = Guest {
-        machine: machine.clone(),
-        image: image.clone(),
-        input: None,
-        tree: None,
-        typed: Typed::Nothing,
-        arguments,
-        limit: tests.limit,
-    };
+    let guest = Guest { arguments, ..Guest::new(machine.clone(), image.clone(), tests.limit) };
     let mut decoder = Decoder::for_elf(&image.elf)?;
     let mut report = Report::default();
     let mut heard: Vec<u8> = Vec::new();

@@ -4,7 +4,7 @@
 
 use crate::build::write_flat;
 use crate::failure::usage;
-use crate::machine::{Gic, Guest, Machine, Size, Typed};
+use crate::machine::{Gic, Guest, Machine, Size};
 use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -58,15 +58,7 @@ pub fn boot(elf: &Path, own_input: Option<PathBuf>, arguments: &[String]) -> Res
     let image = write_flat(elf)?;
     super::qemu::show_guest(
         &qemu,
-        &Guest {
-            machine,
-            image,
-            input,
-            tree: None,
-            arguments: words.join(" "),
-            limit,
-            typed: Typed::Nothing,
-        },
+        &Guest { input, arguments: words.join(" "), ..Guest::new(machine, image, limit) },
     )
 }
 
