@@ -16,6 +16,8 @@ use crate::{SLACK, needs_counted_time, slice, within};
 const BOTH_ENDS: Duration = Duration::from_micros(3 * SLACK.as_micros() as u64);
 /// How long interrupts may be masked where no other virtual core has turns meanwhile: some 2 µs, with debug assertions.
 const MASKED: Duration = Duration::from_micros(20);
+/// The same for a crash, or a kill of what runs, which reports with interrupts masked: some 22 µs, with debug assertions.
+const MASKED_IN_A_CRASH: Duration = Duration::from_micros(50);
 
 /// How long a stretch was.
 fn long(stretch: &Stretch) -> Duration {
@@ -109,6 +111,8 @@ kernel_test! {
             // The turns of the others count, too.
             return Ok(());
         }
-        within(long(&masked), MASKED, "the longest with interrupts masked")
+        // Other tests of this suite kill.
+        let most = if masked.name == "a crash" { MASKED_IN_A_CRASH } else { MASKED };
+        within(long(&masked), most, "the longest with interrupts masked")
     }
 }
