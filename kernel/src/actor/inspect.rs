@@ -21,7 +21,7 @@ pub enum ActorState {
 }
 
 /// An actor of whatever type.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ActorId {
     cell: CellRef,
     word: Word,
@@ -29,6 +29,8 @@ pub struct ActorId {
 
 // SAFETY: as for `Addr`: the cell's header may be read from any core for ever.
 unsafe impl Send for ActorId {}
+// SAFETY: as above; nothing in it changes.
+unsafe impl Sync for ActorId {}
 
 impl ActorId {
     pub(super) fn new(cell: CellRef, word: Word) -> Self {
@@ -89,6 +91,27 @@ pub struct ActorInfo {
     pub is_being_processed: bool,
     /// Whether it lives in the application's own storage.
     pub is_static: bool,
+    who: ActorId,
+}
+
+impl ActorInfo {
+    /// Kills the actor that was seen, as [`Addr::kill`] does: no other one, if that has ended since. So an actor that nobody has an address
+    /// or a name of can be ended as well.
+    ///
+    /// # Errors
+    /// Without memory for it; nothing has happened then.
+    ///
+    /// ```
+    /// use magpie::actor::{ActorState, actors};
+    /// // All whose behaviours have been suspended.
+    /// for actor in actors().filter(|actor| actor.state == ActorState::Suspended) {
+    ///     actor.kill()?;
+    /// }
+    /// # Ok::<(), magpie::mem::OutOfMemory>(())
+    /// ```
+    pub fn kill(&self) -> Result<(), OutOfMemory> {
+        self.who.kill()
+    }
 }
 
 /// What is in a cell; `None` unless an actor lives there.
@@ -111,6 +134,7 @@ fn look(cell: CellRef) -> Option<ActorInfo> {
         migrations: mailbox.moves(),
         is_being_processed: mailbox.is_being_processed(),
         is_static: word.is_static(),
+        who: ActorId::new(cell, word.attached()),
     })
 }
 
