@@ -82,7 +82,7 @@ pub use config::{Config, StartError, default_mailboxes};
 pub use executor::Executor;
 pub use handle::{ExecutorHandle, HighWater};
 pub(crate) use inspect::ActorId;
-pub use inspect::{ActorInfo, ActorState, actors};
+pub use inspect::{ActorInfo, ActorState, MailboxInfo, actors, mailboxes};
 pub use mail::{Bound, WhenFull};
 pub(crate) use print::{note_names, printer};
 pub use recipient::Recipient;

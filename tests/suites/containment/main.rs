@@ -7,6 +7,8 @@
 
 extern crate alloc;
 
+mod alone;
+mod by_name;
 mod crashes;
 mod ends;
 mod futures;

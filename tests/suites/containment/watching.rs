@@ -17,7 +17,7 @@ use magpie::arch::CoreId;
 use magpie::channel::{ProcessAddr, ProcessMailbox};
 use magpie::crash::{self, CrashNumber};
 use magpie::internals::mem::heap::HEAP;
-use magpie::sched::{self, Setting, Spawn};
+use magpie::sched::{self, Priority, Setting, Spawn};
 use magpie::watch::{Ended, Exit, Watch};
 use magpie::{machine, time};
 use magpie_tests::{Changed, Failure, HeapExhauster, Outcome, amount, ensure, ensure_eq, kernel_test};
@@ -520,6 +520,54 @@ kernel_test! {
             // With more cores those others may have told the rest by then.
             ensure!(machine::cores() > 1 || at_once < WATCHES / 2, "{at_once} were told before others had a turn");
         }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// The rest of many is told by a process of the kernel's. Whoever kills all that is listed does not keep any watch from telling.
+    #[machine("preemption")]
+    async fn whoever_kills_all_leaves_each_watch_to_tell() -> Outcome {
+        const WATCHES: usize = 4000;
+        const ROUNDS: usize = 12;
+        let _slice = Changed::new(&[(Setting::SliceMicroseconds, 100)])?;
+        let (over, seen) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let killer = {
+            let (over, seen) = (over.clone(), seen.clone());
+            Spawn::new().priority(Priority::High).start(async move {
+                while !over.load(Ordering::Acquire) {
+                    for process in sched::processes().filter(|process| process.type_name().contains("the kernel's")) {
+                        seen.fetch_add(1, Ordering::Relaxed);
+                        process.kill();
+                    }
+                    time::sleep(Duration::from_micros(70)).await;
+                }
+            })?
+        };
+        for round in 0..ROUNDS {
+            let mut ends = ProcessMailbox::<Ended>::new(1)?;
+            let mut go = ProcessMailbox::<()>::new(1)?;
+            let address = go.address();
+            let victim = sched::spawn(async move {
+                go.receive().await;
+            })?;
+            let mut watches = Vec::with_capacity(WATCHES);
+            for _ in 0..WATCHES {
+                watches.push((victim.process().watch(&ends.address())?.id(), 0));
+            }
+            address.send(())?;
+            victim.await?;
+            // A watch counts as an address: this ends when none is left.
+            while let Some(ended) = ends.receive().await {
+                let place = watches.binary_search_by_key(&ended.watch(), |watch| watch.0);
+                watches[place.map_err(|_| "a watch that nobody has has told")?].1 += 1;
+            }
+            let wrong = watches.iter().filter(|watch| watch.1 != 1).count();
+            ensure_eq!(wrong, 0, "watches that have not told once, in round {round}");
+        }
+        over.store(true, Ordering::Release);
+        killer.await?;
+        ensure!(seen.load(Ordering::Relaxed) > 0, "no process told the rest while somebody looked");
         Ok(())
     }
 }

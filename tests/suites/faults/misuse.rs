@@ -11,7 +11,9 @@ use core::future::Future;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{self, Actor, Addr, Config, Context, Executor, ExecutorHandle, Hook, Receive, Recipient};
+use magpie::actor::{
+    self, Actor, ActorInfo, Addr, Config, Context, Executor, ExecutorHandle, Hook, Receive, Recipient,
+};
 use magpie::channel::{ProcessAddr, ProcessMailbox};
 use magpie::internals::Random;
 use magpie::internals::mem::refusal::refuse_one_in;
@@ -30,8 +32,8 @@ use crate::ways::Way;
 use crate::{seed, until};
 
 const HOUR: Duration = Duration::from_secs(3600);
-/// Names that rogues may have.
-const NAMES: usize = 32;
+/// Names that rogues may have: a letter each. To make up a name takes no memory, or whoever does would end for want of it all the time.
+const NAMES: usize = 26;
 /// Rogues that may be there, of actors and of processes together.
 const MOST: u64 = 150;
 /// Supervisors at the top.
@@ -46,6 +48,18 @@ const GIVEN_UP: u32 = 1 << 2;
 /// It is one of a process.
 const OF_PROCESS: u32 = 1 << 3;
 const TOLD: u32 = 1 << 8;
+
+fn rogue_name(number: usize) -> &'static str {
+    &"abcdefghijklmnopqrstuvwxyz"[number..=number]
+}
+
+fn roamer_name(number: usize) -> &'static str {
+    &"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number..=number]
+}
+
+fn root_name(number: usize) -> &'static str {
+    ["root 0", "root 1", "root 2"][number % ROOTS]
+}
 
 /// What all rogues know. It stays for ever: the crashed have references to it.
 struct Yard {
@@ -152,12 +166,19 @@ impl Yard {
     }
 
     fn named(&self, random: &Random) -> Option<Addr<Rogue>> {
-        registry::find(&format!("rogue {}", random.below(NAMES))).ok()
+        registry::find(rogue_name(random.below(NAMES))).ok()
     }
 
     fn some_process(&self, random: &Random) -> Option<ProcessRef> {
         let position = random.below(20);
         sched::processes().filter(is_rogue).nth(position)
+    }
+
+    /// Some that are seen, whether they have names or not.
+    fn some_actors(&self, random: &Random, one_in: usize) -> impl Iterator<Item = ActorInfo> {
+        actor::actors()
+            .filter(|seen| seen.type_name.ends_with("misuse::Rogue"))
+            .filter(move |_| random.below(one_in) == 0)
     }
 
     fn watcher_of(
@@ -215,7 +236,7 @@ impl Yard {
         let other = if random.below(8) == 0 { own } else { self.named(&random) };
         match random.below(18) {
             0 => _ = other.map(|other| other.kill()),
-            1 => _ = registry::kill(&format!("roamer {}", random.below(NAMES))),
+            1 => _ = registry::kill(roamer_name(random.below(NAMES))),
             2 => _ = self.some_process(&random).map(|process| process.kill()),
             3 | 4 => {
                 let linked = match (own, other, self.some_process(&random)) {
@@ -237,13 +258,13 @@ impl Yard {
             11 => self.spawn_process(),
             12 => {
                 if let Some(own) = own {
-                    let _ = registry::register(&format!("rogue {}", random.below(NAMES)), own);
+                    let _ = registry::register(rogue_name(random.below(NAMES)), own);
                 } else {
-                    registry::unregister(&format!("rogue {}", random.below(NAMES)));
+                    registry::unregister(rogue_name(random.below(NAMES)));
                 }
             }
             13 => {
-                if let Ok(root) = registry::find::<SupervisorRef>(&format!("root {}", random.below(ROOTS))) {
+                if let Ok(root) = registry::find::<SupervisorRef>(root_name(random.below(ROOTS))) {
                     match random.below(4) {
                         0 => root.process().kill(),
                         1 => _ = self.watcher_of(&random, None, Some(root.process().clone())),
@@ -251,6 +272,10 @@ impl Yard {
                         _ => _ = supervise::children().nth(random.below(10)).map(|child| child.restarts),
                     }
                 }
+            }
+            14 if random.below(2) == 0 => {
+                let seen = self.some_actors(&random, 20).next();
+                _ = seen.map(|seen| seen.kill());
             }
             14 => _ = actor::actors().take(50).filter(|seen| seen.waiting > 0).count(),
             15 => linger(),
@@ -285,8 +310,8 @@ impl Drop for Rogue {
 impl Actor for Rogue {
     fn started() -> Option<Hook<Self>> {
         Some(|rogue, context| {
-            let name = format!("rogue {}", rogue.yard.random().below(NAMES));
-            let _ = registry::register(&name, context.address());
+            let name = rogue_name(rogue.yard.random().below(NAMES));
+            let _ = registry::register(name, context.address());
             rogue.yard.deed(Some(context.address()), &mut rogue.ties);
         })
     }
@@ -338,8 +363,8 @@ fn roam(yard: &'static Yard) -> impl Future<Output = ()> + Send {
         let _leaves = leaves;
         let mut ties = Ties::default();
         let Ok(mut mailbox) = ProcessMailbox::<u32>::new(2) else { return };
-        let name = format!("roamer {}", yard.random().below(NAMES));
-        let _ = registry::register(&name, mailbox.address());
+        let name = roamer_name(yard.random().below(NAMES));
+        let _ = registry::register(name, mailbox.address());
         let turns = yard.random().below(30);
         for _ in 0..turns {
             yard.deed(None, &mut ties);
@@ -401,7 +426,7 @@ fn root(yard: &'static Yard, number: usize) -> Supervisor {
         .child(process())
         .child(Child::actor("rogue", &yard.executor, move || Rogue::new(yard)).within(soon));
     patient(kind(number), 30)
-        .named(["root 0", "root 1", "root 2"][number % ROOTS])
+        .named(root_name(number))
         .child(process())
         .child(Child::actor("rogue", &yard.executor, move || Rogue::new(yard)).within(Duration::ZERO))
         .child(Child::supervisor("inner", inner).within(4 * soon))
@@ -418,10 +443,15 @@ async fn calm_driver(yard: &'static Yard, driver: usize) {
             }
         }
         yard.spawn_process();
-        let is_there = registry::find::<SupervisorRef>(&format!("root {driver}")).is_ok();
+        let is_there = registry::find::<SupervisorRef>(root_name(driver)).is_ok();
         if driver < ROOTS && !is_there {
             // Without memory for it, it is tried again.
             let _ = root(yard, driver).start();
+        }
+        // Who has no name, because another has it or it was refused or taken away, is never sent to, and would stay. So some go, or the
+        // yard would be full of those, and nothing happen in it any more.
+        if yard.rogues.load(Ordering::Relaxed) >= MOST {
+            yard.some_actors(&random, 4).for_each(|seen| _ = seen.kill());
         }
         // Those that have crashed are still counted.
         if random.below(20) == 0 {

@@ -6,7 +6,9 @@ use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{Actor, ActorState, Config, Context, Executor, Receive, actors};
+use magpie::actor::{
+    Actor, ActorInfo, ActorState, Bound, Config, Context, Executor, Receive, WhenFull, actors, mailboxes,
+};
 use magpie::arch::CoreId;
 use magpie::channel::{ProcessMailbox, waiting_for};
 use magpie::internals::actor;
@@ -128,6 +130,55 @@ kernel_test! {
         ensure_eq!((seen.core, seen.migrations), (core, 0), "afterwards");
         ensure_eq!(actors().filter(|actor| actor.id == seen.id).count(), 1, "how often it is listed");
         executor.stop().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Of one that has its mailbox alone, exactly its own messages are counted, from its spawn on, and its age is known; and mailboxes are listed.
+    async fn one_alone_is_seen_by_itself() -> Outcome {
+        let bound = Bound::new(500, WhenFull::Refuse);
+        let executor = Executor::start(&Config::default().own_mailboxes(1))?;
+        let many = executor.handle().spawn(Spinner)?;
+        let many = many.inspect().ok_or("it has ended")?;
+        ensure_eq!((many.is_alone, many.age), (false, None), "of one among others");
+        let mut last = None;
+        for life in 1..=3_u32 {
+            let before = time::Instant::now();
+            // Its predecessor may be at its end still.
+            let alone = loop {
+                match executor.handle().spawn_bounded(Spinner, bound) {
+                    Ok(alone) => break alone,
+                    Err(_) => sched::yield_now().await,
+                }
+            };
+            let since = time::Instant::now();
+            for number in 0..100 * life {
+                ensure_eq!(alone.ask(number).await?, number, "the answer");
+            }
+            let least = since.elapsed();
+            let seen = alone.inspect().ok_or("it has ended")?;
+            let most = before.elapsed();
+            ensure!(seen.is_alone, "it is alone");
+            ensure_eq!(seen.taken, u64::from(100 * life), "what it was sent");
+            let age = seen.age.ok_or("its age is not known")?;
+            ensure!((least..=most).contains(&age), "its age is {age:?}, and should be {least:?} to {most:?}");
+            let listed = mailboxes().filter(|mailbox| mailbox.number == seen.mailbox).collect::<Vec<_>>();
+            ensure_eq!(listed.len(), 1, "how often its mailbox is listed");
+            let listed = listed[0];
+            ensure_eq!((listed.bound, listed.is_of_one, listed.taken), (Some(500), true, seen.taken), "of its mailbox");
+            ensure!(listed.most_waiting >= 1 && listed.buffer_bytes > 0, "{listed:?}");
+            // What was seen of the one before does nothing to its successor.
+            let kill = |seen: ActorInfo| seen.kill().map_err(|_| "no memory for a kill");
+            last.map_or(Ok(()), kill)?;
+            ensure_eq!(alone.ask(7).await?, 7, "the answer after its predecessor was killed");
+            kill(seen)?;
+            until(|| !alone.is_alive()).await?;
+            last = Some(seen);
+        }
+        let number = last.map(|seen| seen.mailbox);
+        executor.stop().await;
+        ensure!(!mailboxes().any(|mailbox| Some(mailbox.number) == number), "a closed mailbox is listed");
         Ok(())
     }
 }

@@ -48,6 +48,11 @@ impl Bound {
         self.of_one
     }
 
+    /// How many messages may wait, if that is limited.
+    pub(crate) const fn most(self) -> Option<u32> {
+        if self.messages == u32::MAX { None } else { Some(self.messages) }
+    }
+
     pub(super) const fn is_some(self) -> bool {
         self.messages != u32::MAX || self.of_one
     }

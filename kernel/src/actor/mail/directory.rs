@@ -89,6 +89,13 @@ pub(crate) fn take() -> Result<&'static Mailbox, TakeError> {
     Ok(mailbox)
 }
 
+/// Every mailbox that was ever made: those of executors that run, and those that wait for one.
+pub(crate) fn all() -> impl Iterator<Item = &'static Mailbox> {
+    // The lock publishes what was made under it.
+    let made = FREE.lock().unused;
+    (0..made).map(|number| get(MailboxIndex::from_bits(number as u16)))
+}
+
 /// Takes back a mailbox that is closed and empty.
 pub(crate) fn give(mailbox: &'static Mailbox) {
     let mut free = FREE.lock();

@@ -74,11 +74,13 @@ pub(crate) struct Mailbox {
     pub(crate) room: Waiters,
     index: MailboxIndex,
     runner: AtomicPtr<Runner>,
-    /// How many messages were gulped since it was opened; written under the lock.
+    /// How many messages were gulped since it was opened, or let to one actor; written under the lock.
     taken: AtomicU64,
     /// How often it has gone to another worker since, and whose core that is; for those who look.
     moves: AtomicU32,
     core: AtomicU8,
+    /// When it was let to one actor, in clock ticks; 0 while it is nobody's, or for many.
+    let_at: AtomicU64,
 }
 
 /// Bytes of a mailbox's buffer before it has grown.
@@ -112,6 +114,7 @@ impl Mailbox {
             taken: AtomicU64::new(0),
             moves: AtomicU32::new(0),
             core: AtomicU8::new(0),
+            let_at: AtomicU64::new(0),
         }
     }
 
@@ -147,6 +150,7 @@ impl Mailbox {
         self.core.store(core.index() as u8, Ordering::Relaxed);
         self.moves.store(0, Ordering::Relaxed);
         self.taken.store(0, Ordering::Relaxed);
+        self.let_at.store(0, Ordering::Relaxed);
         self.pinned.store(pinned, Ordering::Relaxed);
         self.urgent.store(urgent, Ordering::Relaxed);
         // The last executor's workers have ended, and their lists with them.
@@ -186,8 +190,18 @@ impl Mailbox {
         let is_empty = self.waiting() == 0;
         if is_empty {
             inside.bound = bound.of_one();
+            // What is counted from here on is that actor's. Relaxed: statistics.
+            self.taken.store(0, Ordering::Relaxed);
+            self.moves.store(0, Ordering::Relaxed);
+            self.let_at.store(clock::now().max(1), Ordering::Relaxed);
         }
         is_empty
+    }
+
+    /// When it was let to one actor, in clock ticks; `None` if it is for many.
+    pub(crate) fn let_at(&self) -> Option<u64> {
+        // Relaxed: a statistic.
+        Some(self.let_at.load(Ordering::Relaxed)).filter(|at| *at != 0)
     }
 
     /// Who opened it last. Alive while the mailbox is open, or a worker or behaviour of that executor is running.
@@ -218,7 +232,7 @@ impl Mailbox {
         self.taken.store(self.taken.load(Ordering::Relaxed).wrapping_add(messages.into()), Ordering::Relaxed);
     }
 
-    /// How many were taken out since it was opened.
+    /// How many were taken out since it was opened, or let to one actor.
     pub(crate) fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
     }

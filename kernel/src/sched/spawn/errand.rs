@@ -21,17 +21,14 @@ pub(crate) struct Errand {
     free: unsafe fn(NonNull<Self>),
 }
 
-static VTABLE: VTable = VTable {
-    name: || "a call of the application's in the kernel's name",
-    step,
-    cancel: Some(cancel),
-    crash,
-    end_piece: None,
-    free,
-    detach: None,
-    is_to_end: None,
-    at_work: None,
-};
+static VTABLE: VTable = table(|| "a call of the application's in the kernel's name", Some(cancel));
+
+/// Of what calls nothing of the application's.
+static LASTING: VTable = table(|| "a part of the kernel's work", None);
+
+const fn table(name: fn() -> &'static str, cancel: Option<unsafe fn(NonNull<Header>) -> Step>) -> VTable {
+    VTable { name, step, cancel, crash, end_piece: None, free, detach: None, is_to_end: None, at_work: None }
+}
 
 /// # Safety
 /// The contract of [`VTable::step`].
@@ -68,6 +65,11 @@ impl Errand {
     /// is the kernel's own code.
     pub(crate) fn new(run: unsafe fn(NonNull<Self>) -> Step, free: unsafe fn(NonNull<Self>)) -> Self {
         Self { header: Header::new(&VTABLE, Priority::Normal, u64::MAX, CoreId::BOOT), run, free }
+    }
+
+    /// The same of what calls nothing of the application's: it ends, and nobody kills it, who might do so in the middle of something.
+    pub(crate) fn lasting(run: unsafe fn(NonNull<Self>) -> Step, free: unsafe fn(NonNull<Self>)) -> Self {
+        Self { header: Header::new(&LASTING, Priority::Normal, u64::MAX, CoreId::BOOT), run, free }
     }
 
     /// The process.

@@ -1,5 +1,6 @@
 //! Telling of an end those who watch. A few are told where somebody ended; were there many, that core would do nothing else meanwhile. So the
-//! others are told by a process of its own, which is interrupted and moved like any other. Without memory for that process all are told there.
+//! others are told by a process of its own, which is interrupted and moved like any other, but never killed: a watch that is being told then
+//! would not tell. Without memory for that process all are told there.
 
 use alloc::boxed::Box;
 use core::ptr::NonNull;
@@ -40,7 +41,7 @@ const IN_A_TURN: usize = 512;
 #[cold]
 fn tell_later(rest: Rest) {
     // Without memory the rest is dropped, which tells them.
-    if let Ok(later) = mem::kernel_box_with(move || Later { errand: Errand::new(run, free), rest }) {
+    if let Ok(later) = mem::kernel_box_with(move || Later { errand: Errand::lasting(run, free), rest }) {
         // SAFETY: it stays in its box until it is freed by `free`, and is nobody else's.
         unsafe { Errand::start(NonNull::from(Box::leak(later)).cast()) };
     }
