@@ -1,10 +1,22 @@
-//! A limit for what an executor's actors have in use.
+//! A limit for what an executor's actors have in use, and limits for one of them.
 
 use super::Result;
 
-use magpie::actor::{Config, Executor};
+use magpie::actor::{Actor, Bound, Config, Context, Executor, Receive, WhenFull};
 use magpie::mem::MemoryLimit;
-use magpie::sched::Spawn;
+use magpie::sched::{CpuShare, Spawn};
+
+struct Parser;
+
+impl Actor for Parser {}
+
+impl Receive<u32> for Parser {
+    type Reply = u32;
+
+    fn receive(&mut self, number: u32, _: &mut Context<Self>) -> u32 {
+        number + 1
+    }
+}
 
 pub async fn chapter() -> Result {
     let limit = MemoryLimit::new(4 << 20)?;
@@ -13,5 +25,16 @@ pub async fn chapter() -> Result {
     println!("{} of {} bytes, {} at most", limit.used(), limit.bytes(), limit.most_used());
     clerk.await?;
     executor.stop().await;
+    alone().await
+}
+
+async fn alone() -> Result {
+    let (limit, share) = (MemoryLimit::new(1 << 20)?, CpuShare::percent(20)?);
+    let config = Config::default().workers(1).mailboxes(1).own_mailboxes(1);
+    // What is started under a limit and in a share has both.
+    let alone = share.start(Spawn::new().memory(&limit), async move { Executor::start(&config) })?.await??;
+    let parser = alone.handle().spawn_bounded(Parser, Bound::new(100, WhenFull::Refuse))?;
+    assert_eq!(parser.ask(1).await?, 2);
+    alone.stop().await;
     Ok(())
 }

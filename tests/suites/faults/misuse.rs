@@ -36,6 +36,8 @@ const HOUR: Duration = Duration::from_secs(3600);
 const NAMES: usize = 26;
 /// Rogues that may be there, of actors and of processes together.
 const MOST: u64 = 150;
+/// So many deeds are done before that counts as a hang, however many there are.
+const DEEDS_IN_TIME: u64 = 50_000;
 /// Supervisors at the top.
 const ROOTS: usize = 3;
 /// Watches for each deed, the kernel's own among them, and for the start.
@@ -531,7 +533,8 @@ async fn misuse(seed: u64, deeds: u64, refused: u32) -> Outcome {
             sched::yield_now().await;
         }
     };
-    let is_done = time::background_timeout(HANGS_AFTER, all_done).await.is_ok();
+    let longest = HANGS_AFTER * u32::try_from(deeds.div_ceil(DEEDS_IN_TIME)).unwrap_or(u32::MAX);
+    let is_done = time::background_timeout(longest, all_done).await.is_ok();
     refuse_one_in(0, 0);
     ensure!(is_done, "{} deeds are not done", yard.left.load(Ordering::Relaxed));
     end_all().await?;
