@@ -42,14 +42,14 @@ impl GatedBuffer {
             place.write(word);
         }
         // SAFETY: `open` keeps the contract.
-        unsafe { append::<COUNT>(&self.gate, &all, (&self.refused, 0)) }
+        unsafe { append::<COUNT, 0>((&raw const self.gate).cast(), &all, (&self.refused, 0)) }
     }
 
     /// Appends three words and a block behind them, if the gate lets them through.
     #[inline(always)]
     pub fn append_block<const BYTES: usize>(&self, head: [u64; 3], block: &[u8; BYTES]) -> bool {
         // SAFETY: `open` keeps the contract; the block is there.
-        unsafe { append_block(&self.gate, head, block, (&self.refused, 0)) }
+        unsafe { append_block::<_, 0>((&raw const self.gate).cast(), head, block, (&self.refused, 0)) }
     }
 
     /// How many words were appended.

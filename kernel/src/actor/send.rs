@@ -215,24 +215,26 @@ unsafe fn append_in_hand<M: Message, P: Packed<M>>(
     target: Target<M>,
     packed: *const P,
 ) -> bool {
-    let gate = mailbox.hand.gate();
+    let base = ptr::from_ref(mailbox).cast();
     let attached = (target.cell.word_cell().atomic(), target.word.bits());
     if is_long::<M>() {
-        // SAFETY: whoever opens the gate keeps its contract; the caller has the message.
-        return unsafe { append::append_block(gate, target.head(), packed, attached) };
+        // SAFETY: a mailbox's gate lies there; whoever opens it keeps its contract; the caller has the message.
+        return unsafe {
+            append::append_block::<_, { Mailbox::GATE_AT }>(base, target.head(), packed, attached)
+        };
     }
     let mut words: append::Words = [const { MaybeUninit::uninit() }; append::MOST_WORDS];
     let count = const { envelope::size_of_envelope::<M>() / size_of::<u64>() };
     // SAFETY: the words have room for the envelope, and are aligned; the rest is promised by the caller.
     unsafe { envelope::write(NonNull::from(&mut words).cast(), target, packed) };
-    // SAFETY: whoever opens the gate keeps its contract.
+    // SAFETY: a mailbox's gate lies there; whoever opens it keeps its contract.
     unsafe {
         match count {
-            3 => append::append::<3>(gate, &words, attached),
-            4 => append::append::<4>(gate, &words, attached),
-            5 => append::append::<5>(gate, &words, attached),
-            6 => append::append::<6>(gate, &words, attached),
-            _ => append::append::<7>(gate, &words, attached),
+            3 => append::append::<3, { Mailbox::GATE_AT }>(base, &words, attached),
+            4 => append::append::<4, { Mailbox::GATE_AT }>(base, &words, attached),
+            5 => append::append::<5, { Mailbox::GATE_AT }>(base, &words, attached),
+            6 => append::append::<6, { Mailbox::GATE_AT }>(base, &words, attached),
+            _ => append::append::<7, { Mailbox::GATE_AT }>(base, &words, attached),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::run::ExecutorState;
 use super::send;
 use super::storage::{CellRef, Life, Word, cell, pool};
 use super::target::{self, Beginning};
+use crate::arch::percpu;
 use crate::mem::OutOfMemory;
 use crate::stats;
 use crate::sync::PreemptGuard;
@@ -159,8 +160,9 @@ pub(super) fn attach<A: Actor>(
         inside = mailbox.inside.lock();
     };
     // Before the actor can end: the counts must not show an end without its beginning.
-    executor.live.created(inside.preempt());
-    stats::worker_here().actors_created.bump();
+    let core = percpu::core_number();
+    executor.live.created(core, inside.preempt());
+    stats::worker_by_number(core).actors_created.bump();
     let word = claimed.spawned(mailbox.index());
     cell.set_word(word);
     if let Some(place) = beginning {

@@ -40,10 +40,13 @@ unsafe fn trampoline<A: Receive<M>, M: Message>(
     most: u64,
 ) -> Progress {
     // SAFETY: by contract.
-    unsafe {
-        carry_out::<_, _, true>(envelope, operation, most, |actor: &mut A, message: M, context| {
-            drop(actor.receive(message, context))
-        })
+    unsafe { carry_out::<A, M, Told, true>(envelope, operation, most) }
+}
+
+impl<A: Receive<M>, M: Message> Behave<A, M> for Told {
+    #[inline(always)]
+    fn behave(actor: &mut A, message: M, context: &mut Context<A>) {
+        drop(actor.receive(message, context));
     }
 }
 
@@ -54,14 +57,33 @@ unsafe fn answering_trampoline<A: Receive<M>, M: Message>(
     operation: Operation,
     most: u64,
 ) -> Progress {
-    let answer = |actor: &mut A, request: Request<M, A::Reply>, context: &mut Context<A>| {
+    // SAFETY: by contract.
+    unsafe { carry_out::<A, Request<M, A::Reply>, Asked, true>(envelope, operation, most) }
+}
+
+impl<A: Receive<M>, M: Message> Behave<A, Request<M, A::Reply>> for Asked {
+    #[inline(always)]
+    fn behave(actor: &mut A, request: Request<M, A::Reply>, context: &mut Context<A>) {
         let answer = actor.receive(request.message, context);
         // An answer that nobody waits for any more is dropped.
         drop(request.reply.send(answer));
-    };
-    // SAFETY: by contract.
-    unsafe { carry_out::<_, _, true>(envelope, operation, most, answer) }
+    }
 }
+
+/// What an actor does with a message. A trait in place of a closure: what a closure is called with is a tuple, which lies in memory as a
+/// whole if a long message in it does, and then the context is taken for known to others.
+trait Behave<A, M> {
+    fn behave(actor: &mut A, message: M, context: &mut Context<A>);
+}
+
+/// It is told one.
+struct Told;
+/// It is asked.
+struct Asked;
+/// It begins.
+struct Begins;
+/// It goes on with an answer.
+struct GoesOn;
 
 /// Carries out an operation on an envelope with a message of type `M` for an actor of type `A`; delivers a run of them if it `RUNS`, else
 /// one.
@@ -72,11 +94,10 @@ unsafe fn answering_trampoline<A: Receive<M>, M: Message>(
 /// # Safety
 /// The contract of [`Deliver`](envelope::Deliver): the envelope holds an `M`, and the actor is an `A`.
 #[inline(always)]
-unsafe fn carry_out<A: Actor, M: Message, const RUNS: bool>(
+unsafe fn carry_out<A: Actor, M: Message, B: Behave<A, M>, const RUNS: bool>(
     mut envelope: NonNull<Envelope>,
     operation: Operation,
     most: u64,
-    behave: impl Fn(&mut A, M, &mut Context<A>),
 ) -> Progress {
     let size = envelope::size_of_envelope::<M>();
     if most == 0 {
@@ -91,6 +112,8 @@ unsafe fn carry_out<A: Actor, M: Message, const RUNS: bool>(
     }
     // SAFETY: there is one to deliver.
     let extent = unsafe { operation.extent() };
+    // SAFETY: by contract.
+    let kind = unsafe { Envelope::kind_of_run(envelope, operation) };
     let mut left = most;
     loop {
         // SAFETY: by contract.
@@ -99,7 +122,7 @@ unsafe fn carry_out<A: Actor, M: Message, const RUNS: bool>(
         // SAFETY: the cell is of kind `A` and alive, and this core alone runs the actor.
         let actor = unsafe { &mut *cell::state::<A>(cell) };
         // SAFETY: by contract; the message is moved out, once: straight to where the behaviour gets it, without a copy between.
-        behave(actor, unsafe { envelope::take_message(envelope) }, &mut context);
+        B::behave(actor, unsafe { envelope::take_message(envelope) }, &mut context);
         left -= 1;
         if context.outcome != Outcome::Continue {
             // Known when this is compiled, so that an actor without a hook pays nothing.
@@ -109,16 +132,14 @@ unsafe fn carry_out<A: Actor, M: Message, const RUNS: bool>(
         // SAFETY: within the segment, or one past its end.
         let next = unsafe { envelope.cast::<u8>().add(size) };
         extent.go_to(next);
-        if extent.is_done_at(next.as_ptr()) {
-            return Progress { at: 0, left };
+        let is_done = extent.is_done_at(next.as_ptr());
+        // Not `||`: in one branch.
+        if is_done | (left == 0) | !RUNS {
+            return Progress { at: if is_done { 0 } else { next.addr().get() }, left };
         }
         let next = next.cast();
-        // SAFETY: the one was delivered just now, and the other is in the batch.
-        if !RUNS || left == 0 || !unsafe { Envelope::is_like(envelope, next) } {
-            return Progress { at: next.addr().get(), left };
-        }
-        // SAFETY: as above.
-        if operation.checks() && !unsafe { Envelope::is_for_attached(next) } {
+        // SAFETY: it is in the batch.
+        if !unsafe { Envelope::goes_on(next, kind) } {
             return Progress { at: next.addr().get(), left };
         }
         envelope = next;
@@ -144,13 +165,17 @@ unsafe fn starting_trampoline<A: Actor>(
     if most == 0 && operation.is_measure() {
         return Progress { at: envelope::size_of_envelope::<Beginning>() | NO_MESSAGE, left: 0 };
     }
-    let start = |actor: &mut A, _: Beginning, context: &mut Context<A>| {
+    // SAFETY: by contract.
+    unsafe { carry_out::<A, Beginning, Begins, false>(envelope, operation, most) }
+}
+
+impl<A: Actor> Behave<A, Beginning> for Begins {
+    #[inline(always)]
+    fn behave(actor: &mut A, _: Beginning, context: &mut Context<A>) {
         if let Some(hook) = A::started() {
             hook(actor, context);
         }
-    };
-    // SAFETY: by contract.
-    unsafe { carry_out::<_, _, false>(envelope, operation, most, start) }
+    }
 }
 
 /// What an actor does with the answer to what it has asked.
@@ -182,11 +207,20 @@ where
     F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
     R: Send + 'static,
 {
-    let go_on = |actor: &mut A, answered: Answered<F, R>, context: &mut Context<A>| {
-        (answered.then)(actor, answered.result, context);
-    };
     // SAFETY: by contract.
-    unsafe { carry_out::<_, _, false>(envelope, operation, most, go_on) }
+    unsafe { carry_out::<A, Answered<F, R>, GoesOn, false>(envelope, operation, most) }
+}
+
+impl<A, F, R> Behave<A, Answered<F, R>> for GoesOn
+where
+    A: Actor,
+    F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
+    R: Send + 'static,
+{
+    #[inline(always)]
+    fn behave(actor: &mut A, answered: Answered<F, R>, context: &mut Context<A>) {
+        (answered.then)(actor, answered.result, context);
+    }
 }
 
 impl<A: Actor> Stored for A {

@@ -26,7 +26,7 @@ mod unwind_tables;
 mod aarch64;
 #[cfg(target_os = "none")]
 pub(crate) use aarch64::{
-    append, backtrace, barrier, clock, cpu, exceptions, gic, image, ipi, irq, mmu, percpu, psci,
+    append, backtrace, barrier, clock, copy, cpu, exceptions, gic, image, ipi, irq, mmu, percpu, psci,
     second_timer, start, switch, timer, zero,
 };
 
@@ -35,7 +35,7 @@ mod host;
 #[cfg(not(any(target_os = "none", loom, shuttle)))]
 pub(crate) use host::virtual_time;
 #[cfg(not(target_os = "none"))]
-pub(crate) use host::{append, backtrace, barrier, clock, cpu, ipi, irq, percpu, switch, timer, zero};
+pub(crate) use host::{append, backtrace, barrier, clock, copy, cpu, ipi, irq, percpu, switch, timer, zero};
 
 // The lock-free primitives: the assembly wherever the machine is an Arm one, unless the feature `portable`
 // asks otherwise or a checker runs, which cannot see into assembly.

@@ -277,7 +277,7 @@ pub(super) fn noted(layout: Layout) -> Layout {
 /// The core whose cache may be used, if its scheduler runs.
 #[inline(always)]
 pub(super) fn core_here(_here: &PreemptGuard) -> Option<usize> {
-    (!percpu::core_block().is_null()).then(percpu::core_number)
+    percpu::core_number_if_any()
 }
 
 // SAFETY: the central heap returns blocks that fit the layout and do not overlap, with the lock making it one caller at

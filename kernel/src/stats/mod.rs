@@ -56,7 +56,7 @@ pub use details::Details;
 pub(crate) use longest::Name;
 pub use longest::{Longest, Stretch};
 pub use per_core::{CoreStatistics, WorkerStatistics, core, worker};
-pub(crate) use per_core::{core_here, worker_here};
+pub(crate) use per_core::{core_here, worker_by_number, worker_here};
 pub use table::Table;
 pub use worst::Worst;
 

@@ -224,5 +224,11 @@ pub fn core_here() -> &'static CoreStatistics {
 /// The workers' counters of the core that runs the caller, which has disabled preemption.
 #[inline(always)]
 pub fn worker_here() -> &'static WorkerStatistics {
-    &WORKERS[percpu::core_number()]
+    worker_by_number(percpu::core_number())
+}
+
+/// The same of the core with this number.
+#[inline(always)]
+pub fn worker_by_number(core: usize) -> &'static WorkerStatistics {
+    &WORKERS[core]
 }

@@ -10,6 +10,7 @@
 //! once for mail of one kind.
 
 use alloc::boxed::Box;
+use core::hint;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, align_of, size_of};
 use core::num::NonZero;
@@ -18,6 +19,7 @@ use core::ptr::{self, NonNull};
 use super::extent::Extent;
 use super::{Mailbox, directory};
 use crate::actor::storage::{CellRef, Outcome, Word};
+use crate::arch::copy;
 use crate::mem;
 use crate::message::Message;
 
@@ -27,7 +29,8 @@ use crate::message::Message;
 #[repr(transparent)]
 pub(crate) struct Operation(*const Extent);
 
-/// An extent is aligned, so this is free in its address: each envelope's actor must be looked at.
+/// An extent is aligned, so this is free in its address: each envelope's actor must be looked at. The caller of the function has looked at
+/// that of the first one.
 const CHECKS: usize = 1;
 
 /// Without messages to deliver: drops the message.
@@ -51,13 +54,12 @@ impl Operation {
         // SAFETY: by contract made of a reference, which lives as long as the delivery.
         unsafe { &*self.0.map_addr(|address| address & !CHECKS) }
     }
-
-    /// Whether each envelope's actor must be looked at. The caller of the function has looked at that of the first one.
-    #[inline(always)]
-    pub(crate) fn checks(self) -> bool {
-        self.0.addr() & CHECKS != 0
-    }
 }
+
+/// The function of a run's envelopes, and whether each envelope's actor must be looked at, in one word, so that most often one comparison
+/// says that a run goes on: the function's address, and [`CHECKS`] turned in it. No two functions begin so near to each other.
+#[derive(Clone, Copy)]
+pub(crate) struct KindOfRun(usize);
 
 /// How far a run has come. In two registers.
 pub(crate) struct Progress {
@@ -244,7 +246,8 @@ pub(crate) unsafe fn take_message<M: Message>(envelope: NonNull<Envelope>) -> M 
         if is_boxed::<M>() {
             *(&raw const (*envelope.cast::<Filled<Box<M>>>().as_ptr()).message).read()
         } else {
-            (&raw const (*envelope.cast::<Filled<M>>().as_ptr()).message).read()
+            // An envelope has a whole number of words, and the message begins with one.
+            copy::take(&raw const (*envelope.cast::<Filled<M>>().as_ptr()).message)
         }
     }
 }
@@ -258,14 +261,32 @@ impl Envelope {
         unsafe { ((*this.as_ptr()).deliver)(this, operation, most) }
     }
 
-    /// Whether this one and the next are delivered by the same function.
+    /// What an envelope is compared with by [`Self::goes_on`], in a run that begins with this one.
     ///
     /// # Safety
-    /// Both were written, and not overwritten since.
+    /// It was written, and not overwritten since.
     #[inline(always)]
-    pub(crate) unsafe fn is_like(this: NonNull<Self>, next: NonNull<Self>) -> bool {
+    pub(crate) unsafe fn kind_of_run(this: NonNull<Self>, operation: Operation) -> KindOfRun {
         // SAFETY: by contract.
-        unsafe { this.as_ref().deliver as usize == next.as_ref().deliver as usize }
+        KindOfRun(unsafe { this.as_ref() }.deliver as usize ^ (operation.0.addr() & CHECKS))
+    }
+
+    /// Whether this one, which comes next, is of the run: it is delivered by the same function, and its actor is attached, if that is to
+    /// be looked at.
+    ///
+    /// # Safety
+    /// It was written, and not overwritten since.
+    #[inline(always)]
+    pub(crate) unsafe fn goes_on(this: NonNull<Self>, kind: KindOfRun) -> bool {
+        // SAFETY: by contract.
+        unsafe {
+            let differs = this.as_ref().deliver as usize ^ kind.0;
+            if differs == 0 {
+                return true;
+            }
+            hint::cold_path();
+            differs == CHECKS && Self::is_for_attached(this)
+        }
     }
 
     /// The mailbox of its actor.

@@ -36,6 +36,7 @@ mod lane;
 mod resting;
 mod spare;
 
+use core::mem::offset_of;
 use core::ptr::{self, NonNull};
 
 pub(crate) use self::following::{Following, Room};
@@ -127,11 +128,8 @@ impl Hand {
         self.most_messages.store(0, Ordering::Relaxed);
     }
 
-    /// Where senders on the worker's core append.
-    #[inline(always)]
-    pub(crate) fn gate(&self) -> &Gate {
-        &self.gate
-    }
+    /// How many bytes behind its beginning the gate lies through which senders on the worker's core append.
+    pub(super) const GATE_AT: usize = offset_of!(Hand, gate);
 
     /// Room for `bytes` behind what is in hand, if that is on the caller's core and its segment is long enough. The caller
     /// must write an envelope of that size there. It has seen nothing wait in the queue.

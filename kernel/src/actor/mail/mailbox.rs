@@ -10,6 +10,7 @@ mod holding;
 mod leaving;
 mod taking;
 
+use core::mem::offset_of;
 use core::ptr::NonNull;
 
 pub(crate) use self::holding::HoldResult;
@@ -87,6 +88,9 @@ pub(crate) struct Mailbox {
 pub(crate) const FIRST_SEGMENT_BYTES: usize = 1024;
 
 impl Mailbox {
+    /// How many bytes behind its beginning the gate of its hand lies.
+    pub(crate) const GATE_AT: usize = offset_of!(Self, hand) + Hand::GATE_AT;
+
     /// A closed mailbox.
     pub(super) fn new(index: MailboxIndex, segment: NonNull<Segment>) -> Self {
         let inside = Inside {

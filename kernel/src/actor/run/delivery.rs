@@ -193,7 +193,7 @@ fn after(result: usize, batch: &Batch) {
     // SAFETY: its head is never changed.
     let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
     batch.note_end(envelope);
-    end_actor(cell, word, result, &batch.tally);
+    end_attached(cell, word, result, &batch.tally);
     batch.note_gone();
     batch.advance(envelope, result & !OUTCOME_MASK);
 }
@@ -203,10 +203,32 @@ fn after(result: usize, batch: &Batch) {
 /// a dead letter, the interrupt that splits a batch here leaves no actor to the activation, and a crash loses the state
 /// alone.
 pub(super) fn end_actor(cell: CellRef, word: Word, result: SizeAndOutcome, tally: &Tally) {
-    let (outcome, has_hook) = (envelope::outcome(result), result & HAS_HOOK != 0);
-    let exit = if result & OUTCOME_MASK == KILLED { Exit::Killed } else { Exit::Normal };
+    let here = PreemptGuard::new();
+    end_slowly(cell, word, result, tally, here);
+}
+
+/// The same for one that had no cause to be held, and most often has nothing to be dropped and no hook: then it is done in one go.
+#[inline(always)]
+fn end_attached(cell: CellRef, word: Word, result: SizeAndOutcome, tally: &Tally) {
     // The actor must not be detached between the look at its word and the change.
     let here = PreemptGuard::new();
+    let is_plain = result & OUTCOME_MASK == Outcome::End as usize;
+    if !is_plain || cell.word() != word || cell::kind(cell, word).drop_state.is_some() {
+        return end_slowly(cell, word, result, tally, here);
+    }
+    tally.add_end(false);
+    // Until all have been told nobody kills this activation (`run/kill.rs`), or they never would be.
+    tally.set_dropping(Some(cell));
+    free(cell, word, Outcome::End, &here);
+    drop(here);
+    tell_of_end(cell, word, Exit::Normal);
+    tally.set_dropping(None);
+}
+
+#[inline(never)]
+fn end_slowly(cell: CellRef, word: Word, result: SizeAndOutcome, tally: &Tally, here: PreemptGuard) {
+    let (outcome, has_hook) = (envelope::outcome(result), result & HAS_HOOK != 0);
+    let exit = if result & OUTCOME_MASK == KILLED { Exit::Killed } else { Exit::Normal };
     tally.add_end(matches!(outcome, Outcome::Vacate | Outcome::Retire));
     let was_detached = cell.word() != word;
     let drop_state = match outcome {
@@ -214,7 +236,7 @@ pub(super) fn end_actor(cell: CellRef, word: Word, result: SizeAndOutcome, tally
         Outcome::End | Outcome::Vacate | Outcome::Continue => cell::kind(cell, word).drop_state,
     };
     // Another activation may meet a message for this actor while the state is dropped, and crash: it is not its to give
-    // back. And until all have been told nobody kills this activation (`run/kill.rs`), or they never would be.
+    // back. And until all have been told nobody kills this activation.
     tally.set_dropping(Some(cell));
     if !was_detached && drop_state.is_none() && !has_hook {
         free(cell, word, outcome, &here);

@@ -18,10 +18,10 @@ impl Live {
         Some(Self { number: LiveCount::new(cores)?, waiting: Waiters::new() })
     }
 
-    /// An actor is about to live.
+    /// An actor is about to live, on this core.
     #[inline(always)]
-    pub(crate) fn created(&self, _here: &PreemptGuard) {
-        self.number.begin(percpu::core_number());
+    pub(crate) fn created(&self, core: usize, _here: &PreemptGuard) {
+        self.number.begin(core);
     }
 
     /// So many have ended.

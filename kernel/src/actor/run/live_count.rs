@@ -13,6 +13,7 @@ use crate::arch::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::arch::barrier;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::hint;
 
 #[repr(align(64))]
 struct OneCore {
@@ -41,16 +42,26 @@ impl LiveCount {
         Some(Self { cores: list.into_boxed_slice(), somebody_waits: AtomicBool::new(false) })
     }
 
+    /// The counters of a core.
+    #[inline(always)]
+    fn on(&self, core: usize) -> &OneCore {
+        // Most often it is one of those that this is for, and nothing is divided.
+        self.cores.get(core).unwrap_or_else(|| {
+            hint::cold_path();
+            &self.cores[core % self.cores.len()]
+        })
+    }
+
     /// One begins, on this core.
     #[inline(always)]
     pub fn begin(&self, core: usize) {
-        add(&self.cores[core % self.cores.len()].begun, 1);
+        add(&self.on(core).begun, 1);
     }
 
     /// So many have ended, on this core. Whether somebody waits who must be told that none is left.
     #[inline(always)]
     pub fn end(&self, core: usize, number: u64) -> bool {
-        add(&self.cores[core % self.cores.len()].ended, number);
+        add(&self.on(core).ended, number);
         // Pairs with the barrier in `wait`: either the waiter sees the end, or this sees the waiter.
         barrier::full();
         self.somebody_waits.load(Ordering::Relaxed) && self.is_none()

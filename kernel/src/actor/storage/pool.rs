@@ -15,7 +15,7 @@ use crate::sync::{PreemptGuard, SpinLock};
 /// Places in a core's table.
 const PLACES: usize = 64;
 /// Free cells that a core keeps of one kind before it gives half of them away.
-const MOST_KEPT: u32 = 512;
+const MOST_KEPT: u32 = 1024;
 
 /// A list of free cells; the link lies in the state's place.
 #[derive(Clone, Copy)]

@@ -12,6 +12,7 @@
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
+use core::hint;
 use core::mem::{MaybeUninit, offset_of};
 use core::ops::Range;
 
@@ -29,16 +30,16 @@ pub const EXISTS: bool = true;
 pub type Words = [MaybeUninit<u64>; MOST_WORDS];
 
 macro_rules! append {
-    ($gate:ident, $words:ident, $only_if:ident, $bytes:literal, $stores:literal, $($name:ident $n:literal),+) => {{
+    ($base:ident, $at:expr, $words:ident, $only_if:ident, $bytes:literal, $stores:literal, $($name:ident $n:literal),+) => {{
         asm!(
             "2: mrs {e}, tpidr_el1",
-            "ldr {p}, [{gate}, #{state}]",
+            "ldr {p}, [{base}, #{state}]",
+            "ldar {n}, [{word}]",
             "cmp {p}, {e}",
+            // Both in one branch: where the gate is closed the word does not matter.
+            "ccmp {n}, {value}, #0, eq",
             "b.ne {fail}",
-            "ldar {p}, [{word}]",
-            "cmp {p}, {value}",
-            "b.ne {fail}",
-            "ldp {c}, {e}, [{gate}, #{cursor}]",
+            "ldp {c}, {e}, [{base}, #{cursor}]",
             "ldr {p}, [{c}]",
             concat!("add {n}, {p}, #", $bytes),
             "cmp {n}, {e}",
@@ -50,9 +51,9 @@ macro_rules! append {
             ".balign 8",
             ".quad 2b, 3b",
             ".popsection",
-            gate = in(reg) core::ptr::from_ref($gate),
-            state = const offset_of!(Gate, state),
-            cursor = const offset_of!(Gate, cursor),
+            base = in(reg) $base,
+            state = const $at + offset_of!(Gate, state),
+            cursor = const $at + offset_of!(Gate, cursor),
             word = in(reg) $only_if.0.as_ptr(),
             value = in(reg) $only_if.1,
             c = out(reg) _,
@@ -60,7 +61,10 @@ macro_rules! append {
             e = out(reg) _,
             n = out(reg) _,
             $($name = in(reg) $words[$n],)+
-            fail = label { return false },
+            fail = label {
+                hint::cold_path();
+                return false
+            },
             options(nostack),
         );
         true
@@ -69,35 +73,43 @@ macro_rules! append {
 
 const _: () = assert!(offset_of!(Gate, limit) == offset_of!(Gate, cursor) + 8, "loaded as a pair");
 
+/// How far behind the base a gate may lie: what is loaded as a pair is in reach of its address.
+const MOST_AT: usize = 504 - offset_of!(Gate, cursor);
+
 /// Appends the first `N` words, if the gate is open for this core, nobody must be told, there is room, and the word of `only_if` has
 /// that value. Whoever left that value there with a release has handed over what it speaks of. From three words on, up to
-/// [`MOST_WORDS`].
+/// [`MOST_WORDS`]. The gate lies `AT` bytes behind `base`, so that its own address need not be computed.
 ///
 /// # Safety
-/// If the gate is open, the contract of [`Gate::open`] is kept.
+/// There is a gate, and if it is open, the contract of [`Gate::open`] is kept.
 #[inline(always)]
-pub unsafe fn append<const N: usize>(gate: &Gate, words: &Words, only_if: (&AtomicU64, u64)) -> bool {
+pub unsafe fn append<const N: usize, const AT: usize>(
+    base: *const (),
+    words: &Words,
+    only_if: (&AtomicU64, u64),
+) -> bool {
+    const { assert!(AT <= MOST_AT) };
     // SAFETY: by contract. The words go into memory that is this core's as long as the sequence is not interrupted by anything but
     // handlers, and the last store makes them count.
     unsafe {
         match N {
             3 => {
-                append!(gate, words, only_if, "24", "stp {w0}, {w1}, [{p}]\nstr {w2}, [{p}, #16]", w0 0, w1 1, w2 2)
+                append!(base, AT, words, only_if, "24", "stp {w0}, {w1}, [{p}]\nstr {w2}, [{p}, #16]", w0 0, w1 1, w2 2)
             }
             4 => append!(
-                gate, words, only_if, "32", "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]", w0 0, w1 1, w2 2, w3 3
+                base, AT, words, only_if, "32", "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]", w0 0, w1 1, w2 2, w3 3
             ),
             5 => append!(
-                gate, words, only_if, "40", "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]\nstr {w4}, [{p}, #32]",
+                base, AT, words, only_if, "40", "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]\nstr {w4}, [{p}, #32]",
                 w0 0, w1 1, w2 2, w3 3, w4 4
             ),
             6 => append!(
-                gate, words, only_if, "48",
+                base, AT, words, only_if, "48",
                 "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]\nstp {w4}, {w5}, [{p}, #32]",
                 w0 0, w1 1, w2 2, w3 3, w4 4, w5 5
             ),
             7 => append!(
-                gate, words, only_if, "56",
+                base, AT, words, only_if, "56",
                 "stp {w0}, {w1}, [{p}]\nstp {w2}, {w3}, [{p}, #16]\nstp {w4}, {w5}, [{p}, #32]\nstr {w6}, [{p}, #48]",
                 w0 0, w1 1, w2 2, w3 3, w4 4, w5 5, w6 6
             ),
@@ -110,20 +122,20 @@ pub unsafe fn append<const N: usize>(gate: &Gate, words: &Words, only_if: (&Atom
 /// suspended in it.
 pub const MOST_BLOCK_BYTES: usize = 1024;
 
-/// From so many bytes on a block is copied in a loop, and up to there in a row.
-const LOOP_FROM_BYTES: usize = 257;
+/// So many bytes are copied by two instructions.
+const ROUND_BYTES: usize = 64;
 
 macro_rules! append_block {
-    ($gate:ident, $head:ident, $block:ident, $only_if:ident, $size:expr, [$($rounds:literal),*], $($more:tt)*) => {{
+    ($base:ident, $at:expr, $head:ident, $block:ident, $only_if:ident, $size:expr, [$($rounds:literal),*], $($more:tt)*) => {{
         asm!(
             "2: mrs {e}, tpidr_el1",
-            "ldr {p}, [{gate}, #{state}]",
+            "ldr {p}, [{base}, #{state}]",
+            "ldar {n}, [{word}]",
             "cmp {p}, {e}",
+            // Both in one branch: where the gate is closed the word does not matter.
+            "ccmp {n}, {value}, #0, eq",
             "b.ne {fail}",
-            "ldar {p}, [{word}]",
-            "cmp {p}, {value}",
-            "b.ne {fail}",
-            "ldp {c}, {e}, [{gate}, #{cursor}]",
+            "ldp {c}, {e}, [{base}, #{cursor}]",
             "ldr {p}, [{c}]",
             "add {n}, {p}, #((24 + {bytes} + 7) & ~7)",
             "cmp {n}, {e}",
@@ -158,9 +170,9 @@ macro_rules! append_block {
             ".balign 8",
             ".quad 2b, 3b",
             ".popsection",
-            gate = in(reg) core::ptr::from_ref($gate),
-            state = const offset_of!(Gate, state),
-            cursor = const offset_of!(Gate, cursor),
+            base = in(reg) $base,
+            state = const $at + offset_of!(Gate, state),
+            cursor = const $at + offset_of!(Gate, cursor),
             word = in(reg) $only_if.0.as_ptr(),
             value = in(reg) $only_if.1,
             w0 = in(reg) $head[0],
@@ -177,7 +189,10 @@ macro_rules! append_block {
             out("v1") _,
             out("v2") _,
             out("v3") _,
-            fail = label { return false },
+            fail = label {
+                hint::cold_path();
+                return false
+            },
             options(nostack),
         );
         true
@@ -190,45 +205,44 @@ macro_rules! append_block {
 /// # Safety
 /// As for `append`, and the block is fit to be read.
 #[inline(always)]
-pub unsafe fn append_block<B>(
-    gate: &Gate,
+pub unsafe fn append_block<B, const AT: usize>(
+    base: *const (),
     head: [u64; 3],
     block: *const B,
     only_if: (&AtomicU64, u64),
 ) -> bool {
+    const { assert!(AT <= MOST_AT) };
     if const { size_of::<B>() < 8 || size_of::<B>() > MOST_BLOCK_BYTES } {
         return false;
     }
     // SAFETY: as in `append`. What is not aligned to 16, or to 8, lies in Normal memory, which takes every access.
     unsafe {
-        if const { size_of::<B>() < LOOP_FROM_BYTES } {
+        if const { size_of::<B>() < 2 * ROUND_BYTES } {
             append_block!(
-                gate, head, block, only_if, size_of::<B>(),
+                base, AT, head, block, only_if, size_of::<B>(),
                 [
                     ".set .Lappend_at, 0",
-                    ".rept {bytes} / 64",
-                    "ldp q0, q1, [{s}, #.Lappend_at]",
-                    "ldp q2, q3, [{s}, #.Lappend_at + 32]",
-                    "stp q0, q1, [{e}, #.Lappend_at]",
-                    "stp q2, q3, [{e}, #.Lappend_at + 32]",
-                    ".set .Lappend_at, .Lappend_at + 64",
-                    ".endr"
+                    ".if {bytes} >= 64",
+                    "ld1 {{v0.16b, v1.16b, v2.16b, v3.16b}}, [{s}]",
+                    "st1 {{v0.16b, v1.16b, v2.16b, v3.16b}}, [{e}]",
+                    ".set .Lappend_at, 64",
+                    ".endif"
                 ],
                 s = in(reg) block,
             )
         } else {
             append_block!(
-                gate, head, block, only_if, size_of::<B>(),
+                base, AT, head, block, only_if, size_of::<B>(),
                 [
+                    // Who begins anew begins with the block.
                     "mov {s}, {block}",
-                    "mov {p}, #({bytes} / 64)",
-                    "4: ldp q0, q1, [{s}], #64",
-                    "ldp q2, q3, [{s}, #-32]",
-                    "subs {p}, {p}, #1",
-                    "stp q0, q1, [{e}], #64",
-                    "stp q2, q3, [{e}, #-32]",
-                    "b.ne 4b",
-                    ".set .Lappend_at, 0"
+                    ".rept {bytes} / 64 - 1",
+                    "ld1 {{v0.16b, v1.16b, v2.16b, v3.16b}}, [{s}], #64",
+                    "st1 {{v0.16b, v1.16b, v2.16b, v3.16b}}, [{e}], #64",
+                    ".endr",
+                    "ld1 {{v0.16b, v1.16b, v2.16b, v3.16b}}, [{s}]",
+                    "st1 {{v0.16b, v1.16b, v2.16b, v3.16b}}, [{e}]",
+                    ".set .Lappend_at, 64"
                 ],
                 block = in(reg) block, s = out(reg) _,
             )

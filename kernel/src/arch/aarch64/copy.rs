@@ -12,7 +12,90 @@
 //! The vectors save all registers, those of floating point included, and put them back: so a copy may be interrupted
 //! anywhere, and handlers may copy. `memmove` and `memcmp` are the target's.
 
-use core::arch::naked_asm;
+use core::arch::aarch64::uint8x16_t;
+use core::arch::{asm, naked_asm};
+use core::mem::MaybeUninit;
+
+/// Moves a value out of where it lies, as `read` does, without a call where it is long: 64 bytes by three instructions. One that consists of
+/// parts of words comes in whole words, which the compiler need not put together again where it is handed on.
+///
+/// # Safety
+/// As for `read`, after the MMU is on; and the memory is aligned to words of eight bytes, and fit to be read as far as whole words go.
+#[inline(always)]
+pub unsafe fn take<T>(from: *const T) -> T {
+    /// So that registers are stored as a whole, and what is behind a value, up to a whole word, has room.
+    #[repr(C, align(16))]
+    struct Place<T>(MaybeUninit<T>);
+    const { assert!(align_of::<T>() <= 16) };
+    let bytes = const { size_of::<T>().next_multiple_of(8) };
+    let mut place = Place::<T>(MaybeUninit::uninit());
+    if const { size_of::<T>() <= LEFT_TO_THE_COMPILER_BYTES } {
+        if const { align_of::<T>() >= 8 || size_of::<T>() <= 4 } {
+            // SAFETY: by contract.
+            return unsafe { from.read() };
+        }
+        let (to, from) = (place.0.as_mut_ptr().cast::<MaybeUninit<u64>>(), from.cast::<MaybeUninit<u64>>());
+        // SAFETY: by contract, and the place has room for so many whole words. Not in a loop, which would be taken for a copy in parts.
+        return unsafe {
+            to.write(from.read());
+            if bytes > 8 {
+                to.add(1).write(from.add(1).read());
+            }
+            if bytes > 16 {
+                to.add(2).write(from.add(2).read());
+            }
+            if bytes > 24 {
+                to.add(3).write(from.add(3).read());
+            }
+            place.0.assume_init()
+        };
+    }
+    let (mut to, mut from) = (place.0.as_mut_ptr().cast::<uint8x16_t>(), from);
+    // SAFETY: by contract, and the place has room for so many whole words. By assembly, because the compiler splits loads that may not
+    // be aligned. What it makes of the stores is its own affair: it may keep in registers what is looked at.
+    unsafe {
+        for _ in 0..bytes / 64 {
+            let (a, b, c, d): (uint8x16_t, uint8x16_t, uint8x16_t, uint8x16_t);
+            asm!(
+                "ld1 {{v0.16b, v1.16b, v2.16b, v3.16b}}, [{from}], #64", from = inout(reg) from,
+                out("v0") a, out("v1") b, out("v2") c, out("v3") d,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+            to.cast::<[uint8x16_t; 4]>().write([a, b, c, d]);
+            to = to.add(4);
+        }
+        if bytes & 32 != 0 {
+            let (a, b): (uint8x16_t, uint8x16_t);
+            asm!(
+                "ld1 {{v0.16b, v1.16b}}, [{from}], #32", from = inout(reg) from, out("v0") a, out("v1") b,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+            to.cast::<[uint8x16_t; 2]>().write([a, b]);
+            to = to.add(2);
+        }
+        if bytes & 16 != 0 {
+            let a: uint8x16_t;
+            asm!(
+                "ld1 {{v0.16b}}, [{from}], #16", from = inout(reg) from, out("v0") a,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+            to.write(a);
+            to = to.add(1);
+        }
+        if bytes & 8 != 0 {
+            let a: u64;
+            asm!(
+                "ldr {a}, [{from}]", from = in(reg) from, a = lateout(reg) a,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+            to.cast::<u64>().write(a);
+        }
+        place.0.assume_init()
+    }
+}
+
+/// Up to so many bytes the compiler copies by itself without a call.
+const LEFT_TO_THE_COMPILER_BYTES: usize = 32;
 
 /// Copies `bytes` from `from` to `to`, and returns `to`.
 ///

@@ -7,7 +7,7 @@ pub mod append;
 pub mod backtrace;
 pub mod barrier;
 pub mod clock;
-mod copy;
+pub mod copy;
 pub mod cpu;
 pub mod exceptions;
 mod frame;

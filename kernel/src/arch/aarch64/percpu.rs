@@ -1,8 +1,11 @@
 //! The two words that tell running code where it is: the core's block and the stack's block.
 
+use core::hint;
 use core::num::NonZeroUsize;
 
 use aarch64_cpu::registers::{TPIDR_EL1, Writeable};
+
+use crate::arch::MAX_CORES;
 
 /// Sets this core's block pointer.
 ///
@@ -63,5 +66,25 @@ pub fn core_number() -> usize {
         return 0;
     }
     // SAFETY: the block was set by the scheduler, and its first word is the core's number.
-    unsafe { block.read() as usize }
+    unsafe { number_in(block) }
+}
+
+/// The number of this core, if the scheduler runs on it. Valid only while preemption is disabled.
+#[inline(always)]
+pub fn core_number_if_any() -> Option<usize> {
+    let block = core_block().cast::<u64>();
+    // SAFETY: as in `core_number`.
+    (!block.is_null()).then(|| unsafe { number_in(block) })
+}
+
+/// # Safety
+/// A core's block.
+#[inline(always)]
+unsafe fn number_in(block: *const u64) -> usize {
+    // SAFETY: by contract, so it begins with a core's number; so tables with a place for each core need no look at their length.
+    unsafe {
+        let number = block.read() as usize;
+        hint::assert_unchecked(number < MAX_CORES);
+        number
+    }
 }

@@ -4,7 +4,6 @@ use core::mem::MaybeUninit;
 
 use super::switch::Frame;
 use crate::arch::atomic::AtomicU64;
-use crate::arch::gate::Gate;
 
 /// As on the machine.
 pub const MOST_WORDS: usize = 7;
@@ -29,7 +28,11 @@ pub unsafe fn sort() {}
 /// # Safety
 /// As on the machine.
 #[inline(always)]
-pub unsafe fn append<const N: usize>(_gate: &Gate, _words: &Words, _only_if: (&AtomicU64, u64)) -> bool {
+pub unsafe fn append<const N: usize, const AT: usize>(
+    _base: *const (),
+    _words: &Words,
+    _only_if: (&AtomicU64, u64),
+) -> bool {
     false
 }
 
@@ -38,8 +41,8 @@ pub unsafe fn append<const N: usize>(_gate: &Gate, _words: &Words, _only_if: (&A
 /// # Safety
 /// As on the machine.
 #[inline(always)]
-pub unsafe fn append_block<B>(
-    _gate: &Gate,
+pub unsafe fn append_block<B, const AT: usize>(
+    _base: *const (),
     _head: [u64; 3],
     _block: *const B,
     _only_if: (&AtomicU64, u64),

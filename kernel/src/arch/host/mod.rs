@@ -6,6 +6,7 @@ pub mod append;
 pub mod backtrace;
 pub mod barrier;
 pub mod clock;
+pub mod copy;
 pub mod cpu;
 pub mod ipi;
 pub mod irq;

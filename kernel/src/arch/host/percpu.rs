@@ -81,3 +81,9 @@ pub fn core_number() -> usize {
     // SAFETY: the block was set by the scheduler, and its first word is the core's number.
     unsafe { block.read() as usize }
 }
+
+/// The number of this core, if the scheduler runs on it. Valid only while preemption is disabled.
+#[inline(always)]
+pub fn core_number_if_any() -> Option<usize> {
+    (!core_block().is_null()).then(core_number)
+}

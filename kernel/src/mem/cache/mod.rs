@@ -61,11 +61,18 @@ impl CoreCache {
         }
     }
 
-    fn count(&self, bytes: u64, allocations: u64) {
+    /// So many more bytes are in use, modulo 2^64.
+    #[inline(always)]
+    fn count(&self, bytes: u64) {
         // Relaxed: only this core writes, and the readers are statistics.
         self.in_use.store(self.in_use.load(Ordering::Relaxed).wrapping_add(bytes), Ordering::Relaxed);
-        self.allocations
-            .store(self.allocations.load(Ordering::Relaxed).wrapping_add(allocations), Ordering::Relaxed);
+    }
+
+    /// One more block was handed out.
+    #[inline(always)]
+    fn count_allocation(&self) {
+        // Relaxed: as above.
+        self.allocations.store(self.allocations.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 }
 
@@ -120,7 +127,8 @@ impl Caches {
             }
         };
         magazines.current.set(list);
-        cache.count(class.block_bytes() as u64, 1);
+        cache.count(class.block_bytes() as u64);
+        cache.count_allocation();
         Some(block)
     }
 
@@ -158,7 +166,7 @@ impl Caches {
         // SAFETY: the caller promised a block of this class that nobody uses any more.
         unsafe { list.push(block) };
         magazines.current.set(list);
-        cache.count(bytes, 0);
+        cache.count(bytes);
     }
 
     #[cold]

@@ -102,12 +102,15 @@ fn take_turn(process: NonNull<Header>, run: unsafe fn(NonNull<Header>) -> Step) 
     let step = unsafe { run(process) };
     block.preempt().disable();
     // SAFETY: preemption is disabled again, by the line above; the turn may have moved to another core.
-    let core = unsafe { ThisCore::of_loop() };
+    let core = || unsafe { ThisCore::of_loop() };
     let Some(ended) = NonNull::new(block.take_process().cast::<Header>()) else {
-        panic!("the stack block of core {} names no process after a turn: it was overwritten", core.number());
+        panic!(
+            "the stack block of core {} names no process after a turn: it was overwritten",
+            core().number()
+        );
     };
     if let Some(charged) = block.take_charged() {
-        core.statistics.reductions.add(charged);
+        core().statistics.reductions.add(charged);
         // SAFETY: its turn has ended just now; the scheduler's reference has kept it alive.
         unsafe { ended.as_ref() }.note_charged(charged);
     }

@@ -57,9 +57,11 @@ impl Lane {
         Self { segment: Cell::new(None), looks: Cell::new(0), needed: Cell::new(1) }
     }
 
-    /// A lane has ended after so many messages. If that happens again and again, it is opened less often.
+    /// A lane has ended after so many messages, or was settled. If that happens early again and again, it is opened less often; a long one
+    /// takes back one that was short.
     fn judge(&self, messages: u64) {
-        let needed = if messages < WORTH_IT { (2 * self.needed.get()).min(MOST_LOOKS) } else { 1 };
+        let needed = self.needed.get();
+        let needed = if messages < WORTH_IT { (2 * needed).min(MOST_LOOKS) } else { (needed / 2).max(1) };
         self.needed.set(needed);
         self.looks.set(0);
     }
@@ -122,11 +124,13 @@ impl Worker {
                     continue;
                 }
             }
-            if batch.is_lane() {
+            // If it was split it may not be the worker's any more.
+            if !batch.was_changed() {
                 private.lane.judge(opened_with - left);
+            }
+            if batch.is_lane() {
                 self.settle(&here);
             }
-            // It may have been split, and not be the worker's any more.
             if !batch.was_changed() && batch.segment().is_none() {
                 if began_with > left {
                     self.count_batch((began_with - left) as u32);
