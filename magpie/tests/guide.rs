@@ -1,9 +1,6 @@
-//! The code of `docs/testing.md`; and that every block there is in this file, every one of `docs/libraries.md` in the suite that
-//! runs it.
+//! The code of `docs/testing.md`. That every block there is here is looked at by the host tool's tests, as for all pages.
 
 use std::error::Error;
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use magpie::actor::stop::End;
@@ -103,26 +100,4 @@ fn it_burns_down() {
         executor.all_ended().await;
         executor.stop().await;
     });
-}
-
-#[test]
-fn every_block_of_the_pages_was_compiled() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let read =
-        |path: &str| fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
-    // Without indentation, which is another in a suite.
-    let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
-    let suite = ["futures", "channels", "queues"].map(|module| format!("tests/suites/libraries/{module}.rs"));
-    let suite = suite.map(|path| lines(&read(&path))).join("\n");
-    for (page, sources) in
-        [("docs/testing.md", lines(&read("magpie/tests/guide.rs"))), ("docs/libraries.md", suite)]
-    {
-        let text = read(page);
-        let blocks: Vec<&str> =
-            text.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-        assert!(blocks.len() >= 4, "only {} blocks were found in {page}", blocks.len());
-        for block in blocks {
-            assert!(sources.contains(&lines(block)), "a block of {page} was not compiled:\n{block}");
-        }
-    }
 }

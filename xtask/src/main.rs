@@ -14,6 +14,8 @@ mod memory_count;
 mod mutants;
 #[cfg(test)]
 mod page_links;
+#[cfg(test)]
+mod page_samples;
 // The one that boot's fuzzers draw from.
 #[path = "../../boot/src/random.rs"]
 mod random;

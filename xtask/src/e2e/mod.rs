@@ -3,10 +3,11 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel, `pty` is a serial line; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `examples`, `first`, `rpi4`, `card`, `commands`, `debugger`, `push`, `monitor`, `progress`, `project`, `watchdog` and `loaded`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `book`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `examples`, `first`, `rpi4`, `card`, `commands`, `debugger`, `push`, `monitor`, `progress`, `project`, `watchdog` and `loaded`.
 
 mod bad_input;
 mod bench;
+mod book;
 mod boot;
 mod card;
 mod commands;
@@ -73,6 +74,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         bad_input::CASES,
         setup::CASES,
         guest::CASES,
+        book::CASES,
         boot::CASES,
         trees::CASES,
         idle::CASES,
