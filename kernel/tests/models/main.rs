@@ -63,6 +63,8 @@ mod signals;
 #[cfg(any(loom, shuttle))]
 mod standstill;
 #[cfg(any(loom, shuttle))]
+mod stopping;
+#[cfg(any(loom, shuttle))]
 mod supervise;
 #[cfg(any(loom, shuttle))]
 mod swap;
@@ -108,6 +110,7 @@ fn main() -> std::process::ExitCode {
             lane::MODELS,
             signals::MODELS,
             limits::MODELS,
+            stopping::MODELS,
             supervise::MODELS,
             shares::MODELS,
             written::MODELS,
