@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use super::behaviour::{Actor, Context, Receive};
 use super::mail::Envelope;
-use super::mail::envelope::{self, HAS_HOOK, NO_MESSAGE, Operation, Progress, Target};
+use super::mail::envelope::{self, HAS_HOOK, KindOfRun, NO_MESSAGE, Operation, Progress, Target};
 use super::storage::cell::Stored;
 use super::storage::{CellRef, Outcome, Word, cell};
 use crate::message::Message;
@@ -38,9 +38,10 @@ unsafe fn trampoline<A: Receive<M>, M: Message>(
     envelope: NonNull<Envelope>,
     operation: Operation,
     most: u64,
+    kind: KindOfRun,
 ) -> Progress {
     // SAFETY: by contract.
-    unsafe { carry_out::<A, M, Told, true>(envelope, operation, most) }
+    unsafe { carry_out::<A, M, Told, true>(envelope, operation, most, kind) }
 }
 
 impl<A: Receive<M>, M: Message> Behave<A, M> for Told {
@@ -56,9 +57,10 @@ unsafe fn answering_trampoline<A: Receive<M>, M: Message>(
     envelope: NonNull<Envelope>,
     operation: Operation,
     most: u64,
+    kind: KindOfRun,
 ) -> Progress {
     // SAFETY: by contract.
-    unsafe { carry_out::<A, Request<M, A::Reply>, Asked, true>(envelope, operation, most) }
+    unsafe { carry_out::<A, Request<M, A::Reply>, Asked, true>(envelope, operation, most, kind) }
 }
 
 impl<A: Receive<M>, M: Message> Behave<A, Request<M, A::Reply>> for Asked {
@@ -98,6 +100,7 @@ unsafe fn carry_out<A: Actor, M: Message, B: Behave<A, M>, const RUNS: bool>(
     mut envelope: NonNull<Envelope>,
     operation: Operation,
     most: u64,
+    kind: KindOfRun,
 ) -> Progress {
     let size = envelope::size_of_envelope::<M>();
     if most == 0 {
@@ -112,8 +115,6 @@ unsafe fn carry_out<A: Actor, M: Message, B: Behave<A, M>, const RUNS: bool>(
     }
     // SAFETY: there is one to deliver.
     let extent = unsafe { operation.extent() };
-    // SAFETY: by contract.
-    let kind = unsafe { Envelope::kind_of_run(envelope, operation) };
     let mut left = most;
     loop {
         // SAFETY: by contract.
@@ -161,12 +162,13 @@ unsafe fn starting_trampoline<A: Actor>(
     envelope: NonNull<Envelope>,
     operation: Operation,
     most: u64,
+    kind: KindOfRun,
 ) -> Progress {
     if most == 0 && operation.is_measure() {
         return Progress { at: envelope::size_of_envelope::<Beginning>() | NO_MESSAGE, left: 0 };
     }
     // SAFETY: by contract.
-    unsafe { carry_out::<A, Beginning, Begins, false>(envelope, operation, most) }
+    unsafe { carry_out::<A, Beginning, Begins, false>(envelope, operation, most, kind) }
 }
 
 impl<A: Actor> Behave<A, Beginning> for Begins {
@@ -201,6 +203,7 @@ unsafe fn continuing_trampoline<A, F, R>(
     envelope: NonNull<Envelope>,
     operation: Operation,
     most: u64,
+    kind: KindOfRun,
 ) -> Progress
 where
     A: Actor,
@@ -208,7 +211,7 @@ where
     R: Send + 'static,
 {
     // SAFETY: by contract.
-    unsafe { carry_out::<A, Answered<F, R>, GoesOn, false>(envelope, operation, most) }
+    unsafe { carry_out::<A, Answered<F, R>, GoesOn, false>(envelope, operation, most, kind) }
 }
 
 impl<A, F, R> Behave<A, Answered<F, R>> for GoesOn

@@ -17,6 +17,7 @@ mod restart;
 // It claims a device's interrupt, and the host has none.
 #[cfg(target_os = "none")]
 mod signals;
+mod sizes;
 mod suspension;
 
 magpie_tests::suite!();

@@ -80,7 +80,7 @@ fn blocks_of<const BYTES: usize>() -> Result<(), Failure> {
 kernel_test! {
     /// A block is written whole behind its words, whatever its length is, and no more; without room nothing is.
     async fn blocks_are_appended_as_long_as_there_is_room() -> Outcome {
-        // Each rest of a round, in a row and in a loop, and both ends of each.
+        // Each rest of a round, behind none, one and several, and both ends of each.
         blocks_of::<8>()?;
         blocks_of::<15>()?;
         blocks_of::<33>()?;
@@ -89,6 +89,9 @@ kernel_test! {
         blocks_of::<64>()?;
         blocks_of::<65>()?;
         blocks_of::<120>()?;
+        blocks_of::<127>()?;
+        blocks_of::<128>()?;
+        blocks_of::<129>()?;
         blocks_of::<183>()?;
         blocks_of::<200>()?;
         blocks_of::<255>()?;

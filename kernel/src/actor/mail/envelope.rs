@@ -29,10 +29,6 @@ use crate::message::Message;
 #[repr(transparent)]
 pub(crate) struct Operation(*const Extent);
 
-/// An extent is aligned, so this is free in its address: each envelope's actor must be looked at. The caller of the function has looked at
-/// that of the first one.
-const CHECKS: usize = 1;
-
 /// Without messages to deliver: drops the message.
 const DROP: Operation = Operation(ptr::null());
 /// Without messages to deliver: only says how long it is.
@@ -52,14 +48,23 @@ impl Operation {
     #[inline(always)]
     pub(crate) unsafe fn extent<'a>(self) -> &'a Extent {
         // SAFETY: by contract made of a reference, which lives as long as the delivery.
-        unsafe { &*self.0.map_addr(|address| address & !CHECKS) }
+        unsafe { &*self.0 }
     }
 }
 
 /// The function of a run's envelopes, and whether each envelope's actor must be looked at, in one word, so that most often one comparison
-/// says that a run goes on: the function's address, and [`CHECKS`] turned in it. No two functions begin so near to each other.
+/// says that a run goes on: the function's address, and [`CHECKS`] turned in it. No two functions begin so near to each other. The caller
+/// of the function says it, who knows the address, and has looked at the actor of the first one.
 #[derive(Clone, Copy)]
 pub(crate) struct KindOfRun(usize);
+
+/// Each envelope's actor must be looked at.
+const CHECKS: usize = 1;
+
+impl KindOfRun {
+    /// Of no use, where none is delivered.
+    const NONE: Self = Self(0);
+}
 
 /// How far a run has come. In two registers.
 pub(crate) struct Progress {
@@ -108,7 +113,7 @@ pub(super) const LARGEST_ENVELOPE_BYTES: usize = size_of::<Envelope>() + LARGEST
 /// The envelope was written by [`write()`] for a target with this function. To deliver or drop: it is done once. To deliver, up to so many
 /// messages: the operation was made of the extent of the batch, whose current envelope this is; its actor is alive, and this core alone
 /// runs it, and so it is with the others of the batch, or those are to be looked at.
-pub(crate) type Deliver = unsafe fn(NonNull<Envelope>, Operation, u64) -> Progress;
+pub(crate) type Deliver = unsafe fn(NonNull<Envelope>, Operation, u64, KindOfRun) -> Progress;
 
 /// The beginning of an envelope; the message follows.
 #[repr(C)]
@@ -256,19 +261,9 @@ impl Envelope {
     /// # Safety
     /// The contract of [`Deliver`].
     #[inline(always)]
-    unsafe fn carry_out(this: NonNull<Self>, operation: Operation, most: u64) -> Progress {
+    unsafe fn carry_out(this: NonNull<Self>, operation: Operation) -> Progress {
         // SAFETY: by contract.
-        unsafe { ((*this.as_ptr()).deliver)(this, operation, most) }
-    }
-
-    /// What an envelope is compared with by [`Self::goes_on`], in a run that begins with this one.
-    ///
-    /// # Safety
-    /// It was written, and not overwritten since.
-    #[inline(always)]
-    pub(crate) unsafe fn kind_of_run(this: NonNull<Self>, operation: Operation) -> KindOfRun {
-        // SAFETY: by contract.
-        KindOfRun(unsafe { this.as_ref() }.deliver as usize ^ (operation.0.addr() & CHECKS))
+        unsafe { ((*this.as_ptr()).deliver)(this, operation, 0, KindOfRun::NONE) }
     }
 
     /// Whether this one, which comes next, is of the run: it is delivered by the same function, and its actor is attached, if that is to
@@ -312,7 +307,7 @@ impl Envelope {
     #[inline(always)]
     pub(crate) unsafe fn measure(this: NonNull<Self>) -> usize {
         // SAFETY: by contract.
-        unsafe { Self::carry_out(this, MEASURE, 0) }.at & !OUTCOME_MASK
+        unsafe { Self::carry_out(this, MEASURE) }.at & !OUTCOME_MASK
     }
 
     /// Whether it is a message, and not the beginning of an actor.
@@ -321,7 +316,7 @@ impl Envelope {
     /// As [`Self::measure`].
     pub(crate) unsafe fn is_message(this: NonNull<Self>) -> bool {
         // SAFETY: by contract.
-        unsafe { Self::carry_out(this, MEASURE, 0) }.at & NO_MESSAGE == 0
+        unsafe { Self::carry_out(this, MEASURE) }.at & NO_MESSAGE == 0
     }
 
     /// Whether it ends its actor, which was killed.
@@ -330,7 +325,7 @@ impl Envelope {
     /// As [`Self::measure`].
     pub(crate) unsafe fn is_kill(this: NonNull<Self>) -> bool {
         // SAFETY: by contract.
-        unsafe { Self::carry_out(this, MEASURE, 0) }.at & OUTCOME_MASK == KILL
+        unsafe { Self::carry_out(this, MEASURE) }.at & OUTCOME_MASK == KILL
     }
 
     /// Drops the message. Returns the envelope's size.
@@ -340,7 +335,7 @@ impl Envelope {
     #[inline(always)]
     pub(crate) unsafe fn drop_message(this: NonNull<Self>) -> usize {
         // SAFETY: by contract.
-        unsafe { Self::carry_out(this, DROP, 0) }.at
+        unsafe { Self::carry_out(this, DROP) }.at
     }
 
     /// Hands the message to the actor, and those of the run that begins with it to theirs: at most so many, and at least one. Before all
@@ -356,9 +351,12 @@ impl Envelope {
         most: u64,
         checks: bool,
     ) -> Progress {
-        let operation = ptr::from_ref(extent).map_addr(|address| address | (usize::from(checks) * CHECKS));
         // SAFETY: by contract.
-        unsafe { Self::carry_out(this, Operation(operation), most) }
+        unsafe {
+            let deliver = (*this.as_ptr()).deliver;
+            let kind = KindOfRun(deliver as usize ^ (usize::from(checks) * CHECKS));
+            deliver(this, Operation(extent), most, kind)
+        }
     }
 
     /// Hands the message to the actor, and none that follows it.
@@ -384,7 +382,7 @@ pub(crate) fn kill(cell: CellRef, word: Word) -> Target<Kill> {
 
 /// # Safety
 /// None is needed: see [`kill`].
-unsafe fn end_killed(_: NonNull<Envelope>, operation: Operation, most: u64) -> Progress {
+unsafe fn end_killed(_: NonNull<Envelope>, operation: Operation, most: u64, _: KindOfRun) -> Progress {
     let size = const { size_of_envelope::<Kill>() };
     if most > 0 {
         return Progress { at: size | KILLED, left: most - 1 };
