@@ -29,7 +29,9 @@ pub(crate) use schedule::Schedule;
 pub use sleep::{Elapsed, Sleep, Timeout, background_timeout, sleep, sleep_until, timeout};
 pub(crate) use timers::ended::free as free_ended;
 pub(crate) use timers::owned::OwnedTimers;
-pub(crate) use timers::per_core::{arm, expire, next_deadline, next_urgent_deadline, take_out_of_crashed};
+pub(crate) use timers::per_core::{
+    arm, expire, expire_one_urgent, next_deadline, next_urgent_deadline, take_out_of_crashed,
+};
 pub use timers::per_core::{fired, longest_pass, pending};
 pub(crate) use timers::timer::Timer;
 pub(crate) use timers::{DelayedCall, Held, TakeBack, comparator};

@@ -23,7 +23,7 @@ pub const MODELS: &[Model] = &[
         name: "turns::two_wakers",
         preemptions: Some(3),
         body: two_wakers,
-        mutants: &[ordering("notify-queues-by-store")],
+        mutants: &[ordering("notify-relaxed"), step("notify-in-two")],
     },
     Model {
         name: "turns::a_yield_keeps_wake_ups",
@@ -44,8 +44,8 @@ pub const MODELS: &[Model] = &[
             step("kill-in-two"),
             step("begin-spares"),
             step("end-unasked"),
-            // Here it also overwrites the kill.
-            step("notify-queues-by-store"),
+            // It also overwrites the kill.
+            step("notify-in-two"),
         ],
     },
     Model {

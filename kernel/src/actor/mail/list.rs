@@ -186,6 +186,23 @@ impl<E: Entry> List<E> {
         self.last.set(raw);
     }
 
+    /// All up to there come behind the others from now on. It is a place in this list, or behind none.
+    pub(crate) fn rotate(&self, End(end): End) {
+        let (first, last) = (self.first.get(), self.last.get());
+        if end.is_null() || !self.any() || end == last {
+            return;
+        }
+        debug_assert!(self.iter().any(|entry| entry.into_raw() == end), "a place that is not in the list");
+        // SAFETY: both are in the list.
+        let (end_of_front, end_of_rest) = unsafe { (E::from_raw(end), E::from_raw(last)) };
+        // Relaxed, all: the list is this core's. In this order, because an interrupt in between may see a part of it, and no circle.
+        let rest = end_of_front.link().load(Ordering::Relaxed);
+        end_of_front.link().store(ptr::null_mut(), Ordering::Relaxed);
+        self.first.set(rest);
+        end_of_rest.link().store(first, Ordering::Relaxed);
+        self.last.set(end);
+    }
+
     #[inline(always)]
     pub(crate) fn pop(&self) -> Option<E> {
         let this = self.first()?;

@@ -9,6 +9,9 @@
 //! not to slots. The victim does not notice either, unless it had just read the pointer: then both try to
 //! gulp, and one of them misses.
 //!
+//! To look at all mailboxes of all workers takes long, and a turn that is between two batches cannot be suspended. So the search disables
+//! preemption for the exchange alone, and stops where the turn is to end: that turn then does not wait, and the next begins anew.
+//!
 //! Afterwards each of the two mailboxes has another worker, which the thief makes known: see
 //! `mail/owner_hint.rs`.
 
@@ -20,8 +23,8 @@ use crate::actor::mail::Mailbox;
 use crate::arch::atomic::Ordering;
 use crate::arch::swap::double_swap;
 use crate::arch::{SwapOutcome, clock};
-use crate::machine;
 use crate::sync::PreemptGuard;
+use crate::{machine, sched};
 
 /// Tries to steal one mailbox for a worker that has run dry. Called in its turn, between batches.
 pub(super) fn try_steal(thief: &Worker) -> bool {
@@ -38,10 +41,12 @@ pub(super) fn try_steal(thief: &Worker) -> bool {
 }
 
 fn search(thief: &Worker) -> bool {
+    Worker::statistics(&PreemptGuard::new()).mailbox_steal_attempts.bump();
+    let found = (empty_slot(thief), find(thief, clock::now()));
+    // The worker's turn is its core's until it is over, so this is the core that it was before.
     let here = PreemptGuard::new();
     let statistics = Worker::statistics(&here);
-    statistics.mailbox_steal_attempts.bump();
-    let (Some(thief_slot), Some(victim_slot)) = (empty_slot(thief), find(thief, clock::now())) else {
+    let (Some(thief_slot), Some(victim_slot)) = found else {
         statistics.steal_failures_no_candidate.bump();
         return false;
     };
@@ -101,11 +106,12 @@ fn empty_slot(thief: &Worker) -> Option<usize> {
         .map(|offset| thief.range.first + offset)
 }
 
-/// A slot of the victim's whose mailbox may leave; one sweep from a random start.
+/// A slot of the victim's whose mailbox may leave; one sweep from a random start, until the turn is to end.
 fn full_slot(thief: &Worker, victim: &Worker, now: u64) -> Option<usize> {
     let range = victim.range;
     let (start, wait) = (thief.random_below(range.slots), victim.mail_wait());
-    (0..range.slots).map(|offset| range.first + (start + offset) % range.slots).find(|&slot| {
+    let slots = (0..range.slots).take_while(|_| !sched::is_exhausted());
+    slots.map(|offset| range.first + (start + offset) % range.slots).find(|&slot| {
         // SAFETY: mailboxes are never freed; null while a thief has the slot.
         unsafe { thief.executor.table.at(slot).as_ref() }
             .is_some_and(|mailbox| mailbox.may_be_stolen(now, wait))
@@ -120,7 +126,9 @@ fn find(thief: &Worker, now: u64) -> Option<usize> {
         rule => rule,
     };
     let mut tried = thief.core().mask();
-    while let Some(victim) = choose(thief, rule, tried) {
+    while !sched::is_exhausted()
+        && let Some(victim) = choose(thief, rule, tried)
+    {
         tried |= victim.core().mask();
         let slot = full_slot(thief, victim, now);
         if slot.is_some() {

@@ -26,7 +26,7 @@
 
 use crate::arch::atomic::{AtomicU32, Ordering};
 
-/// In a run queue, or on the way into one, since it was started or woken.
+/// In a run queue, or on the way into one, since it was started or woken; or it was woken while it ran.
 const QUEUED: u32 = 1;
 /// A core runs it, or it has more to do: it is queued after a turn, or suspended on a lent stack.
 const RUNNING: u32 = 2;
@@ -55,18 +55,12 @@ impl RunState {
 
     /// A wake-up. Returns whether the caller must enqueue the process.
     pub fn notify(&self) -> bool {
-        // AcqRel: the release publishes what the waker wrote to the next turn's acquire (in `begin`),
-        // also when the process is already queued; the acquire orders our enqueue after the `Pending`
-        // transition that made it idle.
-        let before = self.0.fetch_or(NOTIFIED, Ordering::AcqRel);
-        if before & (QUEUED | RUNNING | NOTIFIED | DONE) != 0 {
-            return false;
-        }
-        // Relaxed: exactly one waker gets here, and the enqueue publishes it. A read-modify-write, because a plain
-        // store would end the release sequence of another waker's `fetch_or` in between, and `begin` would miss what
-        // that waker wrote.
-        self.0.fetch_or(QUEUED, Ordering::Relaxed);
-        true
+        // AcqRel: the release publishes what the waker wrote to the next turn's acquire (in `begin`), also when the process is already
+        // queued; the acquire orders our enqueue after the `Pending` transition that made it idle. Both bits at once: that one is queued
+        // means nothing beside any of the others, and a second step would have to be a read-modify-write, too, or it would end the release
+        // sequence of another waker's.
+        let before = self.0.fetch_or(NOTIFIED | QUEUED, Ordering::AcqRel);
+        before & (QUEUED | RUNNING | NOTIFIED | DONE) == 0
     }
 
     /// A turn begins: forgets notifications, and sees what the wakers wrote. Whether the process was killed: then this turn is for its

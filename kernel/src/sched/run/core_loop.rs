@@ -35,36 +35,63 @@ pub(crate) unsafe fn run() {
         StackBlock::current().preempt().clear_request();
         attention::notice_timer(&core);
         // SAFETY: this is the core's own loop, between two turns.
-        if core.queue.wants_attention() && unsafe { !attention::attend(&core) } {
-            return;
-        }
-        if ending::is_wanted(&core)
-            && let Some(process) = ending::look(&core)
-        {
-            turn(core, process);
-            continue;
-        }
-        match pick::next(&core) {
-            Some(process) if reserve::is_kept_waiting(&core, &process) => {
-                enqueue::requeue(&core, process);
-                let passed_over = core.passed_over.get() + 1;
-                core.passed_over.set(passed_over);
-                if passed_over > core.load() {
-                    core.passed_over.set(0);
-                    core.turn_ended_at.set(0);
-                    idle::idle(&core);
-                }
-            }
-            Some(process) => {
+        let Some(next) = (unsafe { next(&core) }) else { return };
+        match next {
+            Next::Turn(process) => {
                 core.passed_over.set(0);
                 turn(core, process);
             }
-            None => {
+            Next::Idle => {
                 core.turn_ended_at.set(0);
                 idle::idle(&core);
             }
+            Next::Look => {}
         }
     }
+}
+
+/// What a core's loop does next.
+enum Next {
+    /// A process has a turn.
+    Turn(Runnable),
+    /// There is nothing to run.
+    Idle,
+    /// It looks again.
+    Look,
+}
+
+/// What the loop does next; `None` if it is to end.
+///
+/// # Safety
+/// The caller is the core's own loop, between two turns.
+#[inline(always)]
+unsafe fn next(core: &ThisCore<'_>) -> Option<Next> {
+    if core.queue.wants_attention() {
+        if let Some(process) = attention::first(core) {
+            return Some(Next::Turn(process));
+        }
+        // SAFETY: by contract.
+        if unsafe { !attention::attend(core) } {
+            return None;
+        }
+    }
+    if ending::is_wanted(core)
+        && let Some(process) = ending::look(core)
+    {
+        return Some(Next::Turn(process));
+    }
+    let Some(process) = pick::next(core) else { return Some(Next::Idle) };
+    if !reserve::is_kept_waiting(core, &process) {
+        return Some(Next::Turn(process));
+    }
+    enqueue::requeue(core, process);
+    let passed_over = core.passed_over.get() + 1;
+    core.passed_over.set(passed_over);
+    if passed_over <= core.load() {
+        return Some(Next::Look);
+    }
+    core.passed_over.set(0);
+    Some(Next::Idle)
 }
 
 /// Gives a process its turn, and then others as long as each is due for one at once; or resumes it on the stack it was
@@ -119,6 +146,7 @@ fn take_turn(process: NonNull<Header>, run: unsafe fn(NonNull<Header>) -> Step) 
 
 /// What comes before the turn of a process that was taken from a queue. `None` if it was put aside, or killed: then it has had the turn in which it
 /// ends, after which the core may be another.
+#[inline(always)]
 fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>> {
     check(core, &process);
     let process = if process.share().is_some() {
@@ -139,7 +167,7 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>>
     core.begin_turn(now);
     core.in_turn.begin(header.priority().is_urgent());
     core.looks.set(0);
-    slice::ensure_slice_timer(core);
+    slice::ensure_slice_timer(core, now);
     if let Some(stack) = NonNull::new(header.take_stack()) {
         if core.is_swept.replace(false) {
             // It has had its time: for its end, too.

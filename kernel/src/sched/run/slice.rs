@@ -220,9 +220,9 @@ pub(super) unsafe fn look_behind(core: &Core, process: NonNull<Header>, was_wait
 
 /// Counts slices from now on, unless one is being counted. The turns in between cost one look.
 #[inline]
-pub(crate) fn ensure_slice_timer(core: &Core) {
+pub(crate) fn ensure_slice_timer(core: &Core, now: u64) {
     if core.slice_end.get() == 0 {
-        let end = clock::now() + settings::ticks(Setting::SliceMicroseconds);
+        let end = now + settings::ticks(Setting::SliceMicroseconds);
         core.slice_end.set(end);
         comparator::arm_if_earlier(end);
     }

@@ -15,7 +15,7 @@ use core::task::Waker;
 
 use super::comparator;
 use super::owned::{self, OwnedTimers};
-use super::queue::TimerQueue;
+use super::queue::{Fired, TimerQueue};
 use super::state::State;
 use super::timer::Timer;
 use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -304,6 +304,46 @@ pub(crate) unsafe fn check(
     }
 }
 
+/// Fires what `choose` takes out of a core's queue, and wakes whom it was for. Whether there was one.
+#[inline(always)]
+fn fire_one(
+    core: CoreId,
+    here: &PreemptGuard,
+    choose: impl FnOnce(&mut TimerQueue) -> Option<Fired>,
+    wake: impl FnOnce(Waker),
+) -> bool {
+    let fired = {
+        let mut queue = CORES[core.index()].queue.lock_under(here);
+        let fired = choose(&mut queue);
+        if fired.is_some() {
+            publish(core.index(), &queue);
+        }
+        fired
+    };
+    let Some(fired) = fired else { return false };
+    if let Some(waker) = fired.waker {
+        wake(waker);
+    }
+    if !fired.background {
+        // Release: the process was woken before; pairs with `pending`.
+        PENDING.fetch_sub(1, Ordering::Release);
+    }
+    true
+}
+
+/// Fires one urgent timer, if one is due on `core`. As [`expire`], which fires the rest. Whether another urgent one is due.
+#[inline(always)]
+pub fn expire_one_urgent(core: CoreId, here: &PreemptGuard, wake: impl FnOnce(Waker)) -> bool {
+    let slot = &CORES[core.index()];
+    let now = clock::now();
+    let is_due = || published(&slot.next_urgent).is_some_and(|deadline| deadline <= now);
+    if is_due() && fire_one(core, here, |queue| queue.fire_urgent(now, here), wake) {
+        // Relaxed: as in `expire`.
+        slot.fired.store(slot.fired.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+    is_due()
+}
+
 /// Fires what is due on `core`, urgent timers first, at most `most`. Called by the core itself, in its loop.
 ///
 /// Between two timers it asks `is_called_for`: whether something urgent waits for the core. Then only urgent ones are fired, and the
@@ -330,24 +370,9 @@ pub fn expire(
         if count == most {
             break true;
         }
-        let fired = {
-            let mut queue = slot.queue.lock_under(here);
-            let fired = if is_urgent { queue.fire_urgent(now, here) } else { queue.fire(began, here) };
-            if fired.is_some() {
-                publish(core.index(), &queue);
-            }
-            fired
-        };
         // One that was cancelled is not published any more, now that the lock was had.
-        let Some(fired) = fired else { continue };
-        count += 1;
-        if let Some(waker) = fired.waker {
-            wake(waker);
-        }
-        if !fired.background {
-            // Release: the process was woken before; pairs with `pending`.
-            PENDING.fetch_sub(1, Ordering::Release);
-        }
+        let at = if is_urgent { now } else { began };
+        count += usize::from(fire_one(core, here, |queue| queue.fire(at, is_urgent, here), &wake));
     };
     // Relaxed, both: statistics. This core alone writes the first.
     slot.fired.store(slot.fired.load(Ordering::Relaxed) + count as u64, Ordering::Relaxed);

@@ -76,21 +76,24 @@ impl TimerQueue {
         self.next_urgent().into_iter().chain(other).min()
     }
 
-    /// Fires one that is due at `now`, an urgent one if there is one. `None` when nothing is due.
-    pub(super) fn fire(&mut self, now: u64, here: &PreemptGuard) -> Option<Fired> {
+    /// Fires one that is due at `now`, an urgent one if there is one, or only such a one. `None` when nothing is due.
+    #[inline(never)]
+    pub(super) fn fire(&mut self, now: u64, only_urgent: bool, here: &PreemptGuard) -> Option<Fired> {
         match self.fire_urgent(now, here) {
-            None => fire_first(&mut self.other, now, here),
+            None if !only_urgent => fire_first(&mut self.other, now, here),
             fired => fired,
         }
     }
 
     /// As [`Self::fire`], but leaves what is not urgent.
+    #[inline(always)]
     pub(super) fn fire_urgent(&mut self, now: u64, here: &PreemptGuard) -> Option<Fired> {
         fire_first(&mut self.urgent, now, here)
     }
 }
 
 /// Fires the first, if it is due at `now`.
+#[inline(always)]
 fn fire_first(heap: &mut Heap, now: u64, here: &PreemptGuard) -> Option<Fired> {
     let timer = heap.first()?;
     // SAFETY: it is in the heap, under whose queue's lock the caller works.
@@ -165,12 +168,12 @@ mod tests {
             let due = self.model.extract_if(.., |entry| entry.1 <= now).collect::<Vec<_>>();
             for (_, deadline, number) in due {
                 assert!(
-                    self.queue.fire(now, &PreemptGuard::new()).is_some(),
+                    self.queue.fire(now, false, &PreemptGuard::new()).is_some(),
                     "{number} is due at {deadline}, now {now}"
                 );
                 assert_eq!(self.timers[number].state.get(), State::Fired, "due at {deadline}, now {now}");
             }
-            assert!(self.queue.fire(now, &PreemptGuard::new()).is_none(), "one more fired at {now}");
+            assert!(self.queue.fire(now, false, &PreemptGuard::new()).is_none(), "one more fired at {now}");
             for &(_, deadline, number) in &self.model {
                 assert_eq!(self.timers[number].state.get(), State::Armed, "due at {deadline}, now {now}");
             }

@@ -253,17 +253,6 @@ impl Worker {
         }
     }
 
-    /// Puts all up to there behind the others. In the worker's turn, with preemption off.
-    pub(super) fn rotate_to(&self, end: End) {
-        let last = self.run_list.end();
-        while let Some(entry) = self.run_list.pop() {
-            self.run_list.push(entry);
-            if end.is(entry) || last.is(entry) {
-                break;
-            }
-        }
-    }
-
     /// Puts back what is in hand of a mailbox that is not listed any more.
     fn put_back(&self, mailbox: &Mailbox) {
         mailbox.put_back();

@@ -86,6 +86,10 @@ impl Worker {
                 if !sched::has_more_here() && steal::try_steal(self) {
                     continue;
                 }
+                if sched::is_exhausted() {
+                    // The search may have been cut short: it is made anew in the next turn.
+                    continue;
+                }
                 return if self.wait() { Step::Pending } else { Step::Yield };
             };
             if !self.gulp(mailbox, batch) {
@@ -174,7 +178,7 @@ impl Worker {
         let last = self.run_list.end();
         let pass_end = private.pass_end.replace(End::NONE);
         if pass_end != End::NONE {
-            self.rotate_to(pass_end);
+            self.run_list.rotate(pass_end);
         }
         let of_pass = self.run_list.end();
         drop(here);
@@ -185,7 +189,7 @@ impl Worker {
             private.pass_end.set(self.run_list.end());
         }
         if last != pass_end {
-            self.rotate_to(last);
+            self.run_list.rotate(last);
         }
         drop(here);
         self.list_pointed_out(private);
