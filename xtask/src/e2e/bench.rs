@@ -282,7 +282,7 @@ const SHORT_SLICES: [&str; 13] = [
     "send-self-256:40000",
     "ping-pong:20000",
     "thread-ring:100:40000",
-    "executor:1000:40:10",
+    "executor:2000:50:10",
     "fan-in:4:40000",
     "big:100:200",
     "balance-one:400:20:200",

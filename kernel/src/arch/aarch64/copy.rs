@@ -1,4 +1,5 @@
 //! Copying and filling memory: the `memcpy` and `memset` that the compiler calls, by pairs of registers.
+//! And moving a value out of where it lies without a call (`take`), where its size is known.
 //!
 //! The target's own are made for a machine that takes no unaligned access, and copy a word at a time: 54 instructions for
 //! 64 bytes, and nearly three for each byte where the two sides are aligned differently. These take 64 bytes in a round of six
