@@ -20,8 +20,9 @@ struct Ended {
 }
 
 impl Ended {
-    const EMPTY: Self =
-        Self { block: AtomicPtr::new(ptr::null_mut()), free: AtomicPtr::new(ptr::null_mut()) };
+    const fn new() -> Self {
+        Self { block: AtomicPtr::new(ptr::null_mut()), free: AtomicPtr::new(ptr::null_mut()) }
+    }
 
     /// Keeps a block to be freed later. Whether there was room.
     ///
@@ -50,7 +51,7 @@ impl Ended {
     }
 }
 
-static CORES: [Ended; MAX_CORES] = [const { Ended::EMPTY }; MAX_CORES];
+static CORES: [Ended; MAX_CORES] = [const { Ended::new() }; MAX_CORES];
 
 /// Frees a block: later, if the caller is a core's loop between two turns.
 ///
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn one_is_kept_and_freed_once() {
-        let (ended, first, second) = (Ended::EMPTY, Cell::new(0), Cell::new(0));
+        let (ended, first, second) = (Ended::new(), Cell::new(0), Cell::new(0));
         ended.free();
         assert!(keep(&ended, &first), "there was no room at the beginning");
         assert!(!keep(&ended, &second), "there was room for two");
