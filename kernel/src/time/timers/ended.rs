@@ -19,9 +19,39 @@ struct Ended {
     free: AtomicPtr<()>,
 }
 
-static CORES: [Ended; MAX_CORES] =
-    [const { Ended { block: AtomicPtr::new(ptr::null_mut()), free: AtomicPtr::new(ptr::null_mut()) } };
-        MAX_CORES];
+impl Ended {
+    const fn new() -> Self {
+        Self { block: AtomicPtr::new(ptr::null_mut()), free: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// Keeps a block to be freed later. Whether there was room.
+    ///
+    /// # Safety
+    /// The caller is the core's loop. If there was room, nobody uses the block any more, and `free` frees it, on any core.
+    #[inline(always)]
+    unsafe fn keep(&self, block: *mut (), free: Free) -> bool {
+        // Relaxed, everywhere: a core's loop alone uses its own.
+        if !self.block.load(Ordering::Relaxed).is_null() {
+            return false;
+        }
+        self.block.store(block, Ordering::Relaxed);
+        self.free.store(free as *mut (), Ordering::Relaxed);
+        true
+    }
+
+    /// Frees what is kept, if there is any. The caller is the core's loop.
+    #[inline(always)]
+    fn free(&self) {
+        let block = self.block.load(Ordering::Relaxed);
+        if !block.is_null() {
+            self.block.store(ptr::null_mut(), Ordering::Relaxed);
+            // SAFETY: both were stored together by `keep`; the second is a `Free`, and that is a pointer.
+            unsafe { core::mem::transmute::<*mut (), Free>(self.free.load(Ordering::Relaxed))(block) };
+        }
+    }
+}
+
+static CORES: [Ended; MAX_CORES] = [const { Ended::new() }; MAX_CORES];
 
 /// Frees a block: later, if the caller is a core's loop between two turns.
 ///
@@ -29,28 +59,50 @@ static CORES: [Ended; MAX_CORES] =
 /// Nobody uses the block any more, and `free` frees it, on any core.
 #[inline]
 pub(super) unsafe fn free_later(block: *mut (), free: Free) {
-    if StackBlock::current().process().is_null() && !percpu::core_block().is_null() {
-        // Here the core is in its loop, so preemption is disabled.
-        let ended = &CORES[percpu::core_number()];
-        // Relaxed, everywhere: a core's loop alone uses its own.
-        if ended.block.load(Ordering::Relaxed).is_null() {
-            ended.block.store(block, Ordering::Relaxed);
-            ended.free.store(free as *mut (), Ordering::Relaxed);
-            return;
-        }
+    let is_loop = StackBlock::current().process().is_null() && !percpu::core_block().is_null();
+    // SAFETY: between two turns the core is in its loop, so preemption is disabled; the rest by contract.
+    let is_kept = is_loop && unsafe { CORES[percpu::core_number()].keep(block, free) };
+    if !is_kept {
+        // SAFETY: by contract.
+        unsafe { free(block) };
     }
-    // SAFETY: by contract.
-    unsafe { free(block) };
 }
 
 /// Frees what was left. Called by the core's loop.
 #[inline]
 pub(crate) fn free(core: CoreId) {
-    let ended = &CORES[core.index()];
-    let block = ended.block.load(Ordering::Relaxed);
-    if !block.is_null() {
-        ended.block.store(ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: both were stored together by `free_later`; the second is a `Free`, and that is a pointer.
-        unsafe { core::mem::transmute::<*mut (), Free>(ended.free.load(Ordering::Relaxed))(block) };
+    CORES[core.index()].free();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ended;
+    use std::cell::Cell;
+
+    /// Counts how often it was freed.
+    unsafe fn note_freed(block: *mut ()) {
+        // SAFETY: the tests keep nothing but cells, which outlive what keeps them.
+        let freed = unsafe { &*block.cast::<Cell<u32>>() };
+        freed.set(freed.get() + 1);
+    }
+
+    fn keep(ended: &Ended, block: &Cell<u32>) -> bool {
+        // SAFETY: it is not freed in earnest, and the test is alone with it.
+        unsafe { ended.keep(core::ptr::from_ref(block).cast_mut().cast(), note_freed) }
+    }
+
+    #[test]
+    fn one_is_kept_and_freed_once() {
+        let (ended, first, second) = (Ended::new(), Cell::new(0), Cell::new(0));
+        ended.free();
+        assert!(keep(&ended, &first), "there was no room at the beginning");
+        assert!(!keep(&ended, &second), "there was room for two");
+        assert_eq!((first.get(), second.get()), (0, 0), "one was freed too early");
+        ended.free();
+        ended.free();
+        assert_eq!((first.get(), second.get()), (1, 0), "not the one that was kept was freed, once");
+        assert!(keep(&ended, &second), "there was no room after the first");
+        ended.free();
+        assert_eq!((first.get(), second.get()), (1, 1));
     }
 }
