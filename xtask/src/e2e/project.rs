@@ -51,18 +51,7 @@ struct Project {
     folder: PathBuf,
     limit: String,
     build: PathBuf,
-    /// What its images are built with, in place of what its manifest says.
-    profile: &'static [(&'static str, &'static str)],
 }
-
-/// Images that are built in a third of the time. How they are optimised is of no interest where another image was built as the project
-/// says.
-const SOON: &[(&str, &str)] = &[
-    ("CARGO_PROFILE_RELEASE_LTO", "off"),
-    ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
-    ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
-    ("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only"),
-];
 
 impl Project {
     fn new(bench: &Bench<'_>, folder: PathBuf, options: &[&str]) -> Result<Self> {
@@ -70,12 +59,7 @@ impl Project {
         new.arg("new").arg(&folder).args(options);
         Said::of(new)?.expect_status(0)?.expect_line("  cargo run       boots it on QEMU")?;
         let build = bench.workspace.build().to_owned();
-        Ok(Self { folder, limit: bench.limit.as_secs().to_string(), build, profile: &[] })
-    }
-
-    /// The same project, whose images are built soon.
-    fn soon(self) -> Self {
-        Self { profile: SOON, ..self }
+        Ok(Self { folder, limit: bench.limit.as_secs().to_string(), build })
     }
 
     fn cargo(&self, arguments: &[&str]) -> Result<Said> {
@@ -83,7 +67,6 @@ impl Project {
         command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());
         command.env("MAGPIE_TIMEOUT", &self.limit).env("MAGPIE_NO_INSTALL", "1");
         command.env_remove("CARGO_TARGET_DIR").env("CARGO_BUILD_BUILD_DIR", &self.build);
-        command.envs(self.profile.iter().copied());
         Ok(command.output().context("cargo cannot be started")?.into())
     }
 
@@ -111,9 +94,12 @@ fn made(bench: &Bench<'_>) -> Result<Outcome> {
     tests.expect_line("test it_counts ... ok")?;
     let suites = project.cargo(&["xtask", "test", "--smp", "1,3", "--no-install"])?;
     suites.expect_status(0)?.expect_line("2 passed, 0 failed")?;
-    ensure!(suites.text().contains("\nkernel, 3 cores: 1 passed"), "no such machine\n{}", suites.text());
-    // What follows was built as the manifest says it above: the image, and the suite.
-    let project = project.soon();
+    ensure!(
+        suites.text().contains("\nkernel, 3 cores, 512M: 1 passed"),
+        "no such machine\n{}",
+        suites.text()
+    );
+
     let figures = project.cargo(&["xtask", "bench", "--cores", "1", "--no-install"])?;
     let text = figures.expect_status(0)?.text();
     let figure = text.lines().find_map(|line| line.strip_prefix("ask ")?.trim().parse::<f64>().ok());
@@ -158,8 +144,7 @@ fn from_git(bench: &Bench<'_>) -> Result<Outcome> {
     let author = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
     git(&repository, &[&author[..], &["commit", "--quiet", "--message=x"]].concat())?;
     let url = format!("file://{}", repository.display());
-    let options = ["--git", &url, "--branch", "main"];
-    let project = Project::new(bench, elsewhere.0.join("my-app"), &options)?.soon();
+    let project = Project::new(bench, elsewhere.0.join("my-app"), &["--git", &url, "--branch", "main"])?;
     project.boots()?;
     let locked = fs::read_to_string(project.folder.join("Cargo.lock")).context("there is no Cargo.lock")?;
     ensure!(locked.contains(&format!("git+{url}?branch=main#")), "Magpie is not from git\n{locked}");
@@ -196,7 +181,7 @@ fn from_packages(bench: &Bench<'_>) -> Result<Outcome> {
     }
     pack.arg("--target-dir").arg(&elsewhere.0).stdin(Stdio::null());
     Said::of(pack)?.expect_status(0)?;
-    let project = Project::new(bench, elsewhere.0.join("my-app"), &["--registry"])?.soon();
+    let project = Project::new(bench, elsewhere.0.join("my-app"), &["--registry"])?;
     let version = env!("CARGO_PKG_VERSION");
     let mut patch = "\n[patch.crates-io]\n".to_owned();
     for (package, _) in PUBLISHED {
