@@ -94,6 +94,11 @@ fn made(bench: &Bench<'_>) -> Result<Outcome> {
     tests.expect_line("test it_counts ... ok")?;
     let suites = project.cargo(&["xtask", "test", "--smp", "1,3", "--no-install"])?;
     suites.expect_status(0)?.expect_line("2 passed, 0 failed")?;
+    ensure!(
+        suites.text().contains("\nkernel, 3 cores, 512M: 1 passed"),
+        "no such machine\n{}",
+        suites.text()
+    );
 
     let figures = project.cargo(&["xtask", "bench", "--cores", "1", "--no-install"])?;
     let text = figures.expect_status(0)?.text();

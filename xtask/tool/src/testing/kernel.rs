@@ -189,7 +189,9 @@ fn title(suite: &str, machine: &Machine, features: Features) -> String {
     };
     let portable = if features.portable { ", portable" } else { "" };
     let forced = if features.forced_failure { ", forced failures" } else { "" };
-    format!("kernel {suite}{board}, {cores}{memory}{gic}{el2}{portable}{forced}")
+    // A project's only suite is called so.
+    let suite = if suite == "kernel" { String::new() } else { format!(" {suite}") };
+    format!("kernel{suite}{board}, {cores}{memory}{gic}{el2}{portable}{forced}")
 }
 
 /// Says in each failure where it happened.
