@@ -37,6 +37,7 @@ mod random;
 mod secondary;
 pub mod serial;
 mod statistics;
+mod trace;
 pub mod tree;
 
 pub use exit::{ExitCode, Termination};

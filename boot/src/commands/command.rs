@@ -21,6 +21,10 @@ pub(super) enum Command<'a> {
     Tree,
     /// Kills whoever has that name.
     Kill(&'a str),
+    /// Begins a trace, or ends it.
+    Trace(bool),
+    /// Sends statistics this often.
+    Series(&'a str),
     /// Every setting and its value.
     Settings,
     /// Changes a setting.
@@ -41,6 +45,8 @@ actors           the actors
 ps               the processes
 tree             the supervisors and their children
 kill NAME        kills who has that name
+trace start|stop writes down turns, wake-ups and what else is frequent, and sends it
+series SECONDS   sends each core's statistics that often; 0 ends it
 settings         every setting and its value
 set NAME VALUE   changes a setting
 offline CORE     takes a core out of service
@@ -88,6 +94,15 @@ pub(super) fn parse(line: &str) -> Result<Command<'_>, CommandError<'_>> {
             [Some(name), None, _] => Ok(Command::Kill(name)),
             _ => Err(CommandError::Usage("kill NAME")),
         },
+        "trace" => match rest {
+            [Some("start"), None, _] => Ok(Command::Trace(true)),
+            [Some("stop"), None, _] => Ok(Command::Trace(false)),
+            _ => Err(CommandError::Usage("trace start, or trace stop")),
+        },
+        "series" => match rest {
+            [Some(every), None, _] => Ok(Command::Series(every)),
+            _ => Err(CommandError::Usage("series SECONDS")),
+        },
         "settings" => alone(Command::Settings, "settings"),
         "set" => match rest {
             [Some(name), Some(value), None] => Ok(Command::Set { name, value: number(value)? }),
@@ -124,6 +139,9 @@ mod tests {
             ("ps", Command::Processes),
             ("tree", Command::Tree),
             ("kill printer", Command::Kill("printer")),
+            ("trace start", Command::Trace(true)),
+            ("trace stop", Command::Trace(false)),
+            ("series 0.5", Command::Series("0.5")),
             ("settings", Command::Settings),
             ("set  sched.slice_us\t500", Command::Set { name: "sched.slice_us", value: 500 }),
             ("offline 3", Command::Offline(3)),
@@ -143,6 +161,8 @@ mod tests {
         assert_eq!(parse("ps aux"), Err(CommandError::Usage("ps")));
         assert_eq!(parse("kill"), Err(CommandError::Usage("kill NAME")));
         assert_eq!(parse("kill a b"), Err(CommandError::Usage("kill NAME")));
+        assert_eq!(parse("trace"), Err(CommandError::Usage("trace start, or trace stop")));
+        assert_eq!(parse("trace it"), Err(CommandError::Usage("trace start, or trace stop")));
         assert_eq!(parse("crash"), Err(CommandError::Unknown("crash")));
         assert_eq!(parse("set sched.slice_us"), Err(CommandError::Usage("set NAME VALUE")));
         assert_eq!(parse("set a 1 2"), Err(CommandError::Usage("set NAME VALUE")));

@@ -71,6 +71,8 @@ mod timers;
 #[cfg(any(loom, shuttle))]
 mod tool;
 #[cfg(any(loom, shuttle))]
+mod traces;
+#[cfg(any(loom, shuttle))]
 mod turns;
 #[cfg(any(loom, shuttle))]
 mod urgent;
@@ -112,6 +114,7 @@ fn main() -> std::process::ExitCode {
             shares::MODELS,
             written::MODELS,
             timers::MODELS,
+            traces::MODELS,
         ]
         .concat(),
     )

@@ -4,6 +4,7 @@ use crate::arch::clock;
 use crate::sched::cores::Core;
 use crate::sched::policy::migration::{self, Rule, Urgency, Wish};
 use crate::sched::process::Header;
+use crate::trace::{self, Kind};
 
 /// Asks every rule that applies, and records the move. The caller holds the process out of any queue.
 pub(crate) fn move_process(header: &Header, from: &Core, to: &Core, urgency: Urgency) -> Result<(), Rule> {
@@ -31,6 +32,8 @@ pub(crate) fn move_process(header: &Header, from: &Core, to: &Core, urgency: Urg
     };
     if let Err(rule) = migration::ask(&wish, &to.history, now) {
         to.statistics.migrations_refused[rule as usize].bump();
+        let subject = core::ptr::from_ref(header).addr() as u64;
+        trace::note_if_on(Kind::Refused, subject, rule as u32, Some(header.vtable().name));
         return Err(rule);
     }
     header.record_move(now);

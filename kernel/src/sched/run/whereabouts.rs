@@ -15,6 +15,7 @@ use crate::mem::stack::StackBlock;
 use crate::sched::cores::{Core, here};
 use crate::sched::process::{Header, Priority};
 use crate::text;
+use crate::trace::Recent;
 
 /// Where a core is, which stays there for now.
 pub(super) struct Whereabouts {
@@ -91,7 +92,8 @@ impl Whereabouts {
 pub(super) fn tell(core: &Core, state: &str, words: Option<&Whereabouts>) {
     let (number, waiting) = (core.id().index(), Waiting(core.queue.waiting_by_priority()));
     let Some(words) = words else {
-        return text!("core {number} does not answer; {waiting}");
+        text!("core {number} does not answer; {waiting}");
+        return tell_recent(core);
     };
     match (words.process, words.actor) {
         (Some(process), Some(actor)) => text!("core {number} {state} in {process}, {actor}; {waiting}"),
@@ -109,6 +111,15 @@ pub(super) fn tell(core: &Core, state: &str, words: Option<&Whereabouts>) {
     if let Some((registers, trace)) = &words.interrupted {
         let pc = registers.place() as usize;
         text!("  in the handler of an interrupt, which met\n{registers}\n{}", Called(pc, trace));
+    }
+    tell_recent(core);
+}
+
+/// Says what has happened on a core last.
+fn tell_recent(core: &Core) {
+    let recent = Recent(core.id());
+    if !recent.is_empty() {
+        text!("{recent}");
     }
 }
 
