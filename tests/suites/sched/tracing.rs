@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use magpie::arch::CoreId;
-use magpie::internals::trace::{Event, KEPT, Kind, Reading, ring, set_tracing};
+use magpie::internals::sync::Reading;
+use magpie::internals::trace::{Event, KEPT, Kind, ring, set_tracing};
 use magpie::sched::{self, Spawn, yield_now};
 use magpie::{machine, stats, trace};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
@@ -43,7 +44,7 @@ async fn yields() -> Option<u64> {
     // Kept, so that its number is nobody else's.
     let process = handle.process().clone();
     handle.await.ok()?;
-    Some(process.id())
+    Some(process.id() as u64)
 }
 
 kernel_test! {
@@ -54,9 +55,9 @@ kernel_test! {
         set_tracing(false);
         let Some(number) = number else { return Err("it did not run".into()) };
         let events = events_of(number);
-        ensure_eq!(count(&events, Kind::Spawned), 1);
-        ensure_eq!(count(&events, Kind::Yielded) + count(&events, Kind::Suspended), TURNS);
-        ensure_eq!(count(&events, Kind::Done), 1);
+        ensure_eq!(count(&events, Kind::Spawned), 1, "starts");
+        ensure_eq!(count(&events, Kind::Yielded) + count(&events, Kind::Suspended), TURNS, "turns");
+        ensure_eq!(count(&events, Kind::Done), 1, "ends");
         let mut ordered = true;
         events.windows(2).for_each(|pair| ordered &= pair[0].at <= pair[1].at);
         ensure!(ordered, "turns of one core are not in order");
@@ -74,8 +75,8 @@ kernel_test! {
         ensure!(yields().await.is_some(), "it did not run");
         let Some(number) = yields().await else { return Err("it did not run".into()) };
         let events = events_of(number);
-        ensure_eq!(count(&events, Kind::Yielded), 0);
-        ensure_eq!(count(&events, Kind::Spawned) + count(&events, Kind::Done), 0);
+        ensure_eq!(count(&events, Kind::Yielded), 0, "turns");
+        ensure_eq!(count(&events, Kind::Spawned) + count(&events, Kind::Done), 0, "starts and ends");
         ensure!(stats::core(CoreId::BOOT).longest_turn.get().is_some(), "no turn is the longest");
         Ok(())
     }
@@ -91,7 +92,7 @@ kernel_test! {
         set_tracing(false);
         trace::mark(NUMBER, 3);
         let values: Vec<u32> = events_of(NUMBER).iter().map(|event| event.value).collect();
-        ensure_eq!(values, [2]);
+        ensure_eq!(values, [2], "marks");
         Ok(())
     }
 }
@@ -109,7 +110,7 @@ kernel_test! {
             }
         });
         let Ok(hog) = hog else { return Err("the hog was not started".into()) };
-        let number = hog.process().id();
+        let number = hog.process().id() as u64;
         let neighbour = pinned.start(async move {
             yield_now().await;
             free.store(true, Ordering::Relaxed);
@@ -119,7 +120,7 @@ kernel_test! {
         let events = events_of(number);
         ensure!(count(&events, Kind::Suspended) > 0, "no suspension was written down: {events:?}");
         ensure!(count(&events, Kind::Resumed) > 0, "no resumption was written down: {events:?}");
-        ensure_eq!(count(&events, Kind::Suspended), count(&events, Kind::Resumed));
+        ensure_eq!(count(&events, Kind::Suspended), count(&events, Kind::Resumed), "suspensions");
         Ok(())
     }
 }
@@ -161,11 +162,11 @@ kernel_test! {
                 }
             }
         }
-        ensure_eq!(own, 0);
+        ensure_eq!(own, 0, "thefts from itself");
         let counted = stolen() - before;
         ensure!(thefts <= counted + lost, "{thefts} thefts were written down, {counted} counted");
         if lost == 0 {
-            ensure_eq!(thefts, counted);
+            ensure_eq!(thefts, counted, "thefts");
         }
         Ok(())
     }
