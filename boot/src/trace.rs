@@ -40,48 +40,74 @@ static SERIES: AtomicU64 = AtomicU64::new(0);
 pub(crate) fn begin() {
     if let Some(argument) = machine::argument("series") {
         match seconds(argument) {
-            Some(every) => series(Some(every)),
+            Some(every) => series(every),
             None => {
                 text!("boot argument series={argument} ignored: it takes seconds, from 0.01 to 3600");
             }
         }
     }
-    if machine::argument("trace").is_some() {
-        start();
+    match machine::argument("trace") {
+        // For those who measure what events cost.
+        Some("unsent") => set_tracing(true),
+        Some(_) => start(),
+        None => {}
+    }
+}
+
+/// The command `trace`.
+#[cfg(target_os = "none")]
+pub(crate) fn switch(on: bool) {
+    match (on, is_on()) {
+        (true, _) => start(),
+        (false, true) => {
+            stop();
+            text!("the trace has ended");
+        }
+        (false, false) => text!("there is no trace"),
+    }
+}
+
+/// The command `series`.
+#[cfg(target_os = "none")]
+pub(crate) fn series_of(argument: &str) {
+    if argument == "0" {
+        SERIES.store(0, Ordering::Relaxed);
+        return text!("no statistics are sent any more");
+    }
+    match seconds(argument) {
+        Some(every) => {
+            text!("statistics are sent every {argument} s from now on");
+            series(every);
+        }
+        None => text!("series takes seconds, from 0.01 to 3600, or 0; nothing has changed"),
     }
 }
 
 /// Begins a trace, or goes on with one.
-pub(crate) fn start() {
+fn start() {
     for core in cores() {
         // What was before is the flight recorder's.
         SENT[core.index()].store(ring(core).written(), Ordering::Relaxed);
     }
     set_tracing(true);
+    text!("a trace is sent from now on");
     begin_sending();
 }
 
-/// Ends it. Returns whether there was one.
-pub(crate) fn stop() -> bool {
-    let was_on = is_on();
+fn stop() {
     set_tracing(false);
-    if was_on {
-        send_all();
-    }
-    was_on
+    send_all();
 }
 
-/// Sends statistics this often from now on, or not any more.
-pub(crate) fn series(every: Option<Duration>) {
-    SERIES.store(every.map_or(0, |every| every.as_micros() as u64), Ordering::Relaxed);
-    if every.is_some() {
-        begin_sending();
-    }
+/// Sends statistics this often from now on.
+fn series(every: Duration) {
+    SERIES.store(every.as_micros() as u64, Ordering::Relaxed);
+    begin_sending();
 }
 
 /// The application has ended: sends the rest.
 pub(crate) fn end() {
-    if is_on() {
+    if IS_SENT.load(Ordering::Relaxed) && is_on() {
         stop();
     }
     if SERIES.swap(0, Ordering::Relaxed) != 0 {

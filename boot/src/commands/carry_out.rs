@@ -9,7 +9,7 @@ use magpie::registry;
 use magpie::sched::{self, LoadMonitor, SettingError};
 use magpie::stats::{Table, Worst};
 
-use crate::arguments::seconds;
+#[cfg(feature = "traced")]
 use crate::trace;
 
 use super::command::{Command, HELP};
@@ -32,7 +32,11 @@ pub(super) fn answer(arrived: Completed<'_>, monitor: &mut Option<LoadMonitor>) 
 
 fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
     match command {
-        Command::Help => text!("{HELP}"),
+        Command::Help => {
+            text!("{HELP}");
+            #[cfg(feature = "traced")]
+            text!("{}", super::command::HELP_TRACED);
+        }
         Command::Load => load(monitor),
         Command::Stats => {
             text!("{Table}");
@@ -46,25 +50,10 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
             let is_killed = registry::kill(name).is_ok();
             text!("{name} is {}killed", if is_killed { "" } else { "not " });
         }
-        Command::Trace(true) => {
-            trace::start();
-            text!("a trace is sent from now on");
-        }
-        Command::Trace(false) => match trace::stop() {
-            true => text!("the trace has ended"),
-            false => text!("there is no trace"),
-        },
-        Command::Series("0") => {
-            trace::series(None);
-            text!("no statistics are sent any more");
-        }
-        Command::Series(argument) => match seconds(argument) {
-            Some(every) => {
-                trace::series(Some(every));
-                text!("statistics are sent every {argument} s from now on");
-            }
-            None => text!("series takes seconds, from 0.01 to 3600, or 0; nothing has changed"),
-        },
+        #[cfg(feature = "traced")]
+        Command::Trace(on) => trace::switch(on),
+        #[cfg(feature = "traced")]
+        Command::Series(argument) => trace::series_of(argument),
         Command::Settings => sched::settings().for_each(|(name, value)| text!("{name} {value}")),
         Command::Set { name, value } => match sched::set_by_name(name, value) {
             Ok(()) => text!("{name} is {value} now"),

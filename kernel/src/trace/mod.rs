@@ -5,7 +5,8 @@
 //! print. What is frequent (each turn, wake-up, spawn, interrupt, gulp) is written down while a trace is [on](is_on), in the same rings.
 //!
 //! `event.rs` says what an event is, `ring.rs` how a core writes and others read, `frame.rs` how events go over the serial line, `recent.rs`
-//! how they are shown as text. Who drains the rings is boot's. With the features `untraced` and `uncounted` nothing of this is in an image.
+//! how they are shown as text. Who drains the rings is boot's. All of this is in an image with the feature `traced`; without it, or with
+//! `uncounted`, nothing of it is.
 
 pub(crate) mod event;
 pub(crate) mod frame;
@@ -18,7 +19,7 @@ use crate::stats::Name;
 use crate::sync::PreemptGuard;
 
 pub(crate) use event::{Event, Kind};
-pub(crate) use recent::Recent;
+pub(crate) use recent::tell_recent;
 pub(crate) use ring::{Reading, Ring};
 
 /// Events of a core that are kept: 8 KiB.
@@ -26,7 +27,7 @@ pub(crate) use ring::{Reading, Ring};
 pub const KEPT: usize = 256;
 
 /// Whether there are traces at all.
-const ENABLED: bool = !cfg!(feature = "untraced") && !cfg!(feature = "uncounted");
+const ENABLED: bool = cfg!(feature = "traced") && !cfg!(feature = "uncounted");
 
 // What is written down of the dead looks like pointers, and keeps nothing alive.
 #[cfg_attr(target_os = "none", unsafe(link_section = ".bss.no_pointers"))]
@@ -65,7 +66,7 @@ pub(crate) fn note(kind: Kind, subject: u64, value: u32, name: Option<Name>) {
 #[inline(always)]
 pub(crate) fn note_at(at: u64, kind: Kind, subject: u64, value: u32, name: Option<Name>) {
     if ENABLED {
-        RINGS[percpu::core_number() % MAX_CORES].write(event::encode(at, kind, subject, value, name));
+        write(at, kind, subject, value, name);
     }
 }
 
@@ -80,7 +81,16 @@ pub(crate) fn note_if_on(kind: Kind, subject: u64, value: u32, name: Option<Name
 #[cold]
 #[inline(never)]
 fn note_aside(kind: Kind, subject: u64, value: u32, name: Option<Name>) {
-    note(kind, subject, value, name);
+    write(clock::now(), kind, subject, value, name);
+}
+
+/// Once in an image, because that is short, and events are rare or wanted.
+#[inline(never)]
+fn write(at: u64, kind: Kind, subject: u64, value: u32, name: Option<Name>) {
+    // A core's number is less than this, which the compiler does not know.
+    if let Some(ring) = RINGS.get(percpu::core_number()) {
+        ring.write(event::encode(at, kind, subject, value, name));
+    }
 }
 
 /// Writes down something of the application's, with a number and a value that it chooses, if a trace is on. The host tool shows it as an instant on

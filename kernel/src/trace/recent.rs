@@ -1,65 +1,54 @@
 //! The last events of a core as text: what the flight recorder says. No lock is taken but the console's, and nothing is allocated, because a
 //! panic of the kernel prints it.
 
-use core::fmt::{self, Display, Formatter};
-
-use super::{Event, Kind, ring};
+use super::event::name_of;
+use super::{ENABLED, Event, Kind, Reading, ring};
 use crate::arch::{CoreId, clock};
+use crate::text;
 
 /// How many events are shown.
 const SHOWN: u64 = 8;
 
-/// The last events of this core, the oldest first; formats as lines of text.
-pub(crate) struct Recent(pub CoreId);
-
-impl Recent {
-    /// Whether there are any.
-    pub fn is_empty(&self) -> bool {
-        ring(self.0).written() == 0
+/// Says what has happened on a core last, the oldest first.
+pub(crate) fn tell_recent(core: CoreId) {
+    if !ENABLED {
+        return;
     }
-}
-
-impl Display for Recent {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "  last events, in us before now:")?;
-        let now = clock::now();
-        let events = ring(self.0).last(SHOWN).filter_map(|(number, words)| Event::decode(number, words));
-        { events }.try_for_each(|event| {
-            write!(f, "\n  {:>10} ", microseconds(now.saturating_sub(event.at)))?;
-            show(&event, f)
-        })
+    let (now, ring) = (clock::now(), ring(core));
+    let written = ring.written();
+    for number in written.saturating_sub(SHOWN)..written {
+        if let Reading::Words(words) = ring.read(number)
+            && let Some(Event { at, kind, name, value, subject, .. }) = Event::decode(number, words)
+        {
+            let ago = microseconds(now.saturating_sub(at));
+            let (word, name) = (WORDS[kind as usize % WORDS.len()], name_of(name).unwrap_or(""));
+            text!("  {ago} us ago: {word} {value} {subject:x} {name}");
+        }
     }
 }
 
 fn microseconds(ticks: u64) -> u64 {
-    ticks.saturating_mul(1_000_000) / clock::frequency().max(1)
+    // Whole ticks of a microsecond: a division of more is long.
+    ticks / (clock::frequency() / 1_000_000).max(1)
 }
 
-fn show(event: &Event, f: &mut Formatter<'_>) -> fmt::Result {
-    let Event { kind, value, subject, .. } = *event;
-    let name = event.name().unwrap_or("");
-    let took = microseconds(u64::from(value));
-    match kind {
-        Kind::Yielded | Kind::Waits | Kind::Done | Kind::Suspended | Kind::Crashed => {
-            let how = match kind {
-                Kind::Yielded => "yielded",
-                Kind::Waits => "waits",
-                Kind::Done => "done",
-                Kind::Suspended => "suspended",
-                _ => "crashed",
-            };
-            write!(f, "{how} after {took} us: {subject:x} {name}")
-        }
-        Kind::Resumed => write!(f, "resumed: {subject:x} {name}"),
-        Kind::Spawned => write!(f, "started, for core {value}: {subject:x} {name}"),
-        Kind::Woken => write!(f, "woken, for core {value}: {subject:x} {name}"),
-        Kind::Stolen => write!(f, "stolen from core {value}: {subject:x} {name}"),
-        Kind::MailboxStolen => write!(f, "mailbox stolen from core {value}: {subject:x}"),
-        Kind::Refused => write!(f, "not moved here, by rule {value}: {subject:x} {name}"),
-        Kind::Sleeps => write!(f, "sleeps"),
-        Kind::Awake => write!(f, "awake after {took} us"),
-        Kind::Interrupt => write!(f, "interrupt, {took} us: {name}"),
-        Kind::Gulp => write!(f, "gulp of {value} messages: {subject:x}"),
-        Kind::Mark => write!(f, "mark {subject}, {value}"),
-    }
-}
+/// What has happened, in a word, by the numbers of the kinds. The value is as the kind has it: a time is in clock ticks.
+const WORDS: [&str; Kind::ALL.len() + 1] = [
+    "",
+    "yielded",
+    "waits",
+    "done",
+    "suspended",
+    "crashed",
+    "resumed",
+    "started",
+    "woken",
+    "stolen",
+    "mailbox-stolen",
+    "refused",
+    "sleeps",
+    "awake",
+    "interrupt",
+    "gulp",
+    "mark",
+];

@@ -115,15 +115,6 @@ impl<const N: usize> Ring<N> {
         }
         if stamp > number + 1 { Reading::Overwritten(number + 1) } else { Reading::NotYet }
     }
-
-    /// The last events with their numbers, up to `most` of them, the oldest first. What is overwritten or unfinished meanwhile is left out.
-    pub fn last(&self, most: u64) -> impl Iterator<Item = (u64, [u64; WORDS])> {
-        let next = self.written();
-        (next.saturating_sub(most.min(N as u64))..next).filter_map(|number| match self.read(number) {
-            Reading::Words(words) => Some((number, words)),
-            _ => None,
-        })
-    }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -8,14 +8,15 @@ use magpie::arch::CoreId;
 use magpie::internals::sync::Reading;
 use magpie::internals::trace::{Event, KEPT, Kind, ring, set_tracing};
 use magpie::sched::{self, Spawn, yield_now};
+use magpie::time::Instant;
 use magpie::{machine, stats, trace};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
 
 /// Turns that are given up: few enough for all that happens meanwhile to be kept.
 const TURNS: usize = 20;
 
-/// The events about `subject` on all cores that are still kept.
-fn events_of(subject: u64) -> Vec<Event> {
+/// The events about `subject` since that time on all cores that are still kept. Its number may have been another's before.
+fn events_of(subject: u64, since: Instant) -> Vec<Event> {
     let cores = (0..machine::cores()).filter_map(CoreId::new);
     let kept = |core| {
         let written = ring(core).written();
@@ -26,7 +27,7 @@ fn events_of(subject: u64) -> Vec<Event> {
             }
         })
     };
-    cores.flat_map(kept).filter(|event| event.subject == subject).collect()
+    cores.flat_map(kept).filter(|event| event.subject == subject && event.at >= since.ticks()).collect()
 }
 
 fn count(events: &[Event], kind: Kind) -> usize {
@@ -50,11 +51,12 @@ async fn yields() -> Option<u64> {
 kernel_test! {
     /// Each turn of a process is one event, whichever way it ended; its start is one.
     async fn every_turn_is_written_down_once() -> Outcome {
+        let begin = Instant::now();
         set_tracing(true);
         let number = yields().await;
         set_tracing(false);
         let Some(number) = number else { return Err("it did not run".into()) };
-        let events = events_of(number);
+        let events = events_of(number, begin);
         ensure_eq!(count(&events, Kind::Spawned), 1, "starts");
         ensure_eq!(count(&events, Kind::Yielded) + count(&events, Kind::Suspended), TURNS, "turns");
         ensure_eq!(count(&events, Kind::Done), 1, "ends");
@@ -73,8 +75,9 @@ kernel_test! {
         set_tracing(false);
         // Each core sees that at its next turn.
         ensure!(yields().await.is_some(), "it did not run");
+        let begin = Instant::now();
         let Some(number) = yields().await else { return Err("it did not run".into()) };
-        let events = events_of(number);
+        let events = events_of(number, begin);
         ensure_eq!(count(&events, Kind::Yielded), 0, "turns");
         ensure_eq!(count(&events, Kind::Spawned) + count(&events, Kind::Done), 0, "starts and ends");
         ensure!(stats::core(CoreId::BOOT).longest_turn.get().is_some(), "no turn is the longest");
@@ -86,12 +89,13 @@ kernel_test! {
     /// A mark of the application's is there, with its number and value, while a trace is on, and not otherwise.
     async fn marks_are_kept_while_a_trace_is_on() -> Outcome {
         const NUMBER: u64 = 0x6d61_676b;
+        let begin = Instant::now();
         trace::mark(NUMBER, 1);
         set_tracing(true);
         trace::mark(NUMBER, 2);
         set_tracing(false);
         trace::mark(NUMBER, 3);
-        let values: Vec<u32> = events_of(NUMBER).iter().map(|event| event.value).collect();
+        let values: Vec<u32> = events_of(NUMBER, begin).iter().map(|event| event.value).collect();
         ensure_eq!(values, [2], "marks");
         Ok(())
     }
@@ -101,6 +105,7 @@ kernel_test! {
     /// The flight recorder has a suspension and a resumption although no trace is on.
     #[machine("preemption")]
     async fn what_is_rare_is_always_written_down() -> Outcome {
+        let begin = Instant::now();
         let free = Arc::new(AtomicBool::new(false));
         let seen = free.clone();
         let pinned = Spawn::new().pinned(CoreId::BOOT);
@@ -117,7 +122,7 @@ kernel_test! {
         });
         let Ok(neighbour) = neighbour else { return Err("the neighbour was not started".into()) };
         ensure!(neighbour.await.is_ok() && hog.await.is_ok(), "one of them crashed");
-        let events = events_of(number);
+        let events = events_of(number, begin);
         ensure!(count(&events, Kind::Suspended) > 0, "no suspension was written down: {events:?}");
         ensure!(count(&events, Kind::Resumed) > 0, "no resumption was written down: {events:?}");
         ensure_eq!(count(&events, Kind::Suspended), count(&events, Kind::Resumed), "suspensions");

@@ -65,6 +65,7 @@ pub fn set_tracing(on: bool) {
 }
 
 /// A stretch was longer than `known` says: it is the longest, or a trace is on or was until now.
+#[inline(never)]
 fn note_longer(known: &AtomicU64, longest: &Longest, ticks: u64, name: Name, place: u64) {
     if ticks as i64 > longest.ticks() as i64 {
         longest.replace(ticks, name, place);
@@ -136,13 +137,12 @@ impl Core {
     }
 
     /// The turn of a process was suspended, or has crashed: that is written down always.
+    #[inline(never)]
     pub(crate) fn note_broken_turn(&self, process: &Header, now: u64, how: Kind, name: Name) {
-        if !trace::is_on() {
-            let ticks = now.saturating_sub(self.open.turn_began_at.get());
-            let place = core::ptr::from_ref(process).addr() as u64;
-            trace::note_at(now, how, place, value(ticks), Some(name));
-        }
-        self.note_turn(process, now, how, || name);
+        let ticks = now.saturating_sub(self.open.turn_began_at.get());
+        let place = core::ptr::from_ref(process).addr() as u64;
+        trace::note_at(now, how, place, value(ticks), Some(name));
+        note_longer(&self.open.longest_turn, &self.statistics.longest_turn, ticks, name, place);
     }
 
     /// A handler's work is done, on behalf of the code that was interrupted.

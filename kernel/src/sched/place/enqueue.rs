@@ -56,9 +56,15 @@ pub(crate) fn woken(process: Runnable, here: &PreemptGuard) {
 #[inline(always)]
 fn trace_wake(process: &Header, kind: Kind) {
     if trace::is_on() {
-        let subject = core::ptr::from_ref(process).addr() as u64;
-        trace::note_if_on(kind, subject, process.home().index() as u32, Some(process.vtable().name));
+        trace_wake_aside(process, kind);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn trace_wake_aside(process: &Header, kind: Kind) {
+    let subject = core::ptr::from_ref(process).addr() as u64;
+    trace::note(kind, subject, process.home().index() as u32, Some(process.vtable().name));
 }
 
 /// As [`ProcessRef::wake`], for the core's loop, in which preemption is disabled.

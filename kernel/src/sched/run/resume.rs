@@ -41,9 +41,7 @@ pub(crate) unsafe fn resume(core: &'static Core, block: NonNull<StackBlock>) -> 
     let (_, now) = core.enter(Activity::Running);
     core.begin_masked(now);
     if let Some(process) = process {
-        // SAFETY: as above.
-        let name = unsafe { process.as_ref() }.vtable().name;
-        trace::note_at(now, Kind::Resumed, process.addr().get() as u64, 0, Some(name));
+        trace::note_at(now, Kind::Resumed, process.addr().get() as u64, 0, None);
     }
     // SAFETY: the current stack is this core loop's, which ends here; `after_resume` gives it back once
     // it has been left.

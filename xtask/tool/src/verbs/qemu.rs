@@ -81,7 +81,7 @@ pub struct Options {
 
 /// Runs the verb.
 pub fn execute(options: Options) -> Result<u8> {
-    let (qemu, guest) = ready(options)?;
+    let (qemu, guest) = ready(options, false)?;
     show_guest(&qemu, &guest)
 }
 
@@ -121,7 +121,7 @@ impl Listener for Heard<'_> {
 /// hearer has had enough.
 pub fn hear(mut options: Options, words: &str, hearer: Hearer<'_>) -> Result<u8> {
     options.append = format!("{} {words}", options.append);
-    let (qemu, guest) = ready(options)?;
+    let (qemu, guest) = ready(options, true)?;
     let decoder = Decoder::for_elf(&guest.image.elf)?;
     catch_interrupts()?;
     let mut heard = Heard { decoder, hearer, has_panicked: false, has_enough: false };
@@ -139,7 +139,7 @@ pub fn hear(mut options: Options, words: &str, hearer: Hearer<'_>) -> Result<u8>
 }
 
 /// Sets up what is missing, and builds what the options name.
-fn ready(options: Options) -> Result<(Qemu, Guest)> {
+fn ready(options: Options, traced: bool) -> Result<(Qemu, Guest)> {
     // Everything that can be wrong about the command is said before anything is installed or built.
     let machine = machine(&options)?;
     if let Some(input) = &options.input {
@@ -164,7 +164,7 @@ fn ready(options: Options) -> Result<(Qemu, Guest)> {
     let oldest = if options.board == Board::Rpi4 { OLDEST_FOR_RASPI4B } else { OLDEST_FOR_VIRT };
     let qemu = Qemu::ready(oldest, install)?;
     let (board, portable) = (options.board, options.portable);
-    let elf = build_application(app, Features { board, portable, ..Features::default() })?;
+    let elf = build_application(app, Features { board, portable, traced, ..Features::default() })?;
     let image = write_flat(&elf)?;
     if let Some(debugger) = machine.debugger {
         let script = write_script(workspace.target())?;

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 
 /// What `cargo xtask stats` accepts.
 #[derive(Args)]
+#[group(id = "stats")]
 pub struct Options {
     /// Print a line of JSON for each core and time
     #[arg(long, conflicts_with = "csv")]

@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 
 /// What `cargo xtask top` accepts.
 #[derive(Args)]
+#[group(id = "top")]
 pub struct Options {
     /// Listen to a board at this serial port, whose image takes commands; needs --elf
     #[arg(long, value_name = "PORT", requires = "elf")]

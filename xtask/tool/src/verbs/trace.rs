@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 /// What `cargo xtask trace` accepts.
 #[derive(Args)]
+#[group(id = "trace")]
 pub struct Options {
     /// The file to write
     #[arg(short, long, value_name = "FILE", default_value = "magpie.pftrace")]
