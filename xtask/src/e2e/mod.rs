@@ -31,6 +31,7 @@ mod rpi4;
 mod setup;
 mod text;
 mod tool;
+mod traces;
 mod trees;
 mod watchdog;
 mod wordcount;
@@ -74,6 +75,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         setup::CASES,
         guest::CASES,
         boot::CASES,
+        traces::CASES,
         trees::CASES,
         idle::CASES,
         bench::CASES,
