@@ -36,7 +36,7 @@ fn thefts(bench: &Bench<'_>) -> Result<Outcome> {
     command.args(["trace", EXAMPLE, "--no-install", "--smp", "4", "-o"]).arg(&file);
     let said = Said::of(command)?;
     said.expect_status(0)?;
-    let text = said.text();
+    let text = format!("{}\n{}", said.text(), said.err);
     let sums = sums(&text)?;
     // Where some were overwritten the picture has fewer.
     let is_whole = !text.contains("overwritten");
@@ -58,7 +58,7 @@ fn statistics(_: &Bench<'_>) -> Result<Outcome> {
     command.args(["stats", EXAMPLE, "--no-install", "--smp", "2", "--json"]);
     let said = Said::of(command)?;
     said.expect_status(0)?;
-    let text = said.text();
+    let text = format!("{}\n{}", said.text(), said.err);
     let (mut lines, mut messages, mut stolen) = (0, 0, 0);
     for line in text.lines().filter(|line| line.starts_with("{\"core\"")) {
         let values: serde_json::Value = serde_json::from_str(line).context("no JSON")?;
