@@ -191,6 +191,10 @@ impl View {
 
     fn busiest(&self) -> Vec<String> {
         let mut shown = self.shown.clone();
+        if shown.is_empty() {
+            // No second is over yet.
+            shown = self.busy.clone().into_iter().collect();
+        }
         let name = |busy: &Busy| short(self.recording.name(busy.name)).to_owned();
         match self.sort {
             Sort::Time => shown.sort_by_key(|(_, busy)| std::cmp::Reverse(busy.ticks)),
