@@ -37,6 +37,8 @@ mod random;
 mod secondary;
 pub mod serial;
 mod statistics;
+#[cfg(feature = "traced")]
+mod trace;
 pub mod tree;
 
 pub use exit::{ExitCode, Termination};

@@ -9,15 +9,21 @@ use magpie::stats::{self, Details, Table, Worst};
 use magpie::{machine, time};
 
 use crate::arguments::seconds;
+#[cfg(feature = "traced")]
+use crate::trace;
 
 /// With the boot argument `details`, the times of single messages are taken, and printed at the end.
 pub(crate) fn begin() {
     stats::set_timing(machine::argument("details").is_some());
     report_load();
+    #[cfg(feature = "traced")]
+    trace::begin();
 }
 
 /// Prints what each core did.
 pub(crate) fn print() {
+    #[cfg(feature = "traced")]
+    trace::end();
     #[cfg(target_os = "none")]
     crate::panic::say_unsaid();
     text!("{Table}");

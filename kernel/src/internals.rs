@@ -28,6 +28,15 @@ pub mod supervise {
     }
 }
 
+/// Traces.
+#[cfg(not(loom))]
+pub mod trace {
+    pub use crate::sched::cores::longest::set_tracing;
+    pub use crate::trace::event::{Event, Kind};
+    pub use crate::trace::frame::{send_core, send_hello, send_statistics};
+    pub use crate::trace::{KEPT, is_on, ring};
+}
+
 /// The machine.
 pub mod arch {
     pub use crate::arch::outcomes::{Full, Steal, SwapOutcome};
@@ -228,6 +237,7 @@ pub mod sched {
         pub use crate::sched::run::damage::*;
     }
     pub use crate::sched::cores::here::name_here;
+    pub use crate::sched::cores::load::waiting;
     #[cfg(target_os = "none")]
     pub use crate::sched::run::kernel_panic::{note_fault, stop_the_system};
     #[cfg(target_os = "none")]
@@ -271,6 +281,7 @@ pub mod sync {
     pub use crate::sync::{SpinGuard, SpinLock, preemption_is_disabled};
     pub use crate::time::timers::call_state::CallState;
     pub use crate::time::timers::state::{State as TimerIs, TimerState};
+    pub use crate::trace::ring::{Reading, Ring};
 
     /// Watches.
     pub mod watch {

@@ -77,6 +77,10 @@ mod sched {
     }
 }
 #[cfg(loom)]
+mod trace {
+    pub mod ring;
+}
+#[cfg(loom)]
 mod time {
     pub mod timers {
         pub mod call_state;
@@ -115,6 +119,8 @@ pub mod supervise;
 pub mod testing;
 #[cfg(not(loom))]
 pub mod time;
+#[cfg(not(loom))]
+pub mod trace;
 #[cfg(doctest)]
 mod variance;
 pub mod watch;

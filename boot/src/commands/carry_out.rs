@@ -9,6 +9,9 @@ use magpie::registry;
 use magpie::sched::{self, LoadMonitor, SettingError};
 use magpie::stats::{Table, Worst};
 
+#[cfg(feature = "traced")]
+use crate::trace;
+
 use super::command::{Command, HELP};
 use super::line::{Completed, MOST_BYTES};
 
@@ -29,7 +32,11 @@ pub(super) fn answer(arrived: Completed<'_>, monitor: &mut Option<LoadMonitor>) 
 
 fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
     match command {
-        Command::Help => text!("{HELP}"),
+        Command::Help => {
+            text!("{HELP}");
+            #[cfg(feature = "traced")]
+            text!("{}", super::command::HELP_TRACED);
+        }
         Command::Load => load(monitor),
         Command::Stats => {
             text!("{Table}");
@@ -43,6 +50,10 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
             let is_killed = registry::kill(name).is_ok();
             text!("{name} is {}killed", if is_killed { "" } else { "not " });
         }
+        #[cfg(feature = "traced")]
+        Command::Trace(on) => trace::switch(on),
+        #[cfg(feature = "traced")]
+        Command::Series(argument) => trace::series_of(argument),
         Command::Settings => sched::settings().for_each(|(name, value)| text!("{name} {value}")),
         Command::Set { name, value } => match sched::set_by_name(name, value) {
             Ok(()) => text!("{name} is {value} now"),

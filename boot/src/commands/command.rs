@@ -21,6 +21,12 @@ pub(super) enum Command<'a> {
     Tree,
     /// Kills whoever has that name.
     Kill(&'a str),
+    /// Begins a trace, or ends it.
+    #[cfg(feature = "traced")]
+    Trace(bool),
+    /// Sends statistics this often.
+    #[cfg(feature = "traced")]
+    Series(&'a str),
     /// Every setting and its value.
     Settings,
     /// Changes a setting.
@@ -45,6 +51,12 @@ settings         every setting and its value
 set NAME VALUE   changes a setting
 offline CORE     takes a core out of service
 online CORE      takes it back";
+
+/// What is printed besides in an image that sends traces and statistics.
+#[cfg(feature = "traced")]
+pub(super) const HELP_TRACED: &str = "\
+trace start|stop writes down turns, wake-ups and what else is frequent, and sends it
+series SECONDS   sends each core's statistics that often; 0 ends it";
 
 /// Why a line is not a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,6 +100,16 @@ pub(super) fn parse(line: &str) -> Result<Command<'_>, CommandError<'_>> {
             [Some(name), None, _] => Ok(Command::Kill(name)),
             _ => Err(CommandError::Usage("kill NAME")),
         },
+        #[cfg(feature = "traced")]
+        "trace" => match rest {
+            [Some(word @ ("start" | "stop")), None, _] => Ok(Command::Trace(word == "start")),
+            _ => Err(CommandError::Usage("trace start, or trace stop")),
+        },
+        #[cfg(feature = "traced")]
+        "series" => match rest {
+            [Some(every), None, _] => Ok(Command::Series(every)),
+            _ => Err(CommandError::Usage("series SECONDS")),
+        },
         "settings" => alone(Command::Settings, "settings"),
         "set" => match rest {
             [Some(name), Some(value), None] => Ok(Command::Set { name, value: number(value)? }),
@@ -124,6 +146,12 @@ mod tests {
             ("ps", Command::Processes),
             ("tree", Command::Tree),
             ("kill printer", Command::Kill("printer")),
+            #[cfg(feature = "traced")]
+            ("trace start", Command::Trace(true)),
+            #[cfg(feature = "traced")]
+            ("trace stop", Command::Trace(false)),
+            #[cfg(feature = "traced")]
+            ("series 0.5", Command::Series("0.5")),
             ("settings", Command::Settings),
             ("set  sched.slice_us\t500", Command::Set { name: "sched.slice_us", value: 500 }),
             ("offline 3", Command::Offline(3)),
@@ -131,7 +159,10 @@ mod tests {
         ] {
             assert_eq!(parse(line), Ok(command));
             let name = line.split_whitespace().next().expect("a word");
-            assert!(HELP.lines().any(|help| help.split_whitespace().next() == Some(name)), "{name}");
+            let all = HELP.lines();
+            #[cfg(feature = "traced")]
+            let all = all.chain(super::HELP_TRACED.lines());
+            assert!({ all }.any(|help| help.split_whitespace().next() == Some(name)), "{name}");
         }
     }
 
@@ -143,6 +174,10 @@ mod tests {
         assert_eq!(parse("ps aux"), Err(CommandError::Usage("ps")));
         assert_eq!(parse("kill"), Err(CommandError::Usage("kill NAME")));
         assert_eq!(parse("kill a b"), Err(CommandError::Usage("kill NAME")));
+        #[cfg(feature = "traced")]
+        for line in ["trace", "trace it"] {
+            assert_eq!(parse(line), Err(CommandError::Usage("trace start, or trace stop")));
+        }
         assert_eq!(parse("crash"), Err(CommandError::Unknown("crash")));
         assert_eq!(parse("set sched.slice_us"), Err(CommandError::Usage("set NAME VALUE")));
         assert_eq!(parse("set a 1 2"), Err(CommandError::Usage("set NAME VALUE")));

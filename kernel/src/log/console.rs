@@ -100,7 +100,7 @@ fn write_line(begin: &[u8], arguments: fmt::Arguments<'_>) {
 }
 
 /// Writes bytes as they are, in one piece.
-pub(super) fn bytes(parts: &[&[u8]]) {
+pub(crate) fn bytes(parts: &[&[u8]]) {
     let _line = hold();
     for part in parts {
         write_now(part);

@@ -73,6 +73,8 @@ mod timers;
 #[cfg(any(loom, shuttle))]
 mod tool;
 #[cfg(any(loom, shuttle))]
+mod traces;
+#[cfg(any(loom, shuttle))]
 mod turns;
 #[cfg(any(loom, shuttle))]
 mod urgent;
@@ -115,6 +117,7 @@ fn main() -> std::process::ExitCode {
             shares::MODELS,
             written::MODELS,
             timers::MODELS,
+            traces::MODELS,
         ]
         .concat(),
     )

@@ -18,6 +18,7 @@ mod shares;
 mod stealing;
 #[cfg(target_os = "none")]
 mod stopping;
+mod tracing;
 mod urgency;
 mod wake_up;
 #[cfg(target_os = "none")]

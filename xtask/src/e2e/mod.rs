@@ -32,6 +32,7 @@ mod rpi4;
 mod setup;
 mod text;
 mod tool;
+mod traces;
 mod trees;
 mod watchdog;
 mod wordcount;
@@ -76,6 +77,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         guest::CASES,
         book::CASES,
         boot::CASES,
+        traces::CASES,
         trees::CASES,
         idle::CASES,
         bench::CASES,

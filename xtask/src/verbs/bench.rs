@@ -61,6 +61,9 @@ pub struct Options {
     /// Leave out all statistics, to see what counting costs
     #[arg(long)]
     uncounted: bool,
+    /// With all events written down and none sent, to see what that costs
+    #[arg(long, conflicts_with = "uncounted")]
+    traced: bool,
     /// Boot arguments for every run, such as sched.dispatch=0
     #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
     append: String,
@@ -103,15 +106,18 @@ pub fn execute(options: &Options) -> Result<u8> {
     let install = Install::unless(options.no_install);
     ready_target(install)?;
     let qemu = Qemu::ready(OLDEST_FOR_VIRT, install)?;
-    let (portable, uncounted) = (options.portable, options.uncounted);
-    let image =
-        write_flat(&build_application(PACKAGE, Features { portable, uncounted, ..Features::default() })?)?;
+    let Options { portable, uncounted, traced, .. } = *options;
+    let append = if traced { format!("{} trace=unsent", options.append) } else { options.append.clone() };
+    let image = write_flat(&build_application(
+        PACKAGE,
+        Features { portable, uncounted, traced, ..Features::default() },
+    )?)?;
     catch_interrupts()?;
     let limit = Duration::from_secs(options.timeout);
     if plan.task == Task::Masked {
-        return masked(&plan, &qemu, &image, &options.append, limit).map(|()| SUCCESS);
+        return masked(&plan, &qemu, &image, &append, limit).map(|()| SUCCESS);
     }
-    let mut bench = Bench::new(&qemu, &image, &options.append, limit);
+    let mut bench = Bench::new(&qemu, &image, &append, limit);
     let done = match &plan.task {
         Task::Sweep(grid) => sweep(options, &plan, grid, &mut bench),
         Task::Wall => wall(options, &plan, &mut bench),

@@ -20,4 +20,5 @@ pub mod serial;
 pub mod setup;
 pub mod stream;
 pub mod testing;
+pub mod trace;
 pub mod verbs;

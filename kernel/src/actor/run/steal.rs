@@ -24,6 +24,7 @@ use crate::arch::atomic::Ordering;
 use crate::arch::swap::double_swap;
 use crate::arch::{SwapOutcome, clock};
 use crate::sync::PreemptGuard;
+use crate::trace::{self, Kind};
 use crate::{machine, sched};
 
 /// Tries to steal one mailbox for a worker that has run dry. Called in its turn, between batches.
@@ -58,6 +59,8 @@ fn search(thief: &Worker) -> bool {
             thief.note_robbed(usize::from(table.place_of(victim_slot).worker));
             hand_over(thief, (gained, thief_slot), (given, victim_slot));
             statistics.mailboxes_stolen.bump();
+            let victim = usize::from(table.place_of(victim_slot).worker);
+            trace::note(Kind::MailboxStolen, gained.addr().get() as u64, victim as u32, None);
             // SAFETY: mailboxes are never freed.
             statistics.messages_stolen.add(u64::from(unsafe { gained.as_ref() }.waiting()));
             true

@@ -134,6 +134,11 @@ impl LoadMonitor {
     }
 }
 
+/// How many processes wait on a core, by priority.
+pub fn waiting(core: CoreId) -> [usize; Priority::COUNT] {
+    cores::get(core.index()).map_or([0; Priority::COUNT], |core| core.queue.waiting_by_priority())
+}
+
 fn describe(core: &Core, before: &Seen, after: &Seen, during: Duration) -> CoreLoad {
     // Counters are read one by one while their core goes on, so do not rely on one being above another.
     let since = |after: u64, before: u64| after.saturating_sub(before);

@@ -6,11 +6,14 @@
 use core::cell::Cell;
 
 use super::block::Core;
-use crate::arch::clock;
+use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::switch::Frame;
+use crate::arch::{barrier, clock};
 use crate::mem::stack::StackBlock;
+use crate::sched::cores;
 use crate::sched::process::Header;
-use crate::stats::Name;
+use crate::stats::{Longest, Name};
+use crate::trace::{self, Kind};
 
 /// When stretches that have not ended yet began, in clock ticks, and what is to be exceeded.
 #[repr(C)]
@@ -18,8 +21,9 @@ pub(crate) struct Open {
     /// When the turn in progress began. The next to it, so that both are loaded at once.
     turn_began_at: Cell<u64>,
     /// The longest turn, and the longest interrupt: here again, where a turn's end and a handler find them soonest.
-    longest_turn: Cell<u64>,
-    longest_interrupt: Cell<u64>,
+    /// While a trace is on, [`EVERY`]: then all are looked at. Written by other cores for that alone.
+    longest_turn: AtomicU64,
+    longest_interrupt: AtomicU64,
     /// When interrupts were masked, if that is known: zero otherwise.
     masked_at: Cell<u64>,
     /// When a preemption was postponed, and the instruction that was interrupted then. Good while the preemption word of the stack
@@ -32,13 +36,55 @@ impl Open {
     pub(super) const fn new() -> Self {
         Self {
             turn_began_at: Cell::new(0),
-            longest_turn: Cell::new(0),
-            longest_interrupt: Cell::new(0),
+            longest_turn: AtomicU64::new(0),
+            longest_interrupt: AtomicU64::new(0),
             masked_at: Cell::new(0),
             postponed_at: Cell::new(0),
             postponed_in: Cell::new(0),
         }
     }
+}
+
+/// Less than any stretch, as a signed number.
+const EVERY: u64 = u64::MAX;
+
+/// Switches traces of turns, interrupts and what else is frequent on or off.
+///
+/// From then on every turn is longer than the longest that a core knows of, so its end comes where that is looked at closely, and writes the event
+/// down. While no trace is on that costs nothing.
+pub fn set_tracing(on: bool) {
+    trace::set_on(on);
+    // Pairs with the barrier in `note_longer`: either that sees that the trace is on, or what is stored below comes behind what it stores.
+    barrier::full();
+    if on {
+        for core in cores::all() {
+            core.open.longest_turn.store(EVERY, Ordering::Relaxed);
+            core.open.longest_interrupt.store(EVERY, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A stretch was longer than `known` says: it is the longest, or a trace is on or was until now.
+#[inline(never)]
+fn note_longer(known: &AtomicU64, longest: &Longest, ticks: u64, name: Name, place: u64) {
+    if ticks as i64 > longest.ticks() as i64 {
+        longest.replace(ticks, name, place);
+    }
+    // Relaxed: see above.
+    if trace::is_on() {
+        return;
+    }
+    known.store(longest.ticks().max(ticks), Ordering::Relaxed);
+    // Pairs with the barrier in `set_tracing`.
+    barrier::full();
+    if trace::is_on() {
+        known.store(EVERY, Ordering::Relaxed);
+    }
+}
+
+/// So many ticks as a value of an event.
+fn value(ticks: u64) -> u32 {
+    u32::try_from(ticks).unwrap_or(u32::MAX)
 }
 
 /// Whether a stretch is longer than all before it.
@@ -70,24 +116,53 @@ impl Core {
 
     /// The turn of a process is over, or suspended. By the core's loop, before another begins.
     #[inline(always)]
-    pub(crate) fn note_turn(&self, process: &Header, now: u64, name: impl FnOnce() -> Name) {
+    pub(crate) fn note_turn(&self, process: &Header, now: u64, how: Kind, name: impl FnOnce() -> Name) {
         let began = self.open.turn_began_at.get();
-        if is_longer(began, now, self.open.longest_turn.get()) {
-            self.open.longest_turn.set(now - began);
-            let place = core::ptr::from_ref(process).addr() as u64;
-            self.statistics.longest_turn.replace(now - began, name(), place);
+        // Relaxed: see `set_tracing`.
+        if is_longer(began, now, self.open.longest_turn.load(Ordering::Relaxed)) {
+            self.note_longer_turn(process, now, how, name());
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_longer_turn(&self, process: &Header, now: u64, how: Kind, name: Name) {
+        // The clock of two processors may differ by a little.
+        let ticks = now.saturating_sub(self.open.turn_began_at.get());
+        let place = core::ptr::from_ref(process).addr() as u64;
+        if trace::is_on() {
+            trace::note_at(now, how, place, value(ticks), Some(name));
+        }
+        note_longer(&self.open.longest_turn, &self.statistics.longest_turn, ticks, name, place);
+    }
+
+    /// The turn of a process was suspended, or has crashed: that is written down always.
+    #[inline(never)]
+    pub(crate) fn note_broken_turn(&self, process: &Header, now: u64, how: Kind, name: Name) {
+        let ticks = now.saturating_sub(self.open.turn_began_at.get());
+        let place = core::ptr::from_ref(process).addr() as u64;
+        trace::note_at(now, how, place, value(ticks), Some(name));
+        note_longer(&self.open.longest_turn, &self.statistics.longest_turn, ticks, name, place);
     }
 
     /// A handler's work is done, on behalf of the code that was interrupted.
     #[inline(always)]
     pub(crate) fn note_interrupt(&self, name: Name, began: u64, now: u64) {
-        if is_longer(began, now, self.open.longest_interrupt.get()) {
-            self.open.longest_interrupt.set(now - began);
-            // What was taken without an exception has interrupted nothing.
-            let place = if self.waits.get() { 0 } else { place_in(StackBlock::current()) };
-            self.statistics.longest_interrupt.replace(now - began, name, place);
+        // Relaxed: see `set_tracing`.
+        if is_longer(began, now, self.open.longest_interrupt.load(Ordering::Relaxed)) {
+            self.note_longer_interrupt(name, now.saturating_sub(began), now);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_longer_interrupt(&self, name: Name, ticks: u64, now: u64) {
+        // What was taken without an exception has interrupted nothing.
+        let place = if self.waits.get() { 0 } else { place_in(StackBlock::current()) };
+        if trace::is_on() {
+            trace::note_at(now, Kind::Interrupt, 0, value(ticks), Some(name));
+        }
+        note_longer(&self.open.longest_interrupt, &self.statistics.longest_interrupt, ticks, name, place);
     }
 
     /// Interrupts have been masked since then, by an interrupt or by the kernel. They are when this is called.

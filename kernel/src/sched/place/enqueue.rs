@@ -6,6 +6,7 @@ use crate::sched::cores::{self, Core, ThisCore};
 use crate::sched::place::{backlog, global, urgent, wake};
 use crate::sched::process::{Header, Priority, ProcessRef, Runnable, reductions};
 use crate::sync::PreemptGuard;
+use crate::trace::{self, Kind};
 
 impl ProcessRef {
     /// Makes the process runnable, unless it is already or has ended.
@@ -25,6 +26,7 @@ impl ProcessRef {
 /// [`sharing`](crate::sched::policy::sharing). The caller has disabled preemption since before it marked the process as queued.
 pub(crate) fn woken(process: Runnable, here: &PreemptGuard) {
     process.set_enqueued_at(clock::now());
+    trace_wake(&process, Kind::Woken);
     let Some(core) = ThisCore::of(here) else {
         // From an interrupt not into the global queue either: the code that was interrupted may hold its lock.
         let target = place_from_outside(&process);
@@ -50,6 +52,21 @@ pub(crate) fn woken(process: Runnable, here: &PreemptGuard) {
     keep(&core, process);
 }
 
+/// Writes down that a process became runnable, if a trace is on.
+#[inline(always)]
+fn trace_wake(process: &Header, kind: Kind) {
+    if trace::is_on() {
+        trace_wake_aside(process, kind);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn trace_wake_aside(process: &Header, kind: Kind) {
+    let subject = core::ptr::from_ref(process).addr() as u64;
+    trace::note(kind, subject, process.home().index() as u32, Some(process.vtable().name));
+}
+
 /// As [`ProcessRef::wake`], for the core's loop, in which preemption is disabled.
 #[inline(always)]
 pub(crate) fn woken_by_loop(core: &ThisCore<'_>, process: &ProcessRef) {
@@ -61,6 +78,7 @@ pub(crate) fn woken_by_loop(core: &ThisCore<'_>, process: &ProcessRef) {
     if process.priority().is_urgent() && process.affinity_mask() == core.id().mask() {
         // As `woken` does.
         process.set_enqueued_at(clock::now());
+        trace_wake(&process, Kind::Woken);
         return keep_urgent(core, process);
     }
     woken(process, core.here());
@@ -154,6 +172,7 @@ pub(crate) fn spawned(process: Runnable) {
         reductions::charge(SPAWN_REDUCTIONS);
     }
     process.set_home(home_for(process.affinity_mask(), core));
+    trace_wake(&process, Kind::Spawned);
     if global::is_for(&process) {
         return global::push(process);
     }

@@ -19,6 +19,7 @@ use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, ProcessRef, Runnable, Step};
 use crate::sched::run::{aside, attention, due, ending, idle, reserve, resume, slice, steal};
 use crate::sched::spawn::telling;
+use crate::trace::Kind;
 use crate::watch::Exit;
 
 /// Runs processes until the scheduler is stopped.
@@ -230,7 +231,7 @@ fn check(core: &Core, header: &Header) {
 #[inline(always)]
 fn go_on(core: ThisCore<'_>, ended: Runnable) -> Option<NonNull<Header>> {
     let now = clock::now();
-    core.note_turn(&ended, now, || ended.vtable().name);
+    core.note_turn(&ended, now, Kind::Yielded, || ended.vtable().name);
     ended.set_enqueued_at(now);
     // SAFETY: this is the core's loop, right after the turn.
     let has_no_room = |ended: Runnable| unsafe { finish_turn(ended.into_pointer(), Step::Yield) };
@@ -288,7 +289,12 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
     // SAFETY: the scheduler's reference has kept the process alive during its turn.
     let header = unsafe { process.as_ref() };
     let now = clock::now();
-    core.note_turn(header, now, || header.vtable().name);
+    let how = match step {
+        Step::Yield => Kind::Yielded,
+        Step::Pending => Kind::Waits,
+        Step::Done => Kind::Done,
+    };
+    core.note_turn(header, now, how, || header.vtable().name);
     let has_share = aside::charge(core, header, now);
     core.turn_ended_at.set(now);
     match step {

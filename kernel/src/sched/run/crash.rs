@@ -36,6 +36,7 @@ use crate::sched::spawn::telling;
 use crate::sync::critical_section;
 use crate::sync::{Identity, tell_of_crash};
 use crate::time;
+use crate::trace::Kind;
 use crate::watch::Exit;
 
 /// Whether the caller, which panicked, is a process that can be ended alone.
@@ -240,7 +241,7 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
         // SAFETY: the process ran here until now, so its reference is alive.
         unsafe {
             let now = clock::now();
-            core.note_turn(process.as_ref(), now, || process.as_ref().vtable().name);
+            core.note_broken_turn(process.as_ref(), now, Kind::Crashed, process.as_ref().vtable().name);
             aside::charge(core, process.as_ref(), now);
         }
         core.handover.set(Handover::Crashed(process, exit));

@@ -24,6 +24,7 @@ use crate::sched::spawn::residents;
 use crate::stats::Activity;
 use crate::time;
 use crate::time::comparator;
+use crate::trace::{self, Kind};
 
 /// How often a core that sees work it fails to get tries again before it sleeps all the same. The owner
 /// of that work looks again at the end of its slice.
@@ -79,7 +80,7 @@ pub(crate) fn idle(core: &ThisCore<'_>) {
             return;
         }
     }
-    core.enter(Activity::Idle);
+    let (_, began) = core.enter(Activity::Idle);
     place::say_crowded(core, false);
     wake::announce(core, Depth::Doze);
     if !finds_work(core) && !out_of_work::check(core) {
@@ -88,7 +89,9 @@ pub(crate) fn idle(core: &ThisCore<'_>) {
     }
     out_of_work::leave_idleness(core);
     core.note_awake();
-    core.enter(Activity::Running);
+    let (_, now) = core.enter(Activity::Running);
+    let ticks = u32::try_from(now.saturating_sub(began)).unwrap_or(u32::MAX);
+    trace::note_if_on(Kind::Awake, 0, ticks, None);
 }
 
 /// Whether the residents of this core would find mail that may leave its core. Not again right after they were told: it
@@ -147,6 +150,7 @@ fn sleep(core: &Core) {
     let own = own.chain(watchdog::next_look(core));
     comparator::arm(own.chain(time::next_deadline(core.id())));
     core.statistics.sleeps.bump();
+    trace::note(Kind::Sleeps, 0, 0, None);
     let wait = || {
         while core.idle.depth().is_some() && !finds_work(core) {
             // With interrupts masked, one that arrives between the look and WFI stays pending and ends it.

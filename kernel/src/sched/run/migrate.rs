@@ -4,6 +4,7 @@ use crate::arch::clock;
 use crate::sched::cores::Core;
 use crate::sched::policy::migration::{self, Rule, Urgency, Wish};
 use crate::sched::process::Header;
+use crate::trace::{self, Kind};
 
 /// Asks every rule that applies, and records the move. The caller holds the process out of any queue.
 pub(crate) fn move_process(header: &Header, from: &Core, to: &Core, urgency: Urgency) -> Result<(), Rule> {
@@ -31,10 +32,20 @@ pub(crate) fn move_process(header: &Header, from: &Core, to: &Core, urgency: Urg
     };
     if let Err(rule) = migration::ask(&wish, &to.history, now) {
         to.statistics.migrations_refused[rule as usize].bump();
+        if trace::is_on() {
+            note_refusal(header, rule);
+        }
         return Err(rule);
     }
     header.record_move(now);
     header.set_home(to.id());
     migration::record(&to.history, from.id(), now);
     Ok(())
+}
+
+#[cold]
+#[inline(never)]
+fn note_refusal(header: &Header, rule: Rule) {
+    let subject = core::ptr::from_ref(header).addr() as u64;
+    trace::note(Kind::Refused, subject, rule as u32, Some(header.vtable().name));
 }

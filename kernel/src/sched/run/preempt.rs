@@ -56,6 +56,7 @@ use crate::sched::run::{
 };
 use crate::sched::spawn::{detached, residents};
 use crate::time::{self, comparator};
+use crate::trace::Kind;
 
 /// Slice ends a turn may see before it is preempted: the first may come right after its start.
 const SLICE_ENDS: u32 = 2;
@@ -338,12 +339,11 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         unsafe { resume::resume(core.core(), NonNull::from(block)) }
     };
     let now = clock::now();
-    core.note_turn(&suspended, now, || {
-        let (table, process) = (suspended.vtable(), NonNull::from(&*suspended));
-        // SAFETY: preemption is disabled, and what is suspended is nobody else's yet.
-        let at_work = table.at_work.and_then(|at_work| unsafe { at_work(process) });
-        at_work.map_or(table.name, |at_work| at_work.name)
-    });
+    let table = suspended.vtable();
+    // SAFETY: preemption is disabled, and what is suspended is nobody else's yet.
+    let at_work = table.at_work.and_then(|at_work| unsafe { at_work(NonNull::from(&*suspended)) });
+    let name = at_work.map_or(table.name, |at_work| at_work.name);
+    core.note_broken_turn(&suspended, now, Kind::Suspended, name);
     aside::charge(core, &suspended, now);
     block.set_process(ptr::from_ref::<Header>(&suspended).cast_mut().cast());
     suspended.suspend_on(ptr::from_ref(block).cast_mut());

@@ -9,6 +9,7 @@ use crate::sched::process::Header;
 use crate::sched::run::{kill, reserve};
 use crate::stats::Activity;
 use crate::time::comparator;
+use crate::trace::{self, Kind};
 
 /// Resumes a suspended process, leaving the current stack behind.
 ///
@@ -39,6 +40,9 @@ pub(crate) unsafe fn resume(core: &'static Core, block: NonNull<StackBlock>) -> 
     }
     let (_, now) = core.enter(Activity::Running);
     core.begin_masked(now);
+    if let Some(process) = process {
+        trace::note_at(now, Kind::Resumed, process.addr().get() as u64, 0, None);
+    }
     // SAFETY: the current stack is this core loop's, which ends here; `after_resume` gives it back once
     // it has been left.
     core.left_stack.set(Some(unsafe { StackRef::current() }));

@@ -12,10 +12,11 @@ use crate::sched::policy::dispatch::{self, Dispatch};
 use crate::sched::policy::migration::Urgency;
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::policy::victim::rule;
-use crate::sched::process::{Priority, Runnable};
+use crate::sched::process::{Header, Priority, Runnable};
 use crate::sched::run::migrate::move_process;
 use crate::sched::run::victim::{self, Candidates};
 use crate::stats::Activity;
+use crate::trace::{self, Kind};
 
 /// Whether this core may steal at all.
 fn may_steal(core: &Core) -> bool {
@@ -97,10 +98,18 @@ fn rob(core: &ThisCore<'_>, victim: &'static Core) -> usize {
     0
 }
 
+/// Writes a theft down, for whoever looks at what happened.
+#[inline(never)]
+fn note_theft(process: &Header, victim: &Core) {
+    let subject = core::ptr::from_ref(process).addr() as u64;
+    trace::note(Kind::Stolen, subject, victim.id().index() as u32, Some(process.vtable().name));
+}
+
 /// Takes a stolen process over, or passes it on if it must not run here. Returns how many were taken.
 fn receive(core: &ThisCore<'_>, victim: &'static Core, process: Runnable) -> usize {
     match move_process(&process, victim, core, Urgency::Idle) {
         Ok(()) => {
+            note_theft(&process, victim);
             core.push(process);
             1
         }

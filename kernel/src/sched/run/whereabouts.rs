@@ -15,6 +15,7 @@ use crate::mem::stack::StackBlock;
 use crate::sched::cores::{Core, here};
 use crate::sched::process::{Header, Priority};
 use crate::text;
+use crate::trace::tell_recent;
 
 /// Where a core is, which stays there for now.
 pub(super) struct Whereabouts {
@@ -91,7 +92,8 @@ impl Whereabouts {
 pub(super) fn tell(core: &Core, state: &str, words: Option<&Whereabouts>) {
     let (number, waiting) = (core.id().index(), Waiting(core.queue.waiting_by_priority()));
     let Some(words) = words else {
-        return text!("core {number} does not answer; {waiting}");
+        text!("core {number} does not answer; {waiting}");
+        return tell_recent(core.id());
     };
     match (words.process, words.actor) {
         (Some(process), Some(actor)) => text!("core {number} {state} in {process}, {actor}; {waiting}"),
@@ -110,6 +112,7 @@ pub(super) fn tell(core: &Core, state: &str, words: Option<&Whereabouts>) {
         let pc = registers.place() as usize;
         text!("  in the handler of an interrupt, which met\n{registers}\n{}", Called(pc, trace));
     }
+    tell_recent(core.id());
 }
 
 /// How many processes wait, by priority.

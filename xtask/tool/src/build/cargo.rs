@@ -24,6 +24,8 @@ pub struct Features {
     pub forced_failure: bool,
     /// No statistics.
     pub uncounted: bool,
+    /// It has the flight recorder, and sends traces and statistics if it is asked to.
+    pub traced: bool,
 }
 
 /// Something that cargo built.
@@ -113,9 +115,12 @@ fn run_build(mut command: Command, features: Features, package: &str) -> Result<
     let workspace = Workspace::load()?;
     command.args(features.board.cargo_arguments(&workspace));
     let rpi4 = features.board == Board::Rpi4;
-    for (wanted, feature) in
-        [(rpi4, "rpi4"), (features.portable, "portable"), (features.uncounted, "uncounted")]
-    {
+    for (wanted, feature) in [
+        (rpi4, "rpi4"),
+        (features.portable, "portable"),
+        (features.uncounted, "uncounted"),
+        (features.traced, "traced"),
+    ] {
         if wanted {
             command.args(["--features", &workspace.feature_of(package, feature)]);
         }

@@ -196,7 +196,7 @@ impl Workspace {
             package.is_some_and(|package| package.uses.iter().any(|used| used == FACADE_PACKAGE));
         let owner = match feature {
             _ if has_facade => FACADE_PACKAGE,
-            "rpi4" => BOOT_PACKAGE,
+            "rpi4" | "traced" => BOOT_PACKAGE,
             _ => KERNEL_PACKAGE,
         };
         format!("{owner}/{feature}")

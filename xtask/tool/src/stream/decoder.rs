@@ -8,6 +8,7 @@ use super::log::LogDecoder;
 use super::notice::Notice;
 use super::split::{Piece, Splitter, salvage};
 use super::symbols::Symbols;
+use crate::trace::{Record, read};
 use anyhow::{Context, Result};
 use std::path::Path;
 
@@ -22,6 +23,8 @@ pub enum Output {
     Log(String),
     /// A line for the host tool.
     Notice(Notice),
+    /// Events or statistics, with the number of their frame, and the frame as it came.
+    Record(u64, Record, Vec<u8>),
     /// Something about the stream that the user should know.
     Warning(String),
 }
@@ -31,7 +34,7 @@ pub fn notices(bytes: &[u8]) -> Vec<Notice> {
     let mut notices = Vec::new();
     let mut take = |piece| match piece {
         Piece::Notice(line) => notices.extend(Notice::parse(&line)),
-        Piece::Line(_) | Piece::Part(_) | Piece::Frame(_) | Piece::Garbage(_) => {}
+        Piece::Line(_) | Piece::Part(_) | Piece::Frame(_) | Piece::Binary(_) | Piece::Garbage(_) => {}
     };
     let mut splitter = Splitter::new();
     splitter.push(bytes, &mut take);
@@ -87,7 +90,7 @@ impl Decoder {
         let (frames, bytes) = (self.damaged_frames, self.garbage_bytes);
         if frames > 0 || bytes > 0 {
             sink(Output::Warning(format!(
-                "{frames} log frames could not be decoded and {bytes} bytes belonged to none"
+                "{frames} frames could not be decoded and {bytes} bytes belonged to none"
             )));
         }
     }
@@ -110,6 +113,10 @@ impl Decoder {
                 None => self.text(line, sink),
             },
             Piece::Frame(frame) => self.frame(&frame, sink),
+            Piece::Binary(frame) => match read(&frame) {
+                Some((sequence, record)) => sink(Output::Record(sequence, record, frame)),
+                None => self.damaged_frames += 1,
+            },
             Piece::Garbage(bytes) => self.garbage_bytes += bytes as u64,
         }
     }

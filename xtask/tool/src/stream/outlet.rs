@@ -75,7 +75,7 @@ fn cost(output: &Output) -> usize {
         + match output {
             Output::Text(text) | Output::Part(text) => text.len(),
             Output::Log(text) | Output::Warning(text) => text.len(),
-            Output::Notice(_) => 0,
+            Output::Notice(_) | Output::Record(..) => 0,
         }
 }
 

@@ -15,6 +15,8 @@ pub fn show(output: &Output, out: &mut dyn Write) -> io::Result<()> {
         }
         Output::Part(part) => show_text(part, out)?,
         Output::Log(line) => writeln!(out, "{line}")?,
+        // Who wants them asks for them.
+        Output::Record(..) => {}
         Output::Notice(notice) => show_notice(notice, out)?,
         Output::Warning(warning) => {
             out.flush()?;

@@ -1,7 +1,8 @@
 //! Cuts a serial stream into lines of text and log frames.
 //!
 //! The protocol (docs/architecture.md, "What a kernel prints"): text is bytes as they are, but for zero. A log frame is
-//! `00 01 <rzcobs> 00`, and rzcobs output contains no zero byte; a line for the host tool is `00 02 <text> 0a`. So every
+//! `00 01 <rzcobs> 00`, and rzcobs output contains no zero byte; a line for the host tool is `00 02 <text> 0a`; events and statistics are
+//! `00 03 <COBS> 00`. So every
 //! zero byte is a boundary, and one rule is enough:
 //!
 //! ```text
@@ -12,6 +13,8 @@
 //!      ^                   |  +-- 0x00 (stays, or comes back)
 //!      |                   |  0x02
 //!      +------ 0x0a ------ +-------->  Notice
+//!                          |   0x03
+//!                          +-------->  Binary, which ends as a frame does
 //! ```
 //!
 //! A reader that joins in the middle, or that lost bytes, is in step again at the next zero byte. What came
@@ -24,6 +27,8 @@
 
 /// Longest frame accepted, in bytes. A frame that grows beyond it has lost its end.
 const MAX_FRAME_BYTES: usize = 16 * 1024;
+/// Longest frame of events or statistics, in bytes: as the kernel's.
+const MAX_BINARY_BYTES: usize = 251;
 /// Most bytes of a text line that are held back. A longer line is handed on in parts as it comes.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 /// Most bytes of frames, themselves counted in, that are held back because they came in the middle of a line of which parts were handed on.
@@ -40,6 +45,8 @@ pub enum Piece {
     Notice(Vec<u8>),
     /// What stood between a frame's start and its end: one rzcobs frame if no byte was lost.
     Frame(Vec<u8>),
+    /// What stood between the start and the end of a frame of events or statistics.
+    Binary(Vec<u8>),
     /// That many bytes that are neither: the rest of a frame whose start was lost.
     Garbage(usize),
 }
@@ -50,6 +57,7 @@ enum State {
     Boundary,
     Frame,
     Notice,
+    Binary,
 }
 
 /// The state of one stream.
@@ -67,6 +75,7 @@ pub struct Splitter {
     held: Vec<Vec<u8>>,
     held_bytes: usize,
     notice: Vec<u8>,
+    binary: Vec<u8>,
 }
 
 impl Default for Splitter {
@@ -87,6 +96,7 @@ impl Splitter {
             held: Vec::new(),
             held_bytes: 0,
             notice: Vec::new(),
+            binary: Vec::new(),
         }
     }
 
@@ -103,6 +113,9 @@ impl Splitter {
         if self.state == State::Frame {
             self.end_frame(sink);
         }
+        if !self.binary.is_empty() {
+            sink(Piece::Garbage(std::mem::take(&mut self.binary).len()));
+        }
         self.broken_notice(sink);
         self.boundary(sink);
         self.end_line_begun(sink);
@@ -117,6 +130,19 @@ impl Splitter {
             }
             (State::Boundary, 0) => {}
             (State::Boundary, 1) => self.state = State::Frame,
+            (State::Boundary, 3) => self.state = State::Binary,
+            (State::Binary, 0) => {
+                sink(Piece::Binary(std::mem::take(&mut self.binary)));
+                self.state = State::Boundary;
+            }
+            (State::Binary, _) => {
+                self.binary.push(byte);
+                if self.binary.len() > MAX_BINARY_BYTES {
+                    // It has lost its end.
+                    sink(Piece::Garbage(std::mem::take(&mut self.binary).len()));
+                    self.state = State::Text;
+                }
+            }
             (State::Boundary, 2) => {
                 // What was not ended belongs to what was lost before.
                 self.end_line_begun(sink);

@@ -8,6 +8,9 @@ pub mod monitor;
 pub mod push;
 pub mod qemu;
 pub mod runner;
+pub mod stats;
+pub mod top;
+pub mod trace;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -27,6 +30,12 @@ pub enum Verb {
     Monitor(monitor::Options),
     /// Hand a kernel to the chain loader on a board, and show what it says
     Push(push::Options),
+    /// Run an application on QEMU, and write down what happens on each core, for Perfetto
+    Trace(trace::Options),
+    /// Run an application on QEMU, and print what each core counts, now and then
+    Stats(stats::Options),
+    /// Run an application on QEMU, or listen to a board, and watch what each core does
+    Top(top::Options),
     /// Print what this machine has and lacks
     Doctor,
     /// Decode a recorded serial stream
@@ -42,6 +51,9 @@ pub fn execute(verb: Verb) -> Result<u8> {
         Verb::Flash(options) => flash::execute(&options),
         Verb::Monitor(options) => monitor::execute(&options),
         Verb::Push(options) => push::execute(&options),
+        Verb::Trace(options) => trace::execute(options),
+        Verb::Stats(options) => stats::execute(options),
+        Verb::Top(options) => top::execute(options),
         Verb::Doctor => doctor::execute(),
         Verb::Decode(options) => decode::execute(&options),
     }

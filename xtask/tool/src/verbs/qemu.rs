@@ -81,6 +81,65 @@ pub struct Options {
 
 /// Runs the verb.
 pub fn execute(options: Options) -> Result<u8> {
+    let (qemu, guest) = ready(options, false)?;
+    show_guest(&qemu, &guest)
+}
+
+/// Who is handed all that a guest says, until it has heard enough.
+pub type Hearer<'a> = &'a mut dyn FnMut(Output) -> ControlFlow<()>;
+
+/// What a guest says, decoded for somebody.
+struct Heard<'a> {
+    decoder: Decoder,
+    hearer: Hearer<'a>,
+    has_panicked: bool,
+    has_enough: bool,
+}
+
+impl Heard<'_> {
+    fn decode(&mut self, decode: impl FnOnce(&mut Decoder, &mut dyn FnMut(Output))) {
+        let Self { decoder, hearer, has_panicked, has_enough } = self;
+        decode(decoder, &mut |output| {
+            *has_panicked |= matches!(output, Output::Notice(Notice::Panic(_)));
+            *has_enough |= hearer(output).is_break();
+        });
+    }
+}
+
+impl Listener for Heard<'_> {
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    fn hear(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        self.decode(|decoder, sink| decoder.push(bytes, sink));
+        if self.has_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Boots what the options ask for, with more boot arguments, and hands on all that it says. Returns what its end comes to; it is well if the
+/// hearer has had enough.
+pub fn hear(mut options: Options, words: &str, hearer: Hearer<'_>) -> Result<u8> {
+    options.append = format!("{} {words}", options.append);
+    let (qemu, guest) = ready(options, true)?;
+    let decoder = Decoder::for_elf(&guest.image.elf)?;
+    catch_interrupts()?;
+    let mut heard = Heard { decoder, hearer, has_panicked: false, has_enough: false };
+    let run = run_while_heard(&qemu.path, &guest, &mut heard)?;
+    heard.decode(|decoder, sink| decoder.finish(sink));
+    Ok(match run.ending {
+        Ending::Status(SUCCESS) | Ending::Unheard if !heard.has_panicked => SUCCESS,
+        Ending::Interrupted => INTERRUPTED,
+        Ending::Status(status) if status != SUCCESS && status != USAGE => status,
+        _ => {
+            eprintln!("xtask: {}", run.describe(guest.limit));
+            FAILURE
+        }
+    })
+}
+
+/// Sets up what is missing, and builds what the options name.
+fn ready(options: Options, traced: bool) -> Result<(Qemu, Guest)> {
     // Everything that can be wrong about the command is said before anything is installed or built.
     let machine = machine(&options)?;
     if let Some(input) = &options.input {
@@ -105,7 +164,7 @@ pub fn execute(options: Options) -> Result<u8> {
     let oldest = if options.board == Board::Rpi4 { OLDEST_FOR_RASPI4B } else { OLDEST_FOR_VIRT };
     let qemu = Qemu::ready(oldest, install)?;
     let (board, portable) = (options.board, options.portable);
-    let elf = build_application(app, Features { board, portable, ..Features::default() })?;
+    let elf = build_application(app, Features { board, portable, traced, ..Features::default() })?;
     let image = write_flat(&elf)?;
     if let Some(debugger) = machine.debugger {
         let script = write_script(workspace.target())?;
@@ -126,7 +185,7 @@ pub fn execute(options: Options) -> Result<u8> {
             () => Typed::Nothing,
         },
     };
-    show_guest(&qemu, &guest)
+    Ok((qemu, guest))
 }
 
 /// What the options come to, or what is wrong with them: for those who try many.

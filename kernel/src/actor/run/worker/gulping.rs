@@ -13,6 +13,7 @@ use crate::actor::run::{detach, reclaim};
 use crate::sched::Step;
 use crate::stats::{self, WorkerStatistics};
 use crate::sync::PreemptGuard;
+use crate::trace::{self, Kind};
 
 /// How the turn goes on after a batch.
 pub(super) enum AfterBatch {
@@ -133,6 +134,7 @@ impl Worker {
     #[inline(always)]
     fn count_gulp(&self, mailbox: &Mailbox, messages: u32) {
         self.count_batch(messages);
+        trace::note_if_on(Kind::Gulp, core::ptr::from_ref(mailbox).addr() as u64, messages, None);
         if stats::timing() {
             self.statistics.mail_latency.record(mailbox.waited_ticks());
         }

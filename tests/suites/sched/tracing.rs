@@ -1,0 +1,180 @@
+//! Traces: what a core has done is written down once, and only while somebody wants it; what is rare always is.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use magpie::arch::CoreId;
+use magpie::internals::sync::Reading;
+use magpie::internals::trace::{Event, KEPT, Kind, ring, set_tracing};
+use magpie::sched::{self, Spawn, yield_now};
+use magpie::time::Instant;
+use magpie::{machine, stats, trace};
+use magpie_tests::{ensure, ensure_eq, kernel_test};
+
+/// Turns that are given up: few enough for all that happens meanwhile to be kept.
+const TURNS: usize = 20;
+
+/// The events about `subject` since that time on all cores that are still kept. Its number may have been another's before.
+fn events_of(subject: u64, since: Instant) -> Vec<Event> {
+    let cores = (0..machine::cores()).filter_map(CoreId::new);
+    let kept = |core| {
+        let written = ring(core).written();
+        (written.saturating_sub(KEPT as u64)..written).filter_map(move |number| {
+            match ring(core).read(number) {
+                Reading::Words(words) => Event::decode(number, words),
+                _ => None,
+            }
+        })
+    };
+    cores.flat_map(kept).filter(|event| event.subject == subject && event.at >= since.ticks()).collect()
+}
+
+fn count(events: &[Event], kind: Kind) -> usize {
+    events.iter().filter(|event| event.kind == kind).count()
+}
+
+/// Starts a process that yields; its number, once it has ended.
+async fn yields() -> Option<u64> {
+    let started = Spawn::new().pinned(CoreId::BOOT).start(async {
+        for _ in 0..TURNS {
+            yield_now().await;
+        }
+    });
+    let handle = started.ok()?;
+    // Kept, so that its number is nobody else's.
+    let process = handle.process().clone();
+    handle.await.ok()?;
+    Some(process.id() as u64)
+}
+
+kernel_test! {
+    /// Each turn of a process is one event, whichever way it ended; its start is one.
+    async fn every_turn_is_written_down_once() -> Outcome {
+        let begin = Instant::now();
+        set_tracing(true);
+        let number = yields().await;
+        set_tracing(false);
+        let Some(number) = number else { return Err("it did not run".into()) };
+        let events = events_of(number, begin);
+        ensure_eq!(count(&events, Kind::Spawned), 1, "starts");
+        ensure_eq!(count(&events, Kind::Yielded) + count(&events, Kind::Suspended), TURNS, "turns");
+        ensure_eq!(count(&events, Kind::Done), 1, "ends");
+        // It may have been started from another core.
+        let turns: Vec<_> = events.iter().filter(|event| event.kind != Kind::Spawned).collect();
+        let mut ordered = true;
+        turns.windows(2).for_each(|pair| ordered &= pair[0].at <= pair[1].at);
+        ensure!(ordered, "turns of one core are not in order");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// After a trace no turn is written down any more, and what took longest is known as before.
+    async fn nothing_is_written_down_unasked() -> Outcome {
+        set_tracing(true);
+        ensure!(yields().await.is_some(), "it did not run");
+        set_tracing(false);
+        // Each core sees that at its next turn.
+        ensure!(yields().await.is_some(), "it did not run");
+        let begin = Instant::now();
+        let Some(number) = yields().await else { return Err("it did not run".into()) };
+        let events = events_of(number, begin);
+        ensure_eq!(count(&events, Kind::Yielded), 0, "turns");
+        ensure_eq!(count(&events, Kind::Spawned) + count(&events, Kind::Done), 0, "starts and ends");
+        ensure!(stats::core(CoreId::BOOT).longest_turn.get().is_some(), "no turn is the longest");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// A mark of the application's is there, with its number and value, while a trace is on, and not otherwise.
+    async fn marks_are_kept_while_a_trace_is_on() -> Outcome {
+        const NUMBER: u64 = 0x6d61_676b;
+        let begin = Instant::now();
+        trace::mark(NUMBER, 1);
+        set_tracing(true);
+        trace::mark(NUMBER, 2);
+        set_tracing(false);
+        trace::mark(NUMBER, 3);
+        let values: Vec<u32> = events_of(NUMBER, begin).iter().map(|event| event.value).collect();
+        ensure_eq!(values, [2], "marks");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// The flight recorder has a suspension and a resumption although no trace is on.
+    #[machine("preemption")]
+    async fn what_is_rare_is_always_written_down() -> Outcome {
+        let begin = Instant::now();
+        let free = Arc::new(AtomicBool::new(false));
+        let seen = free.clone();
+        let pinned = Spawn::new().pinned(CoreId::BOOT);
+        let hog = pinned.start(async move {
+            while !seen.load(Ordering::Relaxed) {
+                core::hint::spin_loop();
+            }
+        });
+        let Ok(hog) = hog else { return Err("the hog was not started".into()) };
+        let number = hog.process().id() as u64;
+        let neighbour = pinned.start(async move {
+            yield_now().await;
+            free.store(true, Ordering::Relaxed);
+        });
+        let Ok(neighbour) = neighbour else { return Err("the neighbour was not started".into()) };
+        ensure!(neighbour.await.is_ok() && hog.await.is_ok(), "one of them crashed");
+        let events = events_of(number, begin);
+        ensure!(count(&events, Kind::Suspended) > 0, "no suspension was written down: {events:?}");
+        ensure!(count(&events, Kind::Resumed) > 0, "no resumption was written down: {events:?}");
+        ensure_eq!(count(&events, Kind::Suspended), count(&events, Kind::Resumed), "suspensions");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Thefts of processes in the rings are as many as the counters say, from other cores than the thief.
+    async fn thefts_are_those_that_are_counted() -> Outcome {
+        let stolen = || stats::total(|core| core.processes_stolen.get());
+        let written = || -> Vec<u64> {
+            (0..machine::cores()).filter_map(CoreId::new).map(|core| ring(core).written()).collect()
+        };
+        let (before, from) = (stolen(), written());
+        let mut handles = Vec::new();
+        for _ in 0..4 * machine::cores() {
+            let Ok(handle) = sched::spawn(async {
+                for _ in 0..TURNS {
+                    (0..10_000).for_each(|_| core::hint::spin_loop());
+                    yield_now().await;
+                }
+            }) else {
+                return Err("no process was started".into());
+            };
+            handles.push(handle);
+        }
+        for handle in handles {
+            ensure!(handle.await.is_ok(), "one crashed");
+        }
+        let (mut thefts, mut lost, mut own) = (0, 0, 0);
+        let cores = (0..machine::cores()).filter_map(CoreId::new);
+        for (core, from) in cores.zip(from) {
+            for number in from..ring(core).written() {
+                match ring(core).read(number) {
+                    Reading::Words(words) => {
+                        let event = Event::decode(number, words).filter(|event| event.kind == Kind::Stolen);
+                        thefts += u64::from(event.is_some());
+                        own += u64::from(event.is_some_and(|event| event.value as usize == core.index()));
+                    }
+                    _ => lost += 1,
+                }
+            }
+        }
+        ensure_eq!(own, 0, "thefts from itself");
+        let counted = stolen() - before;
+        ensure!(thefts <= counted + lost, "{thefts} thefts were written down, {counted} counted");
+        if lost == 0 {
+            ensure_eq!(thefts, counted, "thefts");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+//! `cargo xtask top`: watches what each core does, in the terminal: an application on QEMU, a board at a serial port, or what was recorded before.
+//!
+//! One thread listens and hands frames on; this one draws and reads keys. A recording is a text: a line for each frame, with the
+//! milliseconds since the beginning and the frame's bytes.
+
+use super::qemu;
+use crate::failure::{SUCCESS, usage};
+use crate::serial::port;
+use crate::serial::watch::{WhenGone, watch};
+use crate::stream::{Decoder, Output};
+use crate::trace::view::View;
+use crate::trace::{Record, read};
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::widgets::Paragraph;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What `cargo xtask top` accepts.
+#[derive(Args)]
+#[group(id = "top")]
+pub struct Options {
+    /// Listen to a board at this serial port, whose image takes commands; needs --elf
+    #[arg(long, value_name = "PORT", requires = "elf")]
+    port: Option<String>,
+    /// Bits in a second
+    #[arg(long, default_value_t = 115_200)]
+    baud: u32,
+    /// The ELF of the image that runs on the board
+    #[arg(long, value_name = "FILE")]
+    elf: Option<PathBuf>,
+    /// Write what is shown to a file, too
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Show what was recorded, as fast as it was
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["port", "record"])]
+    replay: Option<PathBuf>,
+    #[command(flatten)]
+    qemu: qemu::Options,
+}
+
+/// How often what is shown is drawn anew, and keys are looked for.
+const GLANCE: Duration = Duration::from_millis(100);
+/// What the kernel is asked for.
+const WORDS: &str = "trace series=0.25";
+const COMMANDS: &[u8] = b"series 0.25\ntrace start\n";
+
+/// What the thread that listens hands on.
+enum Said {
+    Record(u64, Record, Vec<u8>),
+    Text(String),
+    /// It has ended, with this status.
+    Over(Result<u8>),
+}
+
+/// Runs the verb.
+pub fn execute(options: Options) -> Result<u8> {
+    let (sender, receiver) = mpsc::channel();
+    let stop = Arc::new(AtomicBool::new(false));
+    let recorder = options.record.as_deref().map(create).transpose()?;
+    let is_over = stop.clone();
+    let source: Box<dyn FnOnce(&Sender<Said>) -> Result<u8> + Send> = if let Some(path) = options.replay {
+        let file =
+            File::open(&path).map_err(|error| usage(format!("cannot read {}: {error}", path.display())))?;
+        Box::new(move |sender| replay(file, sender, &is_over))
+    } else if let (Some(name), Some(elf)) = (options.port, options.elf) {
+        let decoder = Decoder::for_elf(&elf)?;
+        Box::new(move |sender| listen(&name, options.baud, decoder, sender, &is_over))
+    } else {
+        let qemu = options.qemu;
+        Box::new(move |sender| {
+            qemu::hear(qemu, WORDS, &mut |output| {
+                hand_on(output, sender);
+                if is_over.load(Ordering::Relaxed) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            })
+        })
+    };
+    let listener = thread::spawn(move || {
+        let status = source(&sender);
+        // Nobody may be left to hear it.
+        let _ = sender.send(Said::Over(status));
+    });
+    // What is built is said before the terminal is taken over.
+    let Ok(first) = receiver.recv() else { return Err(anyhow!("the thread that listens is gone")) };
+    let mut terminal = ratatui::init();
+    let shown = show(&mut terminal, first, &receiver, recorder);
+    ratatui::restore();
+    // Relaxed: a flag on its own.
+    stop.store(true, Ordering::Relaxed);
+    let status = shown?;
+    if status.is_none() {
+        // It ends with what it hears next.
+        let _ = listener.join();
+    }
+    Ok(status.unwrap_or(SUCCESS))
+}
+
+fn create(path: &Path) -> Result<File> {
+    File::create(path).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn hand_on(output: Output, sender: &Sender<Said>) {
+    let said = match output {
+        Output::Record(sequence, record, frame) => Said::Record(sequence, record, frame),
+        Output::Text(text) => Said::Text(String::from_utf8_lossy(&text).into_owned()),
+        Output::Log(text) | Output::Warning(text) => Said::Text(text),
+        Output::Part(_) | Output::Notice(_) => return,
+    };
+    // Nobody may be left to hear it.
+    let _ = sender.send(said);
+}
+
+/// Draws until a key ends it (then nothing comes back) or the source has ended and a key was pressed: with its status.
+fn show(
+    terminal: &mut DefaultTerminal,
+    first: Said,
+    receiver: &Receiver<Said>,
+    mut recorder: Option<File>,
+) -> Result<Option<u8>> {
+    let mut view = View::default();
+    let began = Instant::now();
+    let mut status = None;
+    let mut next = Some(first);
+    loop {
+        while let Some(said) = next.take().or_else(|| receiver.try_recv().ok()) {
+            match said {
+                Said::Record(sequence, record, frame) => {
+                    if let Some(file) = &mut recorder {
+                        let bytes: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
+                        writeln!(file, "{} {bytes}", began.elapsed().as_millis())
+                            .context("cannot write the recording")?;
+                    }
+                    view.take(sequence, record);
+                }
+                Said::Text(text) => view.said = text,
+                Said::Over(ended) => {
+                    status = Some(ended?);
+                    view.said = "it has ended: q quits".into();
+                }
+            }
+        }
+        terminal.draw(|frame| {
+            let area = frame.area();
+            let lines = view.lines(area.width.into(), area.height.into());
+            frame.render_widget(Paragraph::new(lines.join("\n")), area);
+        })?;
+        if event::poll(GLANCE)?
+            && let Event::Key(key) = event::read()?
+            && key.kind == KeyEventKind::Press
+        {
+            match key.code {
+                KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(status),
+                KeyCode::Char('q') | KeyCode::Esc => return Ok(status),
+                KeyCode::Char('p') => view.is_paused = !view.is_paused,
+                KeyCode::Char('s') => view.sort = view.sort.next(),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Listens to a board until it is told to stop.
+fn listen(
+    name: &str,
+    baud: u32,
+    mut decoder: Decoder,
+    sender: &Sender<Said>,
+    is_over: &AtomicBool,
+) -> Result<u8> {
+    let port = port::open_now(name, baud)?;
+    let (typed, lines) = mpsc::channel();
+    typed.send(COMMANDS.to_vec()).context("nobody takes the commands")?;
+    watch(
+        port,
+        &lines,
+        WhenGone::Wait,
+        || port::open(name, baud),
+        |bytes| decoder.push(bytes, &mut |output| hand_on(output, sender)),
+        |_| {},
+        || is_over.load(Ordering::Relaxed),
+    );
+    Ok(SUCCESS)
+}
+
+/// Hands on what was recorded, as fast as it was.
+fn replay(file: File, sender: &Sender<Said>, is_over: &AtomicBool) -> Result<u8> {
+    let began = Instant::now();
+    for line in BufReader::new(file).lines() {
+        let line = line.context("cannot read the recording")?;
+        let Some((at, record)) = recorded(&line) else {
+            return Err(usage("that is no recording of top's"));
+        };
+        while began.elapsed() < at && !is_over.load(Ordering::Relaxed) {
+            thread::sleep(at.saturating_sub(began.elapsed()).min(GLANCE));
+        }
+        let (sequence, record) = record;
+        if is_over.load(Ordering::Relaxed) || sender.send(Said::Record(sequence, record, Vec::new())).is_err()
+        {
+            break;
+        }
+    }
+    Ok(SUCCESS)
+}
+
+/// What a line of a recording says: when, and what.
+fn recorded(line: &str) -> Option<(Duration, (u64, Record))> {
+    let (at, bytes) = line.split_once(' ')?;
+    let digits: Vec<u8> =
+        bytes.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
+    let frame: Vec<u8> =
+        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
+    Some((Duration::from_millis(at.parse().ok()?), read(&frame)?))
+}
