@@ -88,8 +88,14 @@ pub(crate) fn woken_by_loop(core: &ThisCore<'_>, process: &ProcessRef) {
 #[inline(always)]
 pub(crate) fn queue_chosen(core: &ThisCore<'_>) {
     if let Some(process) = core.take_chosen() {
-        queue(core, process);
+        queue_apart(core, process);
     }
+}
+
+/// As [`queue`], where that is rare.
+#[inline(never)]
+pub(super) fn queue_apart(core: &ThisCore<'_>, process: Runnable) {
+    queue(core, process);
 }
 
 /// Puts a process into this core's own queue, and calls a thief if one could take it.
@@ -122,7 +128,7 @@ fn queue_urgent(core: &ThisCore<'_>, process: Runnable) {
 }
 
 #[inline(always)]
-pub(super) fn queue(core: &ThisCore<'_>, process: Runnable) {
+fn queue(core: &ThisCore<'_>, process: Runnable) {
     let pinned = process.is_pinned();
     core.push(process);
     if !pinned {

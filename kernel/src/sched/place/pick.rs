@@ -24,7 +24,7 @@ pub(crate) fn next(core: &ThisCore<'_>) -> Option<Runnable> {
         if !core.queue.has_urgent() {
             return Some(process);
         }
-        enqueue::queue(core, process);
+        enqueue::queue_apart(core, process);
     }
     if global::has_work_for(core) { next_of_both(core) } else { core.take() }
 }

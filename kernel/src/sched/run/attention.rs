@@ -23,6 +23,7 @@
 //! That the dispatch scheme was changed sets no bit: a core notices at the end of its slice.
 
 use core::sync::atomic::compiler_fence;
+use core::task::Waker;
 
 use crate::arch::atomic::Ordering;
 use crate::arch::timer;
@@ -147,13 +148,7 @@ pub(crate) fn is_wanted(core: &Core) -> bool {
 fn fire_timers(core: &ThisCore<'_>) -> bool {
     core.turn_ended_at.set(0);
     let most = settings::get(Setting::TimersPerPass) as usize;
-    time::expire(
-        core.id(),
-        most,
-        core.here(),
-        || waits_urgently(core),
-        |waker| waker::wake_in_loop(core, waker),
-    )
+    time::expire(core.id(), most, core.here(), || waits_urgently(core), Waker::wake)
 }
 
 /// Whether something urgent is to have the next turn.

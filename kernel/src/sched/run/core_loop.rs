@@ -85,38 +85,59 @@ unsafe fn next(core: &ThisCore<'_>) -> Option<Next> {
     if !reserve::is_kept_waiting(core, &process) {
         return Some(Next::Turn(process));
     }
+    Some(pass_over(core, process))
+}
+
+/// A process gets no turn, because no stack is free.
+#[cold]
+#[inline(never)]
+fn pass_over(core: &ThisCore<'_>, process: Runnable) -> Next {
     enqueue::requeue(core, process);
     let passed_over = core.passed_over.get() + 1;
     core.passed_over.set(passed_over);
     if passed_over <= core.load() {
-        return Some(Next::Look);
+        return Next::Look;
     }
     core.passed_over.set(0);
-    Some(Next::Idle)
+    Next::Idle
 }
 
 /// Gives a process its turn, and then others as long as each is due for one at once; or resumes it on the stack it was
 /// suspended on. Gives up the core, too: after a turn it may be another.
 fn turn(core: ThisCore<'_>, process: Runnable) {
-    let Some(mut process) = begin_turn(&core, process) else { return };
-    loop {
-        // SAFETY: its turn has begun, so it is alive.
-        let (ended, step) = take_turn(process, unsafe { process.as_ref() }.vtable().step);
-        // SAFETY: preemption is disabled; the turn may have moved to another core.
-        let core = unsafe { ThisCore::of_loop() };
-        attention::notice_timer(&core);
-        // SAFETY: the scheduler's reference has kept the process alive during its turn.
-        if step == Step::Yield && core.is_ordinary() && unsafe { ended.as_ref() }.is_ordinary() {
+    let (mut core, mut next) = (core, process);
+    'begin: loop {
+        let Some(mut process) = begin_turn(&core, next) else { return };
+        loop {
+            // SAFETY: its turn has begun, so it is alive.
+            let (ended, step) = take_turn(process, unsafe { process.as_ref() }.vtable().step);
+            // SAFETY: preemption is disabled; the turn may have moved to another core.
+            core = unsafe { ThisCore::of_loop() };
+            attention::notice_timer(&core);
+            // SAFETY: the scheduler's reference has kept the process alive during its turn.
+            if step != Step::Yield || !core.is_ordinary() || !unsafe { ended.as_ref() }.is_ordinary() {
+                // SAFETY: this is the core's loop, right after the turn.
+                return unsafe { finish_turn(ended, step) };
+            }
             // SAFETY: its turn is over, and it stays marked as running while it is queued.
-            match go_on(core, unsafe { Runnable::new(ended) }) {
-                Some(next) => process = next,
+            match go_on(&core, unsafe { Runnable::new(ended) }) {
+                Some(Follows::AtOnce(following)) => process = following,
+                Some(Follows::Begins(following)) => {
+                    next = following;
+                    continue 'begin;
+                }
                 None => return,
             }
-        } else {
-            // SAFETY: this is the core's loop, right after the turn.
-            return unsafe { finish_turn(ended, step) };
         }
     }
+}
+
+/// What follows a turn by the short way.
+enum Follows {
+    /// Its turn has begun.
+    AtOnce(NonNull<Header>),
+    /// Its turn is to begin as one that was taken from a queue.
+    Begins(Runnable),
 }
 
 /// Runs a turn, and says whose it was at its end, and how it ended.
@@ -229,7 +250,7 @@ fn check(core: &Core, header: &Header) {
 /// - nobody pays for what is allocated: one for whom somebody does begins no turn here (`finish_turn` sees to that);
 /// - the core is the home of what has had a turn and waits in its deque: see `enqueue::deliver` and `move_process`.
 #[inline(always)]
-fn go_on(core: ThisCore<'_>, ended: Runnable) -> Option<NonNull<Header>> {
+fn go_on(core: &ThisCore<'_>, ended: Runnable) -> Option<Follows> {
     let now = clock::now();
     core.note_turn(&ended, now, Kind::Yielded, || ended.vtable().name);
     ended.set_enqueued_at(now);
@@ -240,22 +261,14 @@ fn go_on(core: ThisCore<'_>, ended: Runnable) -> Option<NonNull<Header>> {
         return None;
     };
     if !next.run_state().goes_on() {
-        return begin_another(next, now);
+        core.turn_ended_at.set(now);
+        return Some(Follows::Begins(next));
     }
-    check(&core, &next);
+    check(core, &next);
     core.begin_next_turn(now);
     core.statistics.scheduling_latency.record(now.saturating_sub(next.take_enqueued_at()));
-    enqueue::call_thief(&core);
-    Some(next.into_pointer())
-}
-
-/// For a process that the short way has taken from the queue, and that does not simply go on.
-#[inline(never)]
-fn begin_another(process: Runnable, now: u64) -> Option<NonNull<Header>> {
-    // SAFETY: this is the core's loop, between two turns.
-    let core = unsafe { ThisCore::of_loop() };
-    core.turn_ended_at.set(now);
-    begin_turn(&core, process)
+    enqueue::call_thief(core);
+    Some(Follows::AtOnce(next.into_pointer()))
 }
 
 /// A process has ended a turn by itself and waits, for the first time. From here on it is seen among the others.

@@ -95,6 +95,13 @@ pub fn longest_pass() -> u64 {
     LONGEST_PASS.load(Ordering::Relaxed)
 }
 
+/// As [`publish`], where it is not in the way of something urgent.
+#[inline(never)]
+fn publish_apart(core: usize, queue: &TimerQueue) {
+    publish(core, queue);
+}
+
+#[inline(always)]
 fn publish(core: usize, queue: &TimerQueue) {
     let PerCore { next, next_urgent, .. } = &CORES[core];
     for (place, deadline) in [(next, queue.next()), (next_urgent, queue.next_urgent())] {
@@ -171,7 +178,7 @@ pub(crate) unsafe fn arm(timer: NonNull<Timer>, deadline: u64) -> usize {
         queue.insert(timer, deadline);
         owned::link(timer, core);
     }
-    publish(core, &queue);
+    publish_apart(core, &queue);
     drop(queue);
     if let Some(next) = CoreId::new(core).and_then(next_deadline) {
         comparator::arm_if_earlier(next);
@@ -200,7 +207,7 @@ unsafe fn remove(queue: &mut TimerQueue, timer: NonNull<Timer>, core: usize) {
     // SAFETY: the caller promised that the timer is in this queue.
     unsafe {
         queue.remove(timer);
-        publish(core, queue);
+        publish_apart(core, queue);
         if !timer.as_ref().background {
             // Relaxed: as in `arm`.
             PENDING.fetch_sub(1, Ordering::Relaxed);

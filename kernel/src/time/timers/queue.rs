@@ -79,10 +79,9 @@ impl TimerQueue {
     /// Fires one that is due at `now`, an urgent one if there is one, or only such a one. `None` when nothing is due.
     #[inline(never)]
     pub(super) fn fire(&mut self, now: u64, only_urgent: bool, here: &PreemptGuard) -> Option<Fired> {
-        match self.fire_urgent(now, here) {
-            None if !only_urgent => fire_first(&mut self.other, now, here),
-            fired => fired,
-        }
+        let is_urgent_due = self.next_urgent().is_some_and(|deadline| deadline <= now);
+        let heap = if only_urgent || is_urgent_due { &mut self.urgent } else { &mut self.other };
+        fire_first(heap, now, here)
     }
 
     /// As [`Self::fire`], but leaves what is not urgent.
