@@ -93,7 +93,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// What [`encode`] has made; `None` of anything else.
+    /// What `encode` has made; `None` of anything else.
     pub fn decode(number: u64, words: [u64; 3]) -> Option<Self> {
         let [at, what, subject] = words;
         let kind = Kind::of_number(what as u8)?;
@@ -128,7 +128,7 @@ pub(super) fn encode(at: u64, kind: Kind, subject: u64, value: u32, name: Option
     };
     // Functions lie four bytes apart at least on the machine; on the host, any.
     let name = if cfg!(target_os = "none") { name >> 2 } else { name };
-    [at, u64::from(value) << 32 | (name & u64::from(NAME_MASK)) << 8 | kind as u64, subject]
+    [at, (u64::from(value) << 32) | ((name & u64::from(NAME_MASK)) << 8) | kind as u64, subject]
 }
 
 /// What `encode` has kept of a name; `None` for none. Only of what came from there.
@@ -138,7 +138,7 @@ pub(super) fn name_of(kept: u32) -> Option<&'static str> {
         return None;
     }
     // Sign-extended from 24 bits, in instructions.
-    let distance = i64::from((kept << 8) as i32 >> 8) << 2;
+    let distance = i64::from(((kept << 8) as i32) >> 8) << 2;
     let address = (origin as fn() -> &'static str as usize as i64).wrapping_add(distance) as usize;
     // SAFETY: `encode` has made it of a function of this type, which stays; the ring's reader has seen that its words belong together.
     let name = unsafe { core::mem::transmute::<usize, Name>(address) };

@@ -96,7 +96,7 @@ fn adler32(bytes: &[u8]) -> u32 {
         let a = a + u32::from(*byte);
         (a, b + a)
     });
-    (b % 65521) << 16 | a % 65521
+    ((b % 65521) << 16) | (a % 65521)
 }
 
 /// Tells the host tool what it needs to understand the rest.
@@ -169,7 +169,7 @@ pub fn send_core(core: CoreId, at: u64, mut is_known: impl FnMut(u32) -> bool) -
         frame.push(event.kind as u8);
         // An interrupt's may stand behind that of the code it has interrupted, and be older by a little.
         let since = (event.at.wrapping_sub(before)) as i64;
-        frame.number((since << 1 ^ since >> 63) as u64);
+        frame.number(((since << 1) ^ (since >> 63)) as u64);
         before = event.at;
         frame.number(event.name.into());
         frame.number(event.value.into());

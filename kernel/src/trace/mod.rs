@@ -10,6 +10,7 @@
 
 pub(crate) mod event;
 pub(crate) mod frame;
+#[cfg(target_os = "none")]
 mod recent;
 pub(crate) mod ring;
 
@@ -18,7 +19,8 @@ use crate::arch::{CoreId, MAX_CORES, clock, percpu};
 use crate::stats::Name;
 use crate::sync::PreemptGuard;
 
-pub(crate) use event::{Event, Kind};
+pub(crate) use event::Kind;
+#[cfg(target_os = "none")]
 pub(crate) use recent::tell_recent;
 pub(crate) use ring::{Reading, Ring};
 

@@ -1,8 +1,8 @@
 //! The last events of a core as text: what the flight recorder says. No lock is taken but the console's, and nothing is allocated, because a
 //! panic of the kernel prints it.
 
-use super::event::name_of;
-use super::{ENABLED, Event, Kind, Reading, ring};
+use super::event::{Event, name_of};
+use super::{ENABLED, Kind, Reading, ring};
 use crate::arch::{CoreId, clock};
 use crate::text;
 

@@ -74,6 +74,10 @@ fn no_stream_breaks_it_and_a_cut_changes_nothing() {
                     assert!(salvaged <= frame.len(), "seed {seed}: more was salvaged than there was");
                     frame.len()
                 }
+                Piece::Binary(frame) => {
+                    assert!(!frame.contains(&0), "seed {seed}: a frame contains a boundary");
+                    frame.len()
+                }
                 Piece::Garbage(count) => {
                     assert!(*count > 0, "seed {seed}: empty garbage");
                     *count

@@ -167,6 +167,17 @@ fn a_line_for_the_tool_is_told_from_text() {
     assert_eq!(split(b"\0\x02@panic"), [line("@panic")]);
 }
 
+#[test]
+fn frames_of_events_are_apart_from_text_and_log() {
+    let binary = |bytes: &[u8]| Piece::Binary(bytes.to_vec());
+    assert_eq!(
+        split(b"a\n\0\x03\x01\x0a\0\0\x01\x99\0b\n"),
+        [line("a"), binary(b"\x01\x0a"), frame(b"\x99"), line("b")]
+    );
+    // Its end was lost.
+    assert_eq!(split(b"\0\x03\x01\x02"), [Piece::Garbage(2)]);
+}
+
 /// What a person sees: the text with its line ends, and an F for each frame.
 fn shown(pieces: &[Piece]) -> Vec<u8> {
     let mut text = Vec::new();
@@ -175,7 +186,7 @@ fn shown(pieces: &[Piece]) -> Vec<u8> {
             Piece::Part(part) => text.extend_from_slice(part),
             Piece::Line(line) => text.extend([line.as_slice(), b"\n"].concat()),
             Piece::Frame(_) => text.extend_from_slice(b"F\n"),
-            Piece::Notice(_) | Piece::Garbage(_) => panic!("{piece:?}"),
+            Piece::Notice(_) | Piece::Binary(_) | Piece::Garbage(_) => panic!("{piece:?}"),
         }
     }
     text

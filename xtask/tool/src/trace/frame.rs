@@ -196,7 +196,7 @@ fn adler32(bytes: &[u8]) -> u32 {
         let a = (a + u32::from(*byte)) % 65521;
         (a, (b + a) % 65521)
     });
-    b << 16 | a
+    (b << 16) | a
 }
 
 #[cfg(test)]

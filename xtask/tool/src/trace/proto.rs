@@ -24,14 +24,14 @@ impl Message {
 
     /// With a number, whose type is `uint64`, `int64`, `uint32`, or an enumeration.
     pub fn number(mut self, field: u32, number: u64) -> Self {
-        self.varint(u64::from(field) << 3 | VARINT);
+        self.varint((u64::from(field) << 3) | VARINT);
         self.varint(number);
         self
     }
 
     /// With a number of the type `fixed64`.
     pub fn fixed(mut self, field: u32, number: u64) -> Self {
-        self.varint(u64::from(field) << 3 | FIXED64);
+        self.varint((u64::from(field) << 3) | FIXED64);
         self.0.extend(number.to_le_bytes());
         self
     }
@@ -47,7 +47,7 @@ impl Message {
     }
 
     fn bytes(mut self, field: u32, bytes: &[u8]) -> Self {
-        self.varint(u64::from(field) << 3 | BYTES);
+        self.varint((u64::from(field) << 3) | BYTES);
         self.varint(bytes.len() as u64);
         self.0.extend(bytes);
         self

@@ -62,13 +62,16 @@ enum Said {
     Over(Result<u8>),
 }
 
+/// Listens, hands on what it hears, and returns the status when it has come to an end.
+type Source = Box<dyn FnOnce(&Sender<Said>) -> Result<u8> + Send>;
+
 /// Runs the verb.
 pub fn execute(options: Options) -> Result<u8> {
     let (sender, receiver) = mpsc::channel();
     let stop = Arc::new(AtomicBool::new(false));
     let recorder = options.record.as_deref().map(create).transpose()?;
     let is_over = stop.clone();
-    let source: Box<dyn FnOnce(&Sender<Said>) -> Result<u8> + Send> = if let Some(path) = options.replay {
+    let source: Source = if let Some(path) = options.replay {
         let file =
             File::open(&path).map_err(|error| usage(format!("cannot read {}: {error}", path.display())))?;
         Box::new(move |sender| replay(file, sender, &is_over))
@@ -221,6 +224,6 @@ fn recorded(line: &str) -> Option<(Duration, (u64, Record))> {
     let digits: Vec<u8> =
         bytes.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
     let frame: Vec<u8> =
-        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
+        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| (byte << 4) | digit)).collect();
     Some((Duration::from_millis(at.parse().ok()?), read(&frame)?))
 }
