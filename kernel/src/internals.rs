@@ -8,8 +8,14 @@
 pub mod actor {
     /// How to print the actors, for the serial line, if there ever was an executor.
     #[inline(always)]
-    pub fn printer() -> Option<fn()> {
-        crate::actor::printer()
+    pub fn actors_printer() -> Option<fn()> {
+        crate::actor::actors_printer()
+    }
+
+    /// How to print the mailboxes of executors, likewise.
+    #[inline(always)]
+    pub fn mailboxes_printer() -> Option<fn()> {
+        crate::actor::mailboxes_printer()
     }
 
     /// Bytes of the chunks that cells of actors lie in.

@@ -6,7 +6,7 @@ use magpie::crash;
 use magpie::internals::{actor, supervise};
 use magpie::log::text;
 use magpie::registry;
-use magpie::sched::{self, LoadMonitor, SettingError};
+use magpie::sched::{self, LoadMonitor, Setting, SettingError, VictimRule};
 use magpie::stats::{Table, Worst};
 
 #[cfg(feature = "traced")]
@@ -43,7 +43,8 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
             text!("{Worst}");
         }
         Command::Crashes => crashes(),
-        Command::Actors => print_with(actor::printer()),
+        Command::Actors => print_with(actor::actors_printer()),
+        Command::Mailboxes => print_with(actor::mailboxes_printer()),
         Command::Processes => processes(),
         Command::Tree => print_with(supervise::printer()),
         Command::Kill(name) => {
@@ -54,6 +55,7 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
         Command::Trace(on) => trace::switch(on),
         #[cfg(feature = "traced")]
         Command::Series(argument) => trace::series_of(argument),
+        Command::Victim(name) => victim(name),
         Command::Settings => sched::settings().for_each(|(name, value)| text!("{name} {value}")),
         Command::Set { name, value } => match sched::set_by_name(name, value) {
             Ok(()) => text!("{name} is {value} now"),
@@ -65,6 +67,20 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
         },
         Command::Offline(core) => in_service(core, "out of service", sched::offline),
         Command::Online(core) => in_service(core, "in service", sched::online),
+    }
+}
+
+/// The same as setting `sched.victim_rule`, by a name.
+fn victim(name: &str) {
+    match VictimRule::ALL.into_iter().find(|rule| rule.name() == name) {
+        Some(rule) => match sched::set_setting(Setting::VictimRule, rule as u64) {
+            Ok(()) => text!("victims are chosen by {name} now"),
+            Err(error) => text!("the rule stays as it is: {error}"),
+        },
+        None => {
+            text!("there is no rule {name}, and it stays as it is; the rules:");
+            VictimRule::ALL.into_iter().for_each(|rule| text!("{}", rule.name()));
+        }
     }
 }
 

@@ -15,12 +15,16 @@ pub(super) enum Command<'a> {
     Crashes,
     /// The actors.
     Actors,
+    /// The mailboxes of executors.
+    Mailboxes,
     /// The processes.
     Processes,
     /// The supervisors and their children.
     Tree,
     /// Kills whoever has that name.
     Kill(&'a str),
+    /// Has thieves choose their victims by the rule of that name.
+    Victim(&'a str),
     /// Begins a trace, or ends it.
     #[cfg(feature = "traced")]
     Trace(bool),
@@ -44,9 +48,11 @@ load             each core's load since it was last asked for
 stats            what each core has done since the start
 crashes          the last 32 crashes
 actors           the actors
+mailboxes        their mailboxes
 ps               the processes
 tree             the supervisors and their children
 kill NAME        kills who has that name
+victim NAME      changes the rule by which thieves choose their victims
 settings         every setting and its value
 set NAME VALUE   changes a setting
 offline CORE     takes a core out of service
@@ -94,11 +100,16 @@ pub(super) fn parse(line: &str) -> Result<Command<'_>, CommandError<'_>> {
         "stats" => alone(Command::Stats, "stats"),
         "crashes" => alone(Command::Crashes, "crashes"),
         "actors" => alone(Command::Actors, "actors"),
+        "mailboxes" => alone(Command::Mailboxes, "mailboxes"),
         "ps" => alone(Command::Processes, "ps"),
         "tree" => alone(Command::Tree, "tree"),
         "kill" => match rest {
             [Some(name), None, _] => Ok(Command::Kill(name)),
             _ => Err(CommandError::Usage("kill NAME")),
+        },
+        "victim" => match rest {
+            [Some(name), None, _] => Ok(Command::Victim(name)),
+            _ => Err(CommandError::Usage("victim NAME")),
         },
         #[cfg(feature = "traced")]
         "trace" => match rest {
@@ -143,9 +154,11 @@ mod tests {
             ("stats", Command::Stats),
             ("crashes", Command::Crashes),
             ("actors", Command::Actors),
+            ("mailboxes", Command::Mailboxes),
             ("ps", Command::Processes),
             ("tree", Command::Tree),
             ("kill printer", Command::Kill("printer")),
+            ("victim load", Command::Victim("load")),
             #[cfg(feature = "traced")]
             ("trace start", Command::Trace(true)),
             #[cfg(feature = "traced")]
@@ -174,6 +187,9 @@ mod tests {
         assert_eq!(parse("ps aux"), Err(CommandError::Usage("ps")));
         assert_eq!(parse("kill"), Err(CommandError::Usage("kill NAME")));
         assert_eq!(parse("kill a b"), Err(CommandError::Usage("kill NAME")));
+        for line in ["victim", "victim load 1"] {
+            assert_eq!(parse(line), Err(CommandError::Usage("victim NAME")));
+        }
         #[cfg(feature = "traced")]
         for line in ["trace", "trace it"] {
             assert_eq!(parse(line), Err(CommandError::Usage("trace start, or trace stop")));

@@ -84,7 +84,7 @@ pub use handle::{ExecutorHandle, HighWater};
 pub(crate) use inspect::ActorId;
 pub use inspect::{ActorInfo, ActorState, MailboxInfo, actors, mailboxes};
 pub use mail::{Bound, WhenFull};
-pub(crate) use print::{note_names, printer};
+pub(crate) use print::{actors_printer, mailboxes_printer, note_names};
 pub use recipient::Recipient;
 pub(crate) use run::KillRoom;
 pub use run::MailboxVictim;

@@ -1,15 +1,23 @@
-//! The actors as text, for the serial line.
+//! The actors and their mailboxes as text, for the serial line.
+
+use core::fmt;
 
 use spin::Once;
 
-use super::inspect::{ActorInfo, actors};
+use super::inspect::{ActorInfo, MailboxInfo, actors, mailboxes};
 use crate::log::text;
 
 /// How many are shown: a thousand would flood the line.
 const MOST_LINES: usize = 100;
 
-/// How they are printed, once there is an executor: an image without one has nothing of it.
-static USED: Once<fn()> = Once::new();
+/// How each of these is printed.
+struct Printers {
+    actors: fn(),
+    mailboxes: fn(),
+}
+
+/// Known once there is an executor: an image without one has nothing of it.
+static USED: Once<Printers> = Once::new();
 
 /// Hands on the name of who has that number, or an empty one.
 pub(crate) type NameOf = fn(usize, &dyn Fn(&str));
@@ -19,7 +27,7 @@ static NAMES: Once<NameOf> = Once::new();
 
 /// There is an executor.
 pub(super) fn note_used() {
-    USED.call_once(|| print as fn());
+    USED.call_once(|| Printers { actors: print_actors, mailboxes: print_mailboxes });
 }
 
 /// There are names.
@@ -28,12 +36,16 @@ pub(crate) fn note_names(name_of: NameOf) {
 }
 
 /// How to print the actors, if there ever was an executor.
-#[inline(always)]
-pub(crate) fn printer() -> Option<fn()> {
-    USED.get().copied()
+pub(crate) fn actors_printer() -> Option<fn()> {
+    USED.get().map(|used| used.actors)
 }
 
-fn print() {
+/// How to print the mailboxes of executors, likewise.
+pub(crate) fn mailboxes_printer() -> Option<fn()> {
+    USED.get().map(|used| used.mailboxes)
+}
+
+fn print_actors() {
     text!("    number state     core mailbox waiting      taken moved");
     let mut all = actors();
     for ActorInfo { id, type_name, state, mailbox, waiting, taken, core, migrations, .. } in
@@ -54,8 +66,41 @@ fn print() {
             None => say(""),
         }
     }
-    match all.count() {
-        0 => {}
-        more => text!("and {more} more"),
+    say_rest(all.count());
+}
+
+fn print_mailboxes() {
+    text!("    number core waiting    most      bound      taken moved     bytes, and what is special");
+    let mut all = mailboxes();
+    for mailbox in all.by_ref().take(MOST_LINES) {
+        let MailboxInfo { number, core, waiting, most_waiting, taken, migrations, buffer_bytes, .. } =
+            mailbox;
+        let core = core.index();
+        let bound = Bound(mailbox.bound);
+        let alone = if mailbox.is_of_one { " of one actor" } else { "" };
+        let pinned = if mailbox.is_pinned { " pinned" } else { "" };
+        let busy = if mailbox.is_being_processed { " in hand" } else { "" };
+        text!(
+            "{number:10} {core:4} {waiting:7} {most_waiting:7} {bound:>10} {taken:10} {migrations:5} {buffer_bytes:9}{alone}{pinned}{busy}"
+        );
+    }
+    say_rest(all.count());
+}
+
+/// How many messages may wait.
+struct Bound(Option<u32>);
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(most) => most.fmt(f),
+            None => f.pad("none"),
+        }
+    }
+}
+
+fn say_rest(more: usize) {
+    if more > 0 {
+        text!("and {more} more");
     }
 }

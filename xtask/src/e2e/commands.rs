@@ -5,8 +5,8 @@ use super::tool::{self, Said, tool};
 use super::{Bench, Case, Outcome};
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, Qemu};
 use anyhow::{Context, Result, ensure};
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 pub const CASES: &[Case] = &[
     ("commands::are_carried_out", |bench| on(bench, &["--smp", "2"])),
@@ -14,6 +14,7 @@ pub const CASES: &[Case] = &[
     ("commands::are_carried_out_on_the_raspberry_pi", on_raspberry_pi),
     ("commands::crashes_are_listed", crashes),
     ("commands::supervisors_are_listed", supervisors),
+    ("commands::mailboxes_are_listed", mailboxes),
     ("commands::noise_does_no_harm", noise),
     ("commands::nobody_listens_unasked", unasked),
     ("commands::a_flood_of_lines_does_not_stop_the_clock", flood),
@@ -46,7 +47,7 @@ fn flood(_: &Bench<'_>) -> Result<Outcome> {
 
 fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
     let typed =
-        b"help\nset sched.slice_us 500\r\ncrashes\nactors\nps\ntree\nkill nobody\nkill\nset sched.slice_us 5\nset nonsense 1\nlaod\noffline 1\noffline 0\n\
+        b"help\nset sched.slice_us 500\r\ncrashes\nactors\nmailboxes\nps\ntree\nvictim load\nvictim nearest\nkill nobody\nkill\nset sched.slice_us 5\nset nonsense 1\nlaod\noffline 1\noffline 0\n\
                   online 1\nsettings\nload\nstats\nps\n";
     let said = tell(bench, &[options, &["--commands"]].concat(), typed)?;
     for line in [
@@ -57,6 +58,10 @@ fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
         "none",
         "    number state     core waiting reductions moved    age ms type, name",
         "nobody is not killed",
+        "victims are chosen by load now",
+        "there is no rule nearest, and it stays as it is; the rules:",
+        "longest-victim",
+        "sched.victim_rule 1",
         "it takes other words: kill NAME",
         "there is no setting nonsense: settings lists them",
         "there is no command laod: help lists them",
@@ -119,13 +124,8 @@ fn crashes(bench: &Bench<'_>) -> Result<Outcome> {
 
 /// What is typed is in the port before the example begins, so the tree is that of its first moments, or of a later one.
 fn supervisors(bench: &Bench<'_>) -> Result<Outcome> {
-    let mut command = tool()?;
-    command.args(["qemu", "pipeline", "--no-install", "--smp", "2", "--commands"]);
-    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let mut child = command.spawn().context("this tool cannot start itself")?;
+    let (mut child, mut lines) = listening(bench, "pipeline")?;
     let mut input = child.stdin.take().context("it has no input")?;
-    let mut lines = BufReader::new(child.stdout.take().context("it says nothing")?).lines();
     loop {
         let line = lines.next().context("it ends before anything has crashed")??;
         // Several lives were begun by then.
@@ -151,6 +151,40 @@ fn supervisors(bench: &Bench<'_>) -> Result<Outcome> {
     ensure!(places.iter().all(Option::is_some) && places.is_sorted(), "the tree is another:\n{text}");
     ensure!(text.contains("that have not had a turn yet"), "there is no list:\n{text}");
     Ok(Outcome::Passed)
+}
+
+/// The example compares six rules for stealing, each with an executor of its own. It is asked after three of them: between two there is
+/// none.
+fn mailboxes(bench: &Bench<'_>) -> Result<Outcome> {
+    let (mut child, mut lines) = listening(bench, "victims")?;
+    let mut input = child.stdin.take().context("it has no input")?;
+    let mut listed = Vec::new();
+    for _ in 0..3 {
+        listed.push(lines.next().context("it ends before it was asked")??);
+        input.write_all(b"mailboxes\nactors\n")?;
+    }
+    listed.extend(lines.collect::<Result<Vec<_>, _>>()?);
+    child.wait().context("it cannot be waited for")?;
+    let heads = "    number core waiting    most      bound      taken moved     bytes, and what is special";
+    let is_mailbox = |line: &String| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        words.len() >= 8 && words[4] == "none" && [0, 5, 7].iter().all(|at| words[*at].parse::<u64>().is_ok())
+    };
+    let text = listed.join("\n");
+    ensure!(text.contains(heads) && listed.iter().any(is_mailbox), "no mailboxes:\n{text}");
+    ensure!(text.contains("victims::Digger"), "no actors:\n{text}");
+    Ok(Outcome::Passed)
+}
+
+/// An example that takes commands, on two cores, and the lines that it prints.
+fn listening(bench: &Bench<'_>, example: &str) -> Result<(Child, Lines<BufReader<ChildStdout>>)> {
+    let mut command = tool()?;
+    command.args(["qemu", example, "--no-install", "--smp", "2", "--commands"]);
+    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut child = command.spawn().context("this tool cannot start itself")?;
+    let lines = BufReader::new(child.stdout.take().context("it says nothing")?).lines();
+    Ok((child, lines))
 }
 
 fn on_raspberry_pi(bench: &Bench<'_>) -> Result<Outcome> {

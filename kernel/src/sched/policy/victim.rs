@@ -27,6 +27,17 @@ pub enum VictimRule {
 impl VictimRule {
     /// All of them, by number.
     pub const ALL: [Self; 5] = [Self::Random, Self::Load, Self::Locality, Self::Hybrid, Self::LongestVictim];
+
+    /// What the command `victim` calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Load => "load",
+            Self::Locality => "locality",
+            Self::Hybrid => "hybrid",
+            Self::LongestVictim => "longest-victim",
+        }
+    }
 }
 
 /// What a thief remembers of each victim.
