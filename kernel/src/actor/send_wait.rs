@@ -2,7 +2,8 @@
 //!
 //! It tries; when the mailbox is full it takes a seat among those who wait for room there, and tries again when a worker has
 //! taken what was in it. It looks for room once more in the hold of the lock in which it leaves its waker, and the worker
-//! tells those who wait after it has made room: whichever comes first, the sender finds out.
+//! tells those who wait after it has made room: whichever comes first, the sender finds out. A mailbox that closes tells them once, and
+//! makes no room: so the sender that has left its waker looks whether it is open, too.
 //!
 //! The message stays in the future until it is sent, so one that is dropped early has sent nothing.
 
@@ -62,7 +63,10 @@ impl<M: Message> Future for SendWait<M> {
             let aside = || if bound.is_of_one() { this.to.messages_aside() } else { 0 };
             let has_room = || bound.exceeded_by(mailbox.waiting().saturating_add(aside())).is_none();
             let seat = this.seat.get_or_insert_with(|| mailbox.room.seat());
-            if seat.poll(context.waker(), |told| told || has_room()).is_pending() {
+            let is_pending = seat.poll(context.waker(), |told| told || has_room()).is_pending();
+            // Who closed the mailbox may have told those who waited before this one did, and nobody is told again. What was done before that
+            // is seen from here on: that it is closed, or that it was, by the actor's end, if it was opened again since.
+            if is_pending && mailbox.is_open() && this.to.is_alive() {
                 return Poll::Pending;
             }
             this.seat = None;

@@ -180,6 +180,11 @@ impl Mailbox {
         self.room.tell_all(|| ());
     }
 
+    /// Whether it accepts anything.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.inside.lock().closed
+    }
+
     /// How many messages may wait, and what happens to more.
     pub(crate) fn bound(&self) -> Bound {
         self.inside.lock().bound

@@ -212,5 +212,24 @@ pub(super) async fn senders_wait_for_room(work: u64) -> Verdict {
         sched::yield_now().await;
     }
     executor.stop().await;
-    waiting.await.map_err(|error| alloc::format!("{error:?}"))
+    waiting.await.map_err(|error| alloc::format!("{error:?}"))?;
+    for _ in 0..work / 100 {
+        senders_learn_of_the_end(Slow { next: [0; SENDERS], wrong, handled }).await?;
+    }
+    Ok(())
+}
+
+/// An executor stops while senders find its mailbox full, and begin to wait: each is told, or sees that there will never be room.
+async fn senders_learn_of_the_end(slow: Slow) -> Verdict {
+    let config = Config::default().bound(Bound::new(1, WhenFull::Refuse));
+    let executor = Executor::start(&config).map_err(failed)?;
+    let slow = executor.handle().spawn(slow).map_err(failed)?;
+    let sender = || sched::spawn(async move { while slow.send_wait((0, 0)).await.is_ok() {} });
+    let senders = [sender().map_err(failed)?, sender().map_err(failed)?];
+    sched::yield_now().await;
+    executor.stop().await;
+    for sender in senders {
+        sender.await.map_err(|error| alloc::format!("{error:?}"))?;
+    }
+    Ok(())
 }
