@@ -11,7 +11,7 @@ use core::time::Duration;
 
 use magpie::actor::{Actor, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
-use magpie::sched::{Priority, Spawn};
+use magpie::sched::{JoinError, Priority, Spawn};
 use magpie::time::{self, Instant};
 use magpie_tests::{ensure_eq, kernel_test};
 
@@ -52,7 +52,8 @@ kernel_test! {
     async fn three_hogs_share_a_core() -> Outcome {
         let executor = Executor::start(&Config::default().priority(Priority::Low))?;
         let counter = executor.handle().spawn_pinned(CoreId::BOOT, Counter(0))?;
-        let sleeper = Spawn::new().start(time::sleep(Duration::from_millis(20)))?;
+        // For longer than any host takes to come to the stop.
+        let sleeper = Spawn::new().start(time::sleep(Duration::from_secs(3600)))?;
         let mut hogs = Vec::new();
         for number in 1..=3_u64 {
             hogs.push(Spawn::new().pinned(CoreId::BOOT).start(async move {
@@ -74,7 +75,8 @@ kernel_test! {
         for hog in hogs {
             hog.await?;
         }
-        sleeper.await?;
+        sleeper.process().kill();
+        ensure_eq!(sleeper.await, Err(JoinError::Killed), "how the sleeper ended");
         ensure_eq!(counter.ask(0).await?, 5, "messages");
         executor.stop().await;
         Ok(())

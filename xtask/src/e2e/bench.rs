@@ -187,7 +187,7 @@ fn comparisons(bench: &Bench<'_>) -> Result<Outcome> {
 
 /// For how many instructions interrupts are masked at most, on one core and on two: close above what was found
 /// (`docs/performance.md`). The goal is 500.
-const MOST_MASKED: [f64; 2] = [500.0, 530.0];
+const MOST_MASKED: [f64; 2] = [500.0, 560.0];
 /// Likewise preemption disabled in a turn. The goal is 2,000; a line of output, which the port takes byte by byte, is left out.
 const MOST_UNPREEMPTIBLE: [f64; 2] = [1400.0, 1400.0];
 /// The same with hundreds of mailboxes for each worker, and many new actors.
@@ -317,9 +317,9 @@ fn short_slices(bench: &Bench<'_>) -> Result<Outcome> {
 const LATEST: [(&str, [u64; 4]); 5] = [
     ("idle", [500, 1300, 700, 1400]),
     ("hogs", [1300, 1800, 2000, 1800]),
-    ("thieves", [2500, 2900, 3700, 3200]),
-    ("timers", [2300, 2800, 2900, 3500]),
-    ("offline", [1200, 1600, 1600, 2100]),
+    ("thieves", [3000, 3200, 3700, 3500]),
+    ("timers", [2300, 2800, 3000, 3500]),
+    ("offline", [1500, 1700, 1600, 2100]),
 ];
 const SAMPLES: usize = 300;
 
