@@ -97,10 +97,10 @@ fn ensure_shown(text: &str, errors: &str) -> Result<()> {
         text.contains(" core 0: 5 waiting, 0 taken before pinned\n1 of "),
         "the mailbox with five messages is not shown:\n{text}"
     );
-    // From where it was interrupted, in the middle of a line or not, or in what the compiler has put there, to the core's loop.
+    // From where it was interrupted, which may be in what it calls and the compiler has put there, to the core's loop.
     let stopped = |line: &&str| {
-        line.starts_with(['#'])
-            && line[1..].starts_with(['0', '1'])
+        line.starts_with('#')
+            && line[1..].starts_with(['0', '1', '2', '3'])
             && line.contains("debugger::spins_until_all_is_over ()")
     };
     ensure!(text.lines().filter(stopped).count() == 2, "two backtraces do not begin in the hogs:\n{text}");
