@@ -99,7 +99,8 @@ kernel_test! {
         ensure_eq!(name.as_deref(), Some("spinner"), "its name");
         ensure!(seen.core.index() < machine::cores(), "{seen:?}");
         // What the serial command prints, with a name and while a behaviour is suspended.
-        actor::printer().ok_or("there is an executor, but nothing prints actors")?();
+        actor::actors_printer().ok_or("there is an executor, but nothing prints actors")?();
+        actor::mailboxes_printer().ok_or("there is an executor, but nothing prints mailboxes")?();
         registry::kill("spinner")?;
         until(|| !spinner.is_alive()).await?;
         ensure_eq!(registry::name_of(seen.id), None, "its name is gone");

@@ -29,6 +29,12 @@ impl VictimRule {
     pub const ALL: [Self; 5] = [Self::Random, Self::Load, Self::Locality, Self::Hybrid, Self::LongestVictim];
 
     /// What the command `victim` calls it.
+    ///
+    /// ```
+    /// use magpie::sched::VictimRule;
+    /// let named = VictimRule::ALL.into_iter().find(|rule| rule.name() == "longest-victim");
+    /// assert_eq!(named, Some(VictimRule::LongestVictim));
+    /// ```
     pub fn name(self) -> &'static str {
         match self {
             Self::Random => "random",
