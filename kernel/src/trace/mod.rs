@@ -29,7 +29,7 @@ pub(crate) use ring::{Reading, Ring};
 pub const KEPT: usize = 256;
 
 /// Whether there are traces at all.
-const ENABLED: bool = cfg!(feature = "traced") && !cfg!(feature = "uncounted");
+pub(crate) const ENABLED: bool = cfg!(feature = "traced") && !cfg!(feature = "uncounted");
 
 // What is written down of the dead looks like pointers, and keeps nothing alive.
 #[cfg_attr(target_os = "none", unsafe(link_section = ".bss.no_pointers"))]

@@ -136,13 +136,14 @@ impl Core {
         note_longer(&self.open.longest_turn, &self.statistics.longest_turn, ticks, name, place);
     }
 
-    /// The turn of a process was suspended, or has crashed: that is written down always.
-    #[inline(never)]
-    pub(crate) fn note_broken_turn(&self, process: &Header, now: u64, how: Kind, name: Name) {
-        let ticks = now.saturating_sub(self.open.turn_began_at.get());
-        let place = core::ptr::from_ref(process).addr() as u64;
-        trace::note_at(now, how, place, value(ticks), Some(name));
-        note_longer(&self.open.longest_turn, &self.statistics.longest_turn, ticks, name, place);
+    /// The turn of a process was suspended, or has crashed: where there are traces that is written down always.
+    pub(crate) fn note_broken_turn(&self, process: &Header, now: u64, how: Kind, name: impl Fn() -> Name) {
+        if trace::ENABLED && !trace::is_on() {
+            let ticks = now.saturating_sub(self.open.turn_began_at.get());
+            trace::note_at(now, how, core::ptr::from_ref(process).addr() as u64, value(ticks), Some(name()));
+        }
+        // Writes it down where a trace is on.
+        self.note_turn(process, now, how, name);
     }
 
     /// A handler's work is done, on behalf of the code that was interrupted.

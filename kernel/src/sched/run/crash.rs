@@ -241,7 +241,7 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
         // SAFETY: the process ran here until now, so its reference is alive.
         unsafe {
             let now = clock::now();
-            core.note_broken_turn(process.as_ref(), now, Kind::Crashed, process.as_ref().vtable().name);
+            core.note_broken_turn(process.as_ref(), now, Kind::Crashed, || process.as_ref().vtable().name);
             aside::charge(core, process.as_ref(), now);
         }
         core.handover.set(Handover::Crashed(process, exit));

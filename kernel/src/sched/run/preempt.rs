@@ -339,11 +339,12 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         unsafe { resume::resume(core.core(), NonNull::from(block)) }
     };
     let now = clock::now();
-    let table = suspended.vtable();
-    // SAFETY: preemption is disabled, and what is suspended is nobody else's yet.
-    let at_work = table.at_work.and_then(|at_work| unsafe { at_work(NonNull::from(&*suspended)) });
-    let name = at_work.map_or(table.name, |at_work| at_work.name);
-    core.note_broken_turn(&suspended, now, Kind::Suspended, name);
+    core.note_broken_turn(&suspended, now, Kind::Suspended, || {
+        let (table, process) = (suspended.vtable(), NonNull::from(&*suspended));
+        // SAFETY: preemption is disabled, and what is suspended is nobody else's yet.
+        let at_work = table.at_work.and_then(|at_work| unsafe { at_work(process) });
+        at_work.map_or(table.name, |at_work| at_work.name)
+    });
     aside::charge(core, &suspended, now);
     block.set_process(ptr::from_ref::<Header>(&suspended).cast_mut().cast());
     suspended.suspend_on(ptr::from_ref(block).cast_mut());
