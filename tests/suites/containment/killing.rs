@@ -11,7 +11,7 @@ use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
 use magpie::crash::{self, CrashKind};
 use magpie::mutex::Mutex;
-use magpie::sched::{self, JoinError, JoinHandle, Priority, Spawn};
+use magpie::sched::{self, JoinError, JoinHandle, Priority, ProcessState, Spawn};
 use magpie::watch::{Ended, Exit};
 use magpie::{machine, time};
 use magpie_tests::{Failure, HANGS_AFTER, Outcome, amount, ensure, ensure_eq, kernel_test};
@@ -77,6 +77,15 @@ async fn exits(mut ends: ProcessMailbox<Ended>) -> Result<Vec<Exit>, Failure> {
     Ok(exits)
 }
 
+/// Hogs that are killed when the test ends, whichever way it ends: left to spin they would slow down all tests that follow.
+struct Hogs(Vec<JoinHandle<()>>);
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|hog| hog.process().kill());
+    }
+}
+
 /// Begins to spin, with something that counts whether it was dropped, and says that it has begun.
 fn start_hog(
     spawn: Spawn,
@@ -104,10 +113,11 @@ kernel_test! {
                 begins.fetch_add(1, Ordering::AcqRel);
                 pending::<()>().await;
             })?;
-            if waits {
-                until(|| begun.load(Ordering::Acquire) == 1).await?;
-            }
             let process = handle.process().clone();
+            if waits {
+                // Killed in its turn it would end as in a crash, which drops nothing.
+                until(|| begun.load(Ordering::Acquire) == 1 && process.state() == ProcessState::Waiting).await?;
+            }
             process.watch(&ends.address())?;
             process.kill();
             process.kill();
@@ -207,12 +217,11 @@ kernel_test! {
     async fn suspended_ones_and_endless_destructors_end() -> Outcome {
         let (dropped, begun) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let count = 3 * machine::cores() + 2;
-        let hogs = (0..count)
-            .map(|number| {
-                let priority = [Priority::Normal, Priority::Low][number % 2];
-                start_hog(Spawn::new().priority(priority), &dropped, &begun)
-            })
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut hogs = Hogs(Vec::new());
+        for number in 0..count {
+            let priority = [Priority::Normal, Priority::Low][number % 2];
+            hogs.0.push(start_hog(Spawn::new().priority(priority), &dropped, &begun)?);
+        }
         until(|| begun.load(Ordering::Acquire) >= 2).await?;
         let lingering = Arc::new(AtomicBool::new(false));
         let lingers = Lingers(lingering.clone());
@@ -223,12 +232,14 @@ kernel_test! {
             waits.store(true, Ordering::Release);
             pending::<()>().await;
         })?;
-        until(|| waiting.load(Ordering::Acquire)).await?;
-        handle.process().kill();
+        let process = handle.process().clone();
+        // Killed in its turn, which the hogs may interrupt, it would end as in a crash: no destructor then.
+        until(|| waiting.load(Ordering::Acquire) && process.state() == ProcessState::Waiting).await?;
+        process.kill();
         ensure_eq!(end_of(handle).await?, Some(JoinError::Killed), "how it ended");
         ensure!(lingering.load(Ordering::Acquire), "its destructor was not called");
-        hogs.iter().for_each(|hog| hog.process().kill());
-        for hog in hogs {
+        hogs.0.iter().for_each(|hog| hog.process().kill());
+        for hog in hogs.0.drain(..) {
             ensure_eq!(end_of(hog).await?, Some(JoinError::Killed), "how it ended");
         }
         Ok(())
