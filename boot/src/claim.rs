@@ -1,4 +1,5 @@
-//! One device's interrupt beside the serial port's, for whoever claims it first.
+//! Devices' interrupts, as they arrive: an application's by `magpie::interrupt`, the serial port's, and one that each core has of its own, for
+//! the kernel's tests and figures.
 
 use spin::Once;
 
@@ -14,6 +15,7 @@ pub fn claim(interrupt: u32, handler: fn()) -> bool {
 pub(crate) fn on_interrupt(number: u32) {
     match CLAIMED.get() {
         Some((claimed, handler)) if *claimed == number => handler(),
+        _ if magpie::internals::interrupt::on_interrupt(number) => {}
         _ => crate::serial::port::on_interrupt(number),
     }
 }

@@ -34,6 +34,28 @@ pub mod supervise {
     }
 }
 
+/// Interrupts of devices.
+pub mod interrupt {
+    pub use crate::interrupt::arrival::Arrival;
+
+    /// At boot: that line is the kernel's own, and nobody can claim it. Sets it up, masked, for the core that boots.
+    ///
+    /// # Safety
+    /// The line is the serial port's; called once, before any application runs.
+    #[cfg(all(target_os = "none", not(loom)))]
+    pub unsafe fn keep(line: crate::interrupt::Line) {
+        // SAFETY: by contract.
+        unsafe { crate::interrupt::keep(line) };
+    }
+
+    /// A device's interrupt, in its handler. Whether its line was ever claimed.
+    #[cfg(all(target_os = "none", not(loom)))]
+    #[inline(always)]
+    pub fn on_interrupt(number: u32) -> bool {
+        crate::interrupt::on_interrupt(number)
+    }
+}
+
 /// Traces.
 #[cfg(not(loom))]
 pub mod trace {

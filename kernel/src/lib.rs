@@ -95,6 +95,7 @@ pub mod channel;
 pub mod crash;
 #[cfg(not(loom))]
 pub mod group;
+pub mod interrupt;
 #[cfg(not(loom))]
 pub mod log;
 #[cfg(not(loom))]

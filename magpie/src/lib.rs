@@ -31,8 +31,8 @@ pub mod prelude;
 #[cfg(not(target_os = "none"))]
 pub use kernel::testing;
 pub use kernel::{
-    actor, arch, channel, crash, group, log, machine, mem, message, mutex, registry, sched, stats, supervise,
-    text, time, watch,
+    actor, arch, channel, crash, group, interrupt, log, machine, mem, message, mutex, registry, sched, stats,
+    supervise, text, time, watch,
 };
 pub use magpie_boot::{ExitCode, Termination, entry, serial};
 

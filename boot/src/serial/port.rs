@@ -6,6 +6,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use magpie::internals::arch::gic;
+use magpie::interrupt::{Line, Trigger};
 use spin::Once;
 
 use crate::commands::listen;
@@ -41,6 +42,10 @@ pub(crate) enum Refused {
 pub(crate) fn note_interrupt(interrupt: Option<u32>) {
     // Relaxed: other cores are released after this.
     INTERRUPT.store(interrupt.unwrap_or(NONE), Ordering::Relaxed);
+    if let Some(number) = interrupt {
+        // SAFETY: the port's, by the tree or the board; boot runs alone.
+        unsafe { magpie::internals::interrupt::keep(Line { number, trigger: Trigger::Level }) };
+    }
 }
 
 /// From now on `taker` takes what arrives. The receiver is switched on; the interrupt stays masked until [`CONSOLE`] is told.
@@ -56,7 +61,7 @@ pub(crate) fn take(taker: Taker) -> Result<(), Refused> {
         return Err(Refused::Taken);
     }
     CONSOLE.prepare_receive();
-    gic::enable_device(interrupt);
+    gic::unmask(interrupt);
     Ok(())
 }
 

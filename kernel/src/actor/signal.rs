@@ -136,6 +136,11 @@ impl<M: Message + Copy> Signal<M> {
         self.missed.load(Ordering::Relaxed)
     }
 
+    /// What an interrupt raises for it.
+    pub(crate) fn raisable(&'static self) -> &'static Raisable {
+        &self.raisable
+    }
+
     fn note_missed(&self) {
         // Relaxed: a statistic. It stays at the most that can be counted.
         let _ =

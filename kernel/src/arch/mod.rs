@@ -19,6 +19,7 @@ pub(crate) mod outcomes;
 mod page_tables;
 pub(crate) mod stack_layout;
 mod target;
+mod trigger;
 #[cfg(any(target_os = "none", test))]
 mod unwind_tables;
 
@@ -35,7 +36,9 @@ mod host;
 #[cfg(not(any(target_os = "none", loom, shuttle)))]
 pub(crate) use host::virtual_time;
 #[cfg(not(target_os = "none"))]
-pub(crate) use host::{append, backtrace, barrier, clock, copy, cpu, ipi, irq, percpu, switch, timer, zero};
+pub(crate) use host::{
+    append, backtrace, barrier, clock, copy, cpu, gic, ipi, irq, percpu, switch, timer, zero,
+};
 
 // The lock-free primitives: the assembly wherever the machine is an Arm one, unless the feature `portable`
 // asks otherwise or a checker runs, which cannot see into assembly.
@@ -49,3 +52,4 @@ pub(crate) use primitives::{deque_ops, swap};
 
 pub use core_id::{CoreId, CoreSet, MAX_CORES};
 pub(crate) use outcomes::{Full, Steal, SwapOutcome};
+pub use trigger::Trigger;

@@ -3,9 +3,10 @@
 use super::address::ProcessAddr;
 use super::block::{Block, Inside, Lists};
 use super::by_owner;
-use super::owner::{Owner, identity_here};
+use super::owner::Owner;
 use crate::mem::OutOfMemory;
 use crate::message::{Message, Shared};
+use crate::sched;
 use crate::sync::Identity;
 use core::fmt;
 use core::mem;
@@ -84,7 +85,7 @@ impl<M: Message> ProcessMailbox<M> {
     pub fn address(&self) -> ProcessAddr<M> {
         let is_first = !self.block.has_addresses();
         let address = ProcessAddr::new(self.block.clone());
-        if is_first && self.owner.is_some() && self.owner == identity_here() {
+        if is_first && self.owner.is_some() && self.owner == sched::identity_here() {
             // Forgotten with the last address that there was before.
             self.set_owner();
         }
@@ -125,7 +126,7 @@ impl<M: Message> ProcessMailbox<M> {
 
     /// Who runs this receives: the block is told if that is news.
     pub(super) fn note_owner(&mut self) {
-        let running = identity_here();
+        let running = sched::identity_here();
         if running != self.owner {
             self.owner = running;
             self.set_owner();
@@ -151,7 +152,7 @@ impl<M> Drop for ProcessMailbox<M> {
             if has_mail && self.block.has_addresses() {
                 // SAFETY: the block stays where it is, and lives until it was taken out: by the last address, or below. Whoever
                 // crashes before that keeps its reference.
-                unsafe { by_owner.put(link, identity_here()) };
+                unsafe { by_owner.put(link, sched::identity_here()) };
             }
             (left, has_mail)
         });

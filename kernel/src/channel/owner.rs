@@ -3,9 +3,7 @@
 //! That is the process that runs, or in a behaviour the actor: a worker's process runs the behaviours of many actors, and
 //! outlives the crash of each.
 
-use crate::mem::stack::StackBlock;
-use crate::sched::{self, AtWork, ProcessRef};
-use crate::sync::Identity;
+use crate::sched::{self, ProcessRef};
 
 /// Who has received last. Kept so that its number is nobody else's meanwhile.
 pub(super) enum Owner {
@@ -20,17 +18,5 @@ impl Owner {
             return sched::at_work_here().map(|_| Self::Actor);
         }
         sched::current_process().map(Self::Process)
-    }
-}
-
-/// The one that the caller is part of, to be compared.
-pub(super) fn identity_here() -> Option<Identity> {
-    if sched::is_in_resident() {
-        let AtWork { place, life, .. } = sched::at_work_here()?;
-        return Some(Identity::Actor { place: place.addr().get(), life });
-    }
-    match StackBlock::running_process() {
-        0 => None,
-        process => Some(Identity::Process(process)),
     }
 }

@@ -33,6 +33,8 @@ mod harness;
 #[cfg(any(loom, shuttle))]
 mod in_hand;
 #[cfg(any(loom, shuttle))]
+mod interrupts;
+#[cfg(any(loom, shuttle))]
 mod kill;
 #[cfg(any(loom, shuttle))]
 mod lane;
@@ -111,6 +113,7 @@ fn main() -> std::process::ExitCode {
             kill::MODELS,
             lane::MODELS,
             signals::MODELS,
+            interrupts::MODELS,
             limits::MODELS,
             stopping::MODELS,
             supervise::MODELS,

@@ -20,6 +20,8 @@ const FEWER_CORES: &[(&str, &[u32])] = &[
     ("bounds", &[1, 2, 8]),
     // Three is the small machine, where memory runs short.
     ("containment", &[1, 3, 16]),
+    // Four are a GICv2's with a few cores, sixteen a GICv3's.
+    ("devices", &[1, 4, 16]),
     ("faults", &[1, 4, 16]),
     ("process", &[1, 2, 8, 16]),
     ("sched", &[1, 2, 16]),

@@ -8,6 +8,7 @@ pub mod barrier;
 pub mod clock;
 pub mod copy;
 pub mod cpu;
+pub mod gic;
 pub mod ipi;
 pub mod irq;
 pub mod percpu;

@@ -6,7 +6,7 @@ use crate::arch::CoreId;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::Core;
 use crate::sched::process::{AtWork, Header, ProcessRef, ShareRef};
-use crate::sync::PreemptGuard;
+use crate::sync::{Identity, PreemptGuard};
 
 /// The core that runs the caller, if a scheduler does. The answer may be outdated at once, unless the
 /// caller is pinned.
@@ -67,6 +67,18 @@ pub(crate) fn is_in_resident() -> bool {
     let process = NonNull::new(StackBlock::current().process().cast::<Header>());
     // SAFETY: a process is kept alive during its turn, which the caller is part of.
     process.is_some_and(|process| unsafe { process.as_ref() }.vtable().at_work.is_some())
+}
+
+/// The one that the caller is part of, to be compared with one that has crashed: the process that runs, or in a behaviour the actor.
+pub(crate) fn identity_here() -> Option<Identity> {
+    if is_in_resident() {
+        let AtWork { place, life, .. } = at_work_here()?;
+        return Some(Identity::Actor { place: place.addr().get(), life });
+    }
+    match StackBlock::running_process() {
+        0 => None,
+        process => Some(Identity::Process(process)),
+    }
 }
 
 /// What runs in the turn that the caller is part of, by its type: an actor's behaviour, or else a process. For messages

@@ -3,8 +3,8 @@
 mod v2;
 mod v3;
 
-use crate::arch::CoreId;
 use crate::arch::atomic::{AtomicU32, Ordering};
+use crate::arch::{CoreId, Trigger};
 
 /// The wake-up interrupt's number: a software-generated interrupt.
 pub const WAKE_UP: u32 = 0;
@@ -12,6 +12,10 @@ pub const WAKE_UP: u32 = 0;
 pub const STOP: u32 = 1;
 /// Numbers from here on say that nothing is pending.
 pub const SPURIOUS: u32 = 1020;
+/// Interrupts below this number are each core's own.
+pub const FIRST_SHARED: u32 = 32;
+/// For how many interrupts one register says what triggers them.
+const TRIGGERS: usize = 16;
 
 /// Where the controller is.
 #[derive(Clone, Copy, Debug)]
@@ -87,9 +91,48 @@ pub fn init_core(core: CoreId) -> Result<(), GicError> {
     if is_v3() { v3::init_core(core, timer) } else { v2::init_core(core, timer) }
 }
 
-/// Lets a device's interrupt through, to the core that boots.
-pub fn enable_device(number: u32) {
-    if is_v3() { v3::enable_device(number) } else { v2::enable_device(number) }
+/// How many interrupts there may be: their numbers are below this.
+pub fn lines() -> u32 {
+    let kind = if is_v3() { v3::kind() } else { v2::kind() };
+    // The number of words of 32 interrupts, less one.
+    ((kind & 0x1f) + 1).saturating_mul(32).min(SPURIOUS)
+}
+
+/// Sets up a device's interrupt, masked, for a core.
+///
+/// # Safety
+/// One caller at a time. The number is one that all cores share, from [`FIRST_SHARED`] on, and below [`lines`]. The core was started.
+pub unsafe fn prepare(number: u32, trigger: Trigger, core: CoreId) {
+    // SAFETY: by contract.
+    unsafe {
+        if is_v3() {
+            v3::prepare(number, trigger, core);
+        } else {
+            v2::prepare(number, trigger, core);
+        }
+    }
+}
+
+/// Sends a device's interrupt to another core from now on, which was started. What is pending goes there, too.
+pub fn route(number: u32, core: CoreId) {
+    if is_v3() { v3::route(number, core) } else { v2::route(number, core) }
+}
+
+/// Lets a device's interrupt through.
+#[inline(always)]
+pub fn unmask(number: u32) {
+    if is_v3() { v3::unmask(number) } else { v2::unmask(number) }
+}
+
+/// Lets a device's interrupt through no more. One that is on its way to a core may arrive there still.
+#[inline(always)]
+pub fn mask(number: u32) {
+    if is_v3() { v3::mask(number) } else { v2::mask(number) }
+}
+
+/// Makes a device's interrupt pending, as if the device had asked once.
+pub fn set_pending(number: u32) {
+    if is_v3() { v3::set_pending(number) } else { v2::set_pending(number) }
 }
 
 /// Lets an interrupt through that each core has of its own, to the calling core.
@@ -124,6 +167,15 @@ pub(super) fn send_wake_up(core: CoreId) {
 /// Sends the interrupt that stops it.
 pub(super) fn send_stop(core: CoreId) {
     if is_v3() { v3::send(core, STOP) } else { v2::send(core, STOP) }
+}
+
+/// The register of triggers with that of one interrupt changed: the upper one of two bits says that it is an edge.
+fn with_trigger(register: u32, index: usize, trigger: Trigger) -> u32 {
+    let edge = 2 << (2 * (index % TRIGGERS));
+    match trigger {
+        Trigger::Edge => register | edge,
+        Trigger::Level => register & !edge,
+    }
 }
 
 fn is_v3() -> bool {

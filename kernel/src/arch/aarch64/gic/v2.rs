@@ -4,21 +4,26 @@ use tock_registers::interfaces::{Readable, Writeable};
 use tock_registers::register_structs;
 use tock_registers::registers::{ReadOnly, ReadWrite, WriteOnly};
 
-use super::GicError;
+use super::{GicError, TRIGGERS};
 use crate::arch::atomic::{AtomicPtr, AtomicU8, Ordering};
-use crate::arch::{CoreId, MAX_CORES};
+use crate::arch::{CoreId, MAX_CORES, Trigger};
 
 register_structs! {
     /// What all cores share. Priorities and targets are a byte for each interrupt, and may be accessed so.
     Distributor {
         (0x000 => control: ReadWrite<u32>),
-        (0x004 => _reserved0),
+        (0x004 => kind: ReadOnly<u32>),
+        (0x008 => _reserved0),
         (0x080 => _group: [ReadWrite<u32>; 32]),
         (0x100 => set_enable: [ReadWrite<u32>; 32]),
-        (0x180 => _reserved1),
+        (0x180 => clear_enable: [ReadWrite<u32>; 32]),
+        (0x200 => set_pending: [ReadWrite<u32>; 32]),
+        (0x280 => clear_pending: [ReadWrite<u32>; 32]),
+        (0x300 => _active: [ReadWrite<u32>; 64]),
         (0x400 => priority: [ReadWrite<u8>; 1024]),
         (0x800 => targets: [ReadWrite<u8>; 1024]),
-        (0xc00 => _reserved2),
+        (0xc00 => trigger: [ReadWrite<u32>; 64]),
+        (0xd00 => _reserved2),
         (0xf00 => send: WriteOnly<u32>),
         (0xf04 => @END),
     },
@@ -39,7 +44,7 @@ const LOWEST_PRIORITY: u32 = 0xff;
 /// The priority of all our interrupts.
 const PRIORITY: u8 = 0xa0;
 /// Interrupts below this number are each core's own.
-const OWN_INTERRUPTS: usize = 32;
+const OWN_INTERRUPTS: usize = super::FIRST_SHARED as usize;
 
 // Written once at boot, before any other core runs: relaxed.
 static DISTRIBUTOR: AtomicPtr<Distributor> = AtomicPtr::new(core::ptr::null_mut());
@@ -81,12 +86,40 @@ pub(super) fn init_core(core: CoreId, timer: u32) -> Result<(), GicError> {
     Ok(())
 }
 
-pub(super) fn enable_device(number: u32) {
+/// What the register says of how many interrupts there are.
+pub(super) fn kind() -> u32 {
+    distributor().kind.get()
+}
+
+/// # Safety
+/// As [`super::prepare`].
+pub(super) unsafe fn prepare(number: u32, trigger: Trigger, core: CoreId) {
     let index = number as usize;
+    mask(number);
     let distributor = distributor();
+    let field = &distributor.trigger[index / TRIGGERS];
+    field.set(super::with_trigger(field.get(), index, trigger));
     distributor.priority[index].set(PRIORITY);
-    distributor.targets[index].set(TARGETS[CoreId::BOOT.index()].load(Ordering::Relaxed));
-    distributor.set_enable[index / 32].set(1 << (index % 32));
+    route(number, core);
+    // What an edge has left behind.
+    distributor.clear_pending[index / 32].set(1 << (index % 32));
+}
+
+pub(super) fn route(number: u32, core: CoreId) {
+    // Relaxed: written once, before the core ran.
+    distributor().targets[number as usize].set(TARGETS[core.index()].load(Ordering::Relaxed));
+}
+
+pub(super) fn unmask(number: u32) {
+    distributor().set_enable[number as usize / 32].set(1 << (number % 32));
+}
+
+pub(super) fn mask(number: u32) {
+    distributor().clear_enable[number as usize / 32].set(1 << (number % 32));
+}
+
+pub(super) fn set_pending(number: u32) {
+    distributor().set_pending[number as usize / 32].set(1 << (number % 32));
 }
 
 /// Its priority was set with that of all the core's own, and it has no target but the core.

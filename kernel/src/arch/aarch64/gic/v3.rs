@@ -2,16 +2,21 @@
 
 use core::arch::asm;
 
-use super::{GicError, read, write};
+use super::{GicError, TRIGGERS, read, write};
 use crate::arch::aarch64::cpu;
 use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
-use crate::arch::{CoreId, MAX_CORES};
+use crate::arch::{CoreId, MAX_CORES, Trigger};
 
 // Distributor.
 const GICD_CTLR: usize = 0x0000;
+const GICD_TYPER: usize = 0x0004;
 const GICD_IGROUPR: usize = 0x0080;
 const GICD_ISENABLER: usize = 0x0100;
+const GICD_ICENABLER: usize = 0x0180;
+const GICD_ISPENDR: usize = 0x0200;
+const GICD_ICPENDR: usize = 0x0280;
 const GICD_IPRIORITYR: usize = 0x0400;
+const GICD_ICFGR: usize = 0x0c00;
 const GICD_IROUTER: usize = 0x6000;
 /// Affinity routing and group 1, as the non-secure world sees the register; harmless bits elsewhere.
 const ENABLE_GROUP_1_AFFINITY: u32 = 1 << 4 | 1 << 1 | 1;
@@ -25,6 +30,8 @@ const WAKER_CHILDREN_ASLEEP: u32 = 1 << 2;
 const TYPER_VLPIS: u32 = 1 << 1;
 const TYPER_LAST: u32 = 1 << 4;
 const PRIORITIES: u32 = 0xa0a0_a0a0;
+/// The fields of an affinity value that a route has; the other bits mean something else there.
+const AFFINITY_FIELDS: u64 = 0xff_00ff_ffff;
 
 // Written at boot before they are read: relaxed.
 static DISTRIBUTOR: AtomicUsize = AtomicUsize::new(0);
@@ -101,20 +108,62 @@ fn find_redistributor() -> Option<usize> {
     None
 }
 
-pub(super) fn enable_device(number: u32) {
+/// What the register says of how many interrupts there are.
+pub(super) fn kind() -> u32 {
+    // SAFETY: `init` was given the controller's address.
+    unsafe { read(distributor(), GICD_TYPER) }
+}
+
+/// # Safety
+/// As [`super::prepare`].
+pub(super) unsafe fn prepare(number: u32, trigger: Trigger, core: CoreId) {
     let index = number as usize;
-    let distributor = DISTRIBUTOR.load(Ordering::Relaxed);
-    let affinity = AFFINITIES[CoreId::BOOT.index()].load(Ordering::Relaxed);
-    // SAFETY: `init` was given the controller's address; byte access to the priorities is architected.
+    mask(number);
+    let distributor = distributor();
+    // SAFETY: `init` was given the controller's address; byte access to the priorities is architected. One caller at a time
+    // changes what has fields for several interrupts, by contract.
     unsafe {
         let group = GICD_IGROUPR + 4 * (index / 32);
         write(distributor, group, read(distributor, group) | 1 << (index % 32));
+        let triggers = GICD_ICFGR + 4 * (index / TRIGGERS);
+        write(distributor, triggers, super::with_trigger(read(distributor, triggers), index, trigger));
         core::ptr::with_exposed_provenance_mut::<u8>(distributor + GICD_IPRIORITYR + index)
             .write_volatile(PRIORITIES as u8);
-        write(distributor, GICD_IROUTER + 8 * index, affinity as u32);
-        write(distributor, GICD_IROUTER + 8 * index + 4, (affinity >> 32) as u32);
-        write(distributor, GICD_ISENABLER + 4 * (index / 32), 1 << (index % 32));
     }
+    route(number, core);
+    // What an edge has left behind.
+    set(GICD_ICPENDR, number);
+}
+
+pub(super) fn route(number: u32, core: CoreId) {
+    let affinity = AFFINITIES[core.index()].load(Ordering::Relaxed);
+    let router =
+        core::ptr::with_exposed_provenance_mut::<u64>(distributor() + GICD_IROUTER + 8 * number as usize);
+    // SAFETY: `init` was given the controller's address. The register has 64 bits, and is written at once, because an interrupt may come
+    // between two halves.
+    unsafe { router.write_volatile(affinity & AFFINITY_FIELDS) };
+}
+
+pub(super) fn unmask(number: u32) {
+    set(GICD_ISENABLER, number);
+}
+
+pub(super) fn mask(number: u32) {
+    set(GICD_ICENABLER, number);
+}
+
+pub(super) fn set_pending(number: u32) {
+    set(GICD_ISPENDR, number);
+}
+
+/// Writes an interrupt's bit into a register in which zeros change nothing.
+fn set(register: usize, number: u32) {
+    // SAFETY: `init` was given the controller's address.
+    unsafe { write(distributor(), register + 4 * (number as usize / 32), 1 << (number % 32)) };
+}
+
+fn distributor() -> usize {
+    DISTRIBUTOR.load(Ordering::Relaxed)
 }
 
 /// Its priority and group were set with those of all the core's own.

@@ -1,0 +1,9 @@
+//! Devices, seen by whoever drives one.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod interrupts;
+
+magpie_tests::suite!();
