@@ -18,6 +18,7 @@ use magpie::internals::arch::stack_layout::{
 use magpie::internals::arch::switch::start_on;
 use magpie::internals::arch::{CoreId, MAX_CORES};
 use magpie::internals::console;
+use magpie::internals::device::adopt;
 use magpie::internals::mem::{heap, stack};
 use magpie::internals::sched::{enter, on_deadlock, prepare, watchdog};
 use magpie::log::text;
@@ -105,13 +106,14 @@ extern "C" fn magpie_boot_primary(tree_address: usize) -> ! {
     if let Err(error) = tree_mapped {
         panic!("there can be no device tree at {tree_address:#x}: {error:?}");
     }
-    let read = tree_blob(tree_address).and_then(|blob| Ok((tree::read(blob)?, blob.len())));
-    let (found, bytes) = match read {
+    let read = tree_blob(tree_address).and_then(|blob| Ok((tree::read(blob)?, blob)));
+    let (found, blob) = match read {
         Ok(read) => read,
         Err(error) => panic!("{error}"),
     };
     panic::LOOKING_AT.store(0, Ordering::Relaxed);
-    set_up(&mut tables, &found, image, Range { start: tree_address, end: tree_address + bytes })
+    tree::note(blob);
+    set_up(tables, &found, image, Range { start: tree_address, end: tree_address + blob.len() })
 }
 
 fn map_image(tables: &mut Tables<'_>, image: Range) -> Result<(), MapError> {
@@ -159,7 +161,7 @@ fn tree_blob(address: usize) -> Result<&'static [u8], TreeError> {
     Ok(unsafe { core::slice::from_raw_parts(header.cast(), bytes) })
 }
 
-fn set_up(tables: &mut Tables<'_>, found: &Description<'static>, image: Range, tree: Range) -> ! {
+fn set_up(mut tables: Tables<'static>, found: &Description<'static>, image: Range, tree: Range) -> ! {
     let mut free = Free::new();
     for range in found.memory {
         free.add(range.inward(PAGE_BYTES));
@@ -197,8 +199,8 @@ fn set_up(tables: &mut Tables<'_>, found: &Description<'static>, image: Range, t
     let mut memory = mapped.iter();
     let result = memory
         .try_for_each(|range| tables.map(range.start, range.end, Use::Data))
-        .and_then(|()| map_stacks(tables, stacks_start, slots))
-        .and_then(|()| map_devices(tables, found));
+        .and_then(|()| map_stacks(&mut tables, stacks_start, slots))
+        .and_then(|()| map_devices(&mut tables, found));
     if let Err(error) = result {
         panic!("the machine's memory does not fit the page tables: {error:?}");
     }
@@ -268,7 +270,7 @@ fn heap_parts(free: &Free) -> ([core::ops::Range<usize>; MOST_RANGES], usize) {
     (parts, count)
 }
 
-fn start(found: &Description<'static>, tables: &mut Tables, unused: Option<usize>) -> ! {
+fn start(found: &Description<'static>, mut tables: Tables<'static>, unused: Option<usize>) -> ! {
     // SAFETY: set by the `entry!` macro of the application.
     let application = unsafe { MAGPIE_APPLICATION };
     cpu::start_event_stream();
@@ -281,7 +283,8 @@ fn start(found: &Description<'static>, tables: &mut Tables, unused: Option<usize
     let Some(stack) = stack::take() else {
         panic!("there is no stack for the boot core; give the machine more memory")
     };
-    let started = with_first_page(tables, found, || secondary::start_others(found, prepared));
+    let started = with_first_page(&mut tables, found, || secondary::start_others(found, prepared));
+    hand_over(tables, found);
     machine::describe(Machine {
         board: board::this().name,
         application,
@@ -328,6 +331,20 @@ extern "C" fn enter_boot_core(_: usize) -> ! {
     // once, and nothing here needs dropping.
     unsafe { enter(CoreId::BOOT) };
     exit::now()
+}
+
+/// From here on drivers have devices mapped, but none of those that boot has mapped for itself, and no memory.
+fn hand_over(tables: Tables<'static>, found: &Description<'_>) {
+    let first_page = Range { start: 0, end: PAGE_BYTES };
+    let own = board::this().kept.iter().copied();
+    let uart = board::this().early_uart;
+    let kept = found.memory.into_iter().chain(found.reserved).chain(found.devices()).chain(own);
+    let kept = kept.chain([first_page, Range { start: uart, end: uart + PAGE_BYTES }]);
+    let kept = kept.filter(|range| range.bytes() > 0).map(|range| range.start..range.end);
+    // SAFETY: all is mapped, and these are all that it was mapped for.
+    if !unsafe { adopt(tables, kept) } {
+        text!("the device tree names too many ranges of memory: no driver can have its device mapped");
+    }
 }
 
 /// Does `what` with the first page mapped, if the spin table is there. Afterwards the page faults again, so that null

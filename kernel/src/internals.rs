@@ -34,6 +34,24 @@ pub mod supervise {
     }
 }
 
+/// Devices.
+#[cfg(all(target_os = "none", not(loom)))]
+pub mod device {
+    use core::ops::Range;
+
+    /// At boot: the page tables, which nobody else fills from now on, and ranges that nobody may claim: memory, and the devices that the
+    /// kernel drives. False if there are too many: then nothing can be claimed.
+    ///
+    /// # Safety
+    /// Boot has mapped all that it maps; the ranges are all of those.
+    pub unsafe fn adopt(
+        tables: crate::arch::mmu::Tables<'static>,
+        kept: impl Iterator<Item = Range<usize>>,
+    ) -> bool {
+        crate::device::adopt(tables, kept)
+    }
+}
+
 /// Interrupts of devices.
 pub mod interrupt {
     pub use crate::interrupt::arrival::Arrival;

@@ -94,6 +94,8 @@ pub mod channel;
 #[cfg(not(loom))]
 pub mod crash;
 #[cfg(not(loom))]
+pub mod device;
+#[cfg(not(loom))]
 pub mod group;
 pub mod interrupt;
 #[cfg(not(loom))]

@@ -34,6 +34,22 @@ pub use kernel::{
     actor, arch, channel, crash, group, interrupt, log, machine, mem, message, mutex, registry, sched, stats,
     supervise, text, time, watch,
 };
+
+/// Devices: where they are, by the device tree; their registers; and memory that they share.
+///
+/// ```
+/// use magpie::device;
+///
+/// // What a machine has. On the host that is nothing.
+/// for device in device::find("virtio,mmio") {
+///     magpie::log::text!("{} at {:#x?}", device.name(), device.registers(0));
+/// }
+/// assert_eq!(device::all().count(), 0);
+/// ```
+pub mod device {
+    pub use kernel::device::{ClaimError, DMA_PAGE_BYTES, DmaMemory, Registers};
+    pub use magpie_boot::tree::{Device, NoLine, all, find};
+}
 pub use magpie_boot::{ExitCode, Termination, entry, serial};
 
 extern crate alloc;

@@ -25,6 +25,8 @@ pub(crate) struct Board {
     pub uart_interrupt: Option<u32>,
     /// Device registers that are used before the tree is read, whole pages.
     pub early_devices: &'static [Range],
+    /// Those that boot and the kernel go on using, whole pages, beside the port and what they use of the tree: no driver can have them.
+    pub kept: &'static [Range],
     /// Makes the early port usable, once its registers are mapped.
     pub prepare: fn(),
     /// Whether the exit status can be handed to an emulator, according to the boot arguments.

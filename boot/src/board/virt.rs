@@ -9,6 +9,7 @@ pub(super) static BOARD: Board = Board {
     uart_from_tree: true,
     uart_interrupt: None,
     early_devices: &[],
+    kept: &[],
     prepare: || (),
     semihosting: || true,
     end: exit::switch_off,

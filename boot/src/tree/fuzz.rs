@@ -7,7 +7,10 @@ extern crate std;
 
 use alloc::vec::Vec;
 
+use dtoolkit::fdt::Fdt;
+
 use super::description::MOST_MEMORY;
+use super::find::devices;
 use super::samples::virt;
 use super::{TreeError, read};
 use crate::random::{Random, setting};
@@ -31,6 +34,17 @@ fn look(blob: &[u8], seed: u64) -> bool {
     let known = found.memory.iter().filter(|range| range.bytes() > 0).count();
     assert!((1..=MOST_MEMORY).contains(&known), "seed {seed}: {known} ranges of memory");
     assert!(found.input.is_none_or(|input| input.start < input.end), "seed {seed}: the input");
+    // What drivers ask comes to an end, whatever it is.
+    let tree = Fdt::new(blob).expect("it was read");
+    for device in devices(tree.root()) {
+        let registers = (0..3).filter_map(|index| device.registers(index));
+        assert!(registers.into_iter().all(|range| range.start <= range.end), "seed {seed}: {device:?}");
+        let line = device.line(0);
+        assert!(
+            line.is_ok_and(|line| (32..1020).contains(&line.number)) || line.is_err(),
+            "seed {seed}: {line:?}"
+        );
+    }
     true
 }
 

@@ -8,10 +8,13 @@
 mod cores;
 mod description;
 mod devices;
+mod find;
 mod nodes;
 mod properties;
 mod read;
 
+#[cfg(test)]
+mod find_tests;
 #[cfg(test)]
 mod fuzz;
 #[cfg(test)]
@@ -20,4 +23,7 @@ mod samples;
 mod tests;
 
 pub use description::{Description, FirmwareCall, InterruptController, StartMethod, TreeError};
+#[cfg(target_os = "none")]
+pub(crate) use find::note;
+pub use find::{Device, NoLine, all, find};
 pub use read::read;

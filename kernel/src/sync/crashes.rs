@@ -64,8 +64,8 @@ impl fmt::Display for CrashNumber {
 /// Called for each crash.
 type Watcher = fn(Identity);
 
-/// There is one room so far.
-static WATCHERS: [Once<Watcher>; 2] = [const { Once::new() }; 2];
+/// A place for each room that keeps something: mailboxes of processes, interrupts, devices.
+static WATCHERS: [Once<Watcher>; 3] = [const { Once::new() }; 3];
 
 /// From now on `watcher` is told of crashes, each of which is on record by then. Once for each room.
 pub fn watch_crashes(watcher: Watcher) {

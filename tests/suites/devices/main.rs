@@ -5,5 +5,6 @@
 extern crate alloc;
 
 mod interrupts;
+mod registers;
 
 magpie_tests::suite!();

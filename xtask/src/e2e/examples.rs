@@ -40,6 +40,11 @@ pub const CASES: &[Case] = &[
     ("examples::victims", victims),
     ("examples::counter", |bench| says(bench, "counter", "1", &["the sum is 42"])),
     ("examples::serial_echo", serial_echo),
+    // Its driver crashes at the second one, and goes on.
+    ("examples::clock", |bench| {
+        let expected = ["driving pl031@9010000", "second 2 came, 1 later", "second 4 came, 1 later"];
+        says(bench, "clock", "2", &expected)
+    }),
     ("examples::hello", |bench| says(bench, "hello", "2", &["hello from core 0", "hello from core 1"])),
 ];
 

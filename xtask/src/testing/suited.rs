@@ -17,6 +17,10 @@ const MEMORY_SUITE: &str = "containment";
 const SMALL_CORES: u32 = 3;
 const SMALL_MEMORY: Size = Size::from_mebibytes(64);
 
+/// The suite of devices: it uses memory up, too, several times, and less of it takes less time.
+const DEVICES_SUITE: &str = "devices";
+const DEVICES_MEMORY: Size = Size::from_mebibytes(128);
+
 /// Looks at a suite that is built.
 pub fn inspect(suite: &Executable, features: Features) -> Result<Tally> {
     if suite.name == ASM_SUITE && features == Features::default() {
@@ -30,6 +34,10 @@ pub fn inspect(suite: &Executable, features: Features) -> Result<Tally> {
 pub fn suited(machine: &Machine, suite: &str) -> Option<Machine> {
     let icount = suite == COUNTED_SUITE;
     let is_small = suite == MEMORY_SUITE && machine.board == Board::Virt && machine.cores == SMALL_CORES;
-    let memory = if is_small { machine.memory.min(SMALL_MEMORY) } else { machine.memory };
+    let memory = match suite {
+        _ if is_small => machine.memory.min(SMALL_MEMORY),
+        DEVICES_SUITE if machine.board == Board::Virt => machine.memory.min(DEVICES_MEMORY),
+        _ => machine.memory,
+    };
     (!icount || machine.board == Board::Virt).then(|| Machine { icount, memory, ..machine.clone() })
 }

@@ -1,5 +1,6 @@
 //! How a run ends on the board: the power manager's watchdog resets it, or switches it off. And the same watchdog while it runs.
 
+use crate::memory::Range;
 use magpie::internals::arch::cpu;
 use magpie::machine;
 
@@ -7,6 +8,8 @@ use crate::exit;
 
 /// The power manager.
 const POWER_MANAGER: usize = 0xfe10_0000;
+/// Its page.
+pub(super) const PAGE: Range = Range { start: POWER_MANAGER, end: POWER_MANAGER + 0x1000 };
 const RESET_CONTROL: usize = POWER_MANAGER + 0x1c;
 const RESET_STATUS: usize = POWER_MANAGER + 0x20;
 const WATCHDOG: usize = POWER_MANAGER + 0x24;

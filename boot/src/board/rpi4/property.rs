@@ -1,10 +1,13 @@
 //! Asking the firmware: one property at a time, through the VideoCore's mailbox.
 
+use crate::memory::Range;
 use core::cell::UnsafeCell;
 
 use magpie::internals::arch::mmu;
 
 const MAILBOX: usize = 0xfe00_b880;
+/// Its page.
+pub(super) const PAGE: Range = Range { start: 0xfe00_b000, end: 0xfe00_c000 };
 const READ: usize = MAILBOX;
 const READ_STATUS: usize = MAILBOX + 0x18;
 const WRITE: usize = MAILBOX + 0x20;
