@@ -18,7 +18,7 @@ use magpie::internals::arch::stack_layout::{
 use magpie::internals::arch::switch::start_on;
 use magpie::internals::arch::{CoreId, MAX_CORES};
 use magpie::internals::console;
-use magpie::internals::device::adopt;
+use magpie::internals::device;
 use magpie::internals::mem::{heap, stack};
 use magpie::internals::sched::{enter, on_deadlock, prepare, watchdog};
 use magpie::log::text;
@@ -335,16 +335,19 @@ extern "C" fn enter_boot_core(_: usize) -> ! {
 
 /// From here on drivers have devices mapped, but none of those that boot has mapped for itself, and no memory.
 fn hand_over(tables: Tables<'static>, found: &Description<'_>) {
-    let first_page = Range { start: 0, end: PAGE_BYTES };
-    let own = board::this().kept.iter().copied();
     let uart = board::this().early_uart;
-    let kept = found.memory.into_iter().chain(found.reserved).chain(found.devices()).chain(own);
-    let kept = kept.chain([first_page, Range { start: uart, end: uart + PAGE_BYTES }]);
-    let kept = kept.filter(|range| range.bytes() > 0).map(|range| range.start..range.end);
-    // SAFETY: all is mapped, and these are all that it was mapped for.
-    if !unsafe { adopt(tables, kept) } {
-        text!("the device tree names too many ranges of memory: no driver can have its device mapped");
+    device::keep(0, PAGE_BYTES);
+    device::keep(uart, uart + PAGE_BYTES);
+    for range in found.memory.iter().chain(&found.reserved).chain(board::this().kept) {
+        if range.bytes() > 0 {
+            device::keep(range.start, range.end);
+        }
     }
+    for range in found.devices() {
+        device::keep(range.start, range.end);
+    }
+    // SAFETY: all is mapped, and these are all that it was mapped for.
+    unsafe { device::adopt(tables) };
 }
 
 /// Does `what` with the first page mapped, if the spin table is there. Afterwards the page faults again, so that null

@@ -37,18 +37,17 @@ pub mod supervise {
 /// Devices.
 #[cfg(all(target_os = "none", not(loom)))]
 pub mod device {
-    use core::ops::Range;
+    /// At boot: a range that nobody may claim: of memory, or of a device that the kernel drives.
+    pub fn keep(start: usize, end: usize) {
+        crate::device::keep(start, end);
+    }
 
-    /// At boot: the page tables, which nobody else fills from now on, and ranges that nobody may claim: memory, and the devices that the
-    /// kernel drives. False if there are too many: then nothing can be claimed.
+    /// At boot: the page tables, which nobody else fills from now on.
     ///
     /// # Safety
-    /// Boot has mapped all that it maps; the ranges are all of those.
-    pub unsafe fn adopt(
-        tables: crate::arch::mmu::Tables<'static>,
-        kept: impl Iterator<Item = Range<usize>>,
-    ) -> bool {
-        crate::device::adopt(tables, kept)
+    /// Boot has mapped all that it maps, and has [kept](keep) all of it.
+    pub unsafe fn adopt(tables: crate::arch::mmu::Tables<'static>) {
+        crate::device::adopt(tables);
     }
 }
 

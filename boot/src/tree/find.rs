@@ -13,7 +13,7 @@ use spin::Once;
 use super::properties::{Facts, bytes, cell, first_cell, range, text, translated};
 
 /// The tree, once boot has read it.
-static TREE: Once<Fdt<'static>> = Once::new();
+static TREE: Once<&'static [u8]> = Once::new();
 
 /// What the interrupt controllers are compatible with that the kernel drives.
 const CONTROLLERS: [&str; 4] = ["arm,gic-v3", "arm,gic-400", "arm,cortex-a15-gic", "arm,cortex-a9-gic"];
@@ -21,9 +21,7 @@ const CONTROLLERS: [&str; 4] = ["arm,gic-v3", "arm,gic-400", "arm,cortex-a15-gic
 /// At boot: the tree, which stays where it is.
 #[cfg(target_os = "none")]
 pub(crate) fn note(blob: &'static [u8]) {
-    if let Ok(tree) = Fdt::new(blob) {
-        TREE.call_once(|| tree);
-    }
+    TREE.call_once(|| blob);
 }
 
 /// A device that the tree describes.
@@ -84,7 +82,8 @@ pub fn find(name: &str) -> impl Iterator<Item = Device<'static>> {
 /// assert_eq!(magpie_boot::tree::all().count(), 0);
 /// ```
 pub fn all() -> impl Iterator<Item = Device<'static>> {
-    TREE.get().into_iter().flat_map(|tree| devices(tree.root()))
+    // Boot has read it, so it is a tree.
+    TREE.get().and_then(|blob| Fdt::new(blob).ok()).into_iter().flat_map(|tree| devices(tree.root()))
 }
 
 pub(super) fn devices<'a>(root: FdtNode<'a>) -> impl Iterator<Item = Device<'a>> {

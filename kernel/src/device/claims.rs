@@ -31,7 +31,7 @@ pub enum ClaimError {
     Kernels,
     /// It is empty, or lies where nothing can be mapped as registers.
     Unfit,
-    /// 64 devices are driven already, or there is no room in the page tables.
+    /// 64 devices are driven already, there is no room in the page tables, or the device tree has more ranges of memory than are kept.
     TooMany,
     /// Its owner has crashed, and the claim has ended with it.
     Revoked,
@@ -47,7 +47,7 @@ impl fmt::Display for ClaimError {
             Self::Taken => "another has claimed these registers: a device has one driver",
             Self::Kernels => "these addresses are memory, or a device that the kernel drives itself",
             Self::Unfit => "nothing can be mapped as registers there",
-            Self::TooMany => "64 devices are driven already, or the page tables are full",
+            Self::TooMany => "64 devices are driven already, the page tables are full, or the tree has too many ranges of memory",
             Self::Revoked => "the claim has ended, because its owner crashed or was killed",
             Self::OutOfMemory => "out of memory: give the machine more, or start less",
             Self::OnTheHost => "the host has no devices: boot the image",
@@ -82,36 +82,45 @@ static CLAIMS: SpinLock<Claims> = SpinLock::new(Claims { all: [const { None }; M
 /// Crashes are watched from the first claim on.
 static WATCHING: Once<()> = Once::new();
 
-/// The page tables after boot, and what nobody may claim.
+/// What nobody may claim, and the page tables after boot.
 #[cfg(target_os = "none")]
 struct Map {
-    tables: Tables<'static>,
     kept: [(usize, usize); MOST_KEPT],
+    count: usize,
+    tables: Option<Tables<'static>>,
 }
 
 #[cfg(target_os = "none")]
-static MAP: SpinLock<Option<Map>> = SpinLock::new(None);
+static MAP: SpinLock<Map> = SpinLock::new(Map { kept: [(0, 0); MOST_KEPT], count: 0, tables: None });
 
-/// At boot: the page tables, which nobody else fills from now on, and ranges that nobody may claim. False if there are more than can be kept: then none
-/// can be claimed at all.
+/// At boot: a range that nobody may claim. With more than can be kept nothing can be claimed at all.
 #[cfg(target_os = "none")]
-pub(crate) fn adopt(tables: Tables<'static>, kept: impl Iterator<Item = Range<usize>>) -> bool {
-    let mut map = Map { tables, kept: [(0, 0); MOST_KEPT] };
-    for (index, range) in kept.enumerate() {
-        let Some(place) = map.kept.get_mut(index) else { return false };
-        *place = (range.start, range.end);
+#[inline(never)]
+pub(crate) fn keep(start: usize, end: usize) {
+    let mut map = MAP.lock();
+    let count = map.count;
+    if let Some(place) = map.kept.get_mut(count) {
+        *place = (start, end);
     }
-    *MAP.lock() = Some(map);
-    true
+    map.count += 1;
+}
+
+/// At boot: the page tables, which nobody else fills from now on. All that is the kernel's was [kept](keep).
+#[cfg(target_os = "none")]
+pub(crate) fn adopt(tables: Tables<'static>) {
+    MAP.lock().tables = Some(tables);
 }
 
 #[cfg(target_os = "none")]
 fn map(range: &Range<usize>) -> Result<(), ClaimError> {
     let mut map = MAP.lock();
-    let Some(Map { tables, kept }) = &mut *map else { return Err(ClaimError::TooMany) };
+    let Map { kept, count, tables: Some(tables) } = &mut *map else { return Err(ClaimError::TooMany) };
     // Whole pages, because that is what is mapped.
     let start = range.start & !(PAGE_BYTES - 1);
     let end = range.end.checked_next_multiple_of(PAGE_BYTES).ok_or(ClaimError::Unfit)?;
+    if *count > MOST_KEPT {
+        return Err(ClaimError::TooMany);
+    }
     if kept.iter().any(|(from, to)| start < *to && *from < end) {
         return Err(ClaimError::Kernels);
     }

@@ -34,7 +34,7 @@ mod registers;
 
 pub use claims::ClaimError;
 #[cfg(target_os = "none")]
-pub(crate) use claims::adopt;
+pub(crate) use claims::{adopt, keep};
 pub use memory::DmaMemory;
 pub use registers::Registers;
 
