@@ -8,13 +8,16 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 
 use magpie::actor::{
-    Actor, Addr, Bound, Config, Context, Executor, Hook, Limits, NotSpawned, Receive, SendError, WhenFull,
-    actors, stop,
+    Actor, Addr, Bound, Config, Context, Executor, Hook, Limits, NotSpawned, Receive, Request, SendError,
+    Signal, WhenFull, actors, stop,
 };
 use magpie::crash::{self, CrashKind};
+use magpie::group::{Group, Publish, Subscribe};
 use magpie::mem::MemoryLimit;
 use magpie::sched::{self, Setting};
 use magpie::supervise::{Child, Supervisor};
+use magpie::time::Instant;
+use magpie::watch::{Ended, link};
 use magpie::{machine, registry, time};
 use magpie_tests::{Changed, Failure, HANGS_AFTER, Outcome, amount, ensure, ensure_eq, kernel_test};
 
@@ -462,5 +465,176 @@ kernel_test! {
         supervisor.stop().await?;
         executor.stop().await;
         falls_to(&limit, 0).await
+    }
+}
+
+/// Counts what reaches it, by the way it came.
+#[derive(Default)]
+struct Reached {
+    plain: u64,
+    ended: u64,
+    answers: u64,
+    other: Option<Addr<Keeper>>,
+}
+
+impl Actor for Reached {}
+
+#[derive(Clone, Copy)]
+struct Plain;
+
+impl Receive<Plain> for Reached {
+    type Reply = ();
+
+    fn receive(&mut self, _: Plain, _: &mut Context<Self>) {
+        self.plain += 1;
+    }
+}
+
+impl Receive<Ended> for Reached {
+    type Reply = ();
+
+    fn receive(&mut self, _: Ended, _: &mut Context<Self>) {
+        self.ended += 1;
+    }
+}
+
+/// Have it ask another.
+struct Ask;
+
+impl Receive<Ask> for Reached {
+    type Reply = bool;
+
+    fn receive(&mut self, _: Ask, context: &mut Context<Self>) -> bool {
+        let Some(other) = self.other else { return false };
+        context.ask(other, Report, |reached, answer, _| reached.answers += u64::from(answer.is_ok())).is_ok()
+    }
+}
+
+impl Receive<Report> for Reached {
+    type Reply = [u64; 3];
+
+    fn receive(&mut self, _: Report, _: &mut Context<Self>) -> [u64; 3] {
+        [self.plain, self.ended, self.answers]
+    }
+}
+
+static LINE: Signal<Plain> = Signal::new();
+
+kernel_test! {
+    /// By whatever way a message comes, it reaches one that is counted as it reaches others, once, and is counted.
+    async fn all_ways_lead_there() -> Outcome {
+        let executor = crowded()?;
+        let handle = executor.handle();
+        let other = handle.spawn_limited(Keeper::default(), Limits::new())?;
+        let reached = handle.spawn_limited(Reached { other: Some(other), ..Reached::default() }, Limits::new())?;
+        let report = || reached.ask(Report);
+        reached.send(Plain)?;
+        reached.recipient().send(Plain)?;
+        reached.send_wait(Plain).await.map_err(|_| "it was not sent")?;
+        Addr::send_to_all(&[reached, reached], &Plain)?;
+        reached.send_after(Duration::from_micros(100), Plain)?;
+        reached.send_at(Instant::now() + Duration::from_micros(200), Plain)?;
+        let group = handle.spawn(Group::<Plain>::new())?;
+        group.ask(Subscribe(reached.recipient())).await??;
+        ensure_eq!(group.ask(Publish(Plain)).await?.reached, 1, "whom a group has reached");
+        LINE.send_to(reached.recipient(), Plain);
+        LINE.raise();
+        let mut plain = 9;
+        for _ in 0..3 {
+            // An end, told of as a watch tells of one, in front of all other mail.
+            let dies = handle.spawn_limited(Keeper::default(), Limits::new())?;
+            dies.watch(&reached.recipient())?;
+            dies.kill()?;
+        }
+        ensure!(reached.ask(Ask).await?, "it could not ask");
+        let deadline = Instant::now() + HANGS_AFTER;
+        let mut asked = 2;
+        loop {
+            let seen = report().await?;
+            asked += 1;
+            if seen == [plain, 3, 1] {
+                break;
+            }
+            ensure!(Instant::now() < deadline, "{seen:?} have come");
+            sched::yield_now().await;
+        }
+        let beats = reached.send_interval(Duration::from_micros(500), Plain)?;
+        while plain < 12 {
+            plain = report().await?[0];
+            asked += 1;
+            ensure!(Instant::now() < deadline, "{plain} have come");
+            sched::yield_now().await;
+        }
+        beats.cancel();
+        let [plain, ended, answers] = report().await?;
+        let counted = reached.inspect().and_then(|seen| seen.messages).ok_or("it is not counted")?;
+        // Those that came after the report, if one did.
+        let all = plain + ended + answers + asked;
+        ensure!(counted == all || counted == all + 1, "{counted} were counted, {all} have come");
+        // What is linked to it ends it, and it ends what is linked to it.
+        let linked = handle.spawn_limited(Keeper::default(), Limits::new())?;
+        link(&linked, &reached)?;
+        linked.kill()?;
+        until(|| !reached.is_alive() && !linked.is_alive(), || "a link does not end it".into()).await?;
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+/// Starts others that eat, and says how much they got: a process, and an actor on an executor of its own.
+struct Starts;
+
+impl Actor for Starts {}
+
+impl Receive<Request<Fill, usize>> for Starts {
+    type Reply = ();
+
+    fn receive(&mut self, request: Request<Fill, usize>, _: &mut Context<Self>) {
+        let started = sched::spawn(async move {
+            let config = Config::default().workers(1).mailboxes(1);
+            let filled = match Executor::start(&config) {
+                Ok(executor) => {
+                    let filled = match executor.handle().spawn(Keeper::default()) {
+                        Ok(keeper) => keeper.ask(Fill).await.unwrap_or(0),
+                        Err(_) => 0,
+                    };
+                    executor.stop().await;
+                    filled
+                }
+                Err(_) => 0,
+            };
+            // An error only says that nobody waits any more.
+            let _ = request.reply.send(filled);
+        });
+        drop(started);
+    }
+}
+
+kernel_test! {
+    /// What it starts is under its limit, and stays so when the limit is dropped and the actor has ended; then all of it comes back.
+    #[machine("isolation")]
+    async fn what_it_starts_pays_with_it() -> Outcome {
+        let executor = crowded()?;
+        let limit = MemoryLimit::new(LIMIT).map_err(|error| Failure(alloc::format!("{error}")))?;
+        let starts = executor.handle().spawn_limited(Starts, Limits::new().memory(&limit))?;
+        let filled = starts.ask(Fill).await?;
+        ensure!(filled > LIMIT / 4 && filled < LIMIT, "{filled} bytes are all that what it starts gets");
+        falls_to(&limit, HOLD).await?;
+        let keeper = executor.handle().spawn_limited(Keeper::default(), Limits::new().memory(&limit))?;
+        ensure!(keeper.ask(Keep(LIMIT / 2)).await?, "it was refused");
+        let numbers = || {
+            let all: Vec<_> = core::iter::from_fn(|| MemoryLimit::new(1).ok()).collect();
+            all.len()
+        };
+        let before = numbers();
+        drop(limit);
+        ensure_eq!(numbers(), before, "limits: one that is in force may not be given again");
+        ensure!(!keeper.ask(Keep(LIMIT)).await?, "its limit is not in force any more");
+        ensure!(keeper.ask(Keep(1000)).await?, "what is within it");
+        starts.send(stop::End)?;
+        keeper.send(stop::End)?;
+        until(|| numbers() == before + 1, || alloc::format!("{} limits, {before} were", numbers())).await?;
+        executor.stop().await;
+        Ok(())
     }
 }
