@@ -19,7 +19,6 @@ pub const MODELS: &[Model] = &[
         body: robbed_and_watched,
         mutants: &[
             ordering("gulp-flag-relaxed"),
-            ordering("done-relaxed"),
             ordering("watch-note-no-fence"),
             ordering("watch-end-no-fence"),
             step("gulp-unasked"),
@@ -29,12 +28,22 @@ pub const MODELS: &[Model] = &[
         ],
     },
     Model {
+        name: "ends::robbed",
+        preemptions: Some(3),
+        body: robbed,
+        mutants: &[
+            ordering("gulp-flag-relaxed"),
+            ordering("done-relaxed"),
+            step("gulp-unasked"),
+            step("end-unworded"),
+        ],
+    },
+    Model {
         name: "ends::robbed_and_killed",
         preemptions: Some(3),
         body: robbed_and_killed,
         mutants: &[
             ordering("gulp-flag-relaxed"),
-            ordering("done-relaxed"),
             step("end-unworded"),
             step("end-told-early"),
             step("end-untold"),
@@ -209,8 +218,11 @@ impl Scene {
         }
     }
 
-    /// When all is over, what is left is delivered.
+    /// When all is over, what is left is delivered, and it ends if it has not.
     fn judge(&self, messages: u64) {
+        if let Some(mail) = self.mail.try_lock() {
+            mail.set(mail.get() | ENDS);
+        }
         self.gulp();
         assert_eq!(self.ended.load(Ordering::Relaxed), 1, "it has ended so often");
         assert_eq!(self.lists.take_all(who()).count(), 0, "a watch waits for an end that has been");
@@ -241,7 +253,19 @@ fn worker() -> Task<Scene, ()> {
     task(Scene::gulp)
 }
 
-/// Both the worker that was robbed and the thief look at the mailbox, in which the actor ends, while somebody begins to watch it.
+/// Both the worker that was robbed and the thief look at the mailbox, while somebody sends what ends the actor.
+fn robbed() {
+    let scene = Scene::new(ORDINARY);
+    let sends = task(|scene: &Scene| {
+        if let Some(mail) = scene.mail.try_lock() {
+            mail.set(mail.get() | ENDS);
+        }
+    });
+    run(&scene, [worker(), worker(), sends]);
+    scene.judge(1);
+}
+
+/// The same while it ends, and somebody begins to watch it.
 fn robbed_and_watched() {
     let scene = Scene::new(ENDS);
     let watches = task(|scene: &Scene| {
