@@ -157,7 +157,8 @@ kernel_test! {
         }
         let messages = amount("counted", 2000);
         let mut senders = Vec::new();
-        for keeper in counted.iter().chain(&beside).copied() {
+        for keeper in counted.iter().chain(&beside) {
+            let keeper = *keeper;
             // One sender to each, so that its numbers are in order; from wherever it is at the time.
             senders.push(sched::spawn(async move {
                 for number in 1..=messages {
