@@ -3,6 +3,7 @@
 use super::address::Addr;
 use super::behaviour::{Actor, Context};
 use super::handle::ExecutorHandle;
+use super::limits::Limits;
 use super::mail::{Bound, directory};
 use super::run::ExecutorState;
 use super::spawn::{self, NotSpawned};
@@ -52,6 +53,28 @@ impl<A: Actor> Context<A> {
     /// As [`ExecutorHandle::spawn_bounded`].
     pub fn spawn_bounded<B: Actor>(&self, actor: B, bound: Bound) -> Result<Addr<B>, NotSpawned<B>> {
         spawn::spawn_bounded(self.state(), bound, actor)
+    }
+
+    /// Starts another actor on the same executor, with limits of its own.
+    ///
+    /// ```
+    /// use magpie::actor::{Actor, Addr, Context, Limits, NotSpawned};
+    /// use magpie::mem::MemoryLimit;
+    /// struct Parser;
+    /// impl Actor for Parser {}
+    /// struct Reader {
+    ///     limit: MemoryLimit,
+    /// }
+    /// impl Actor for Reader {}
+    /// fn parser(reader: &Reader, context: &Context<Reader>) -> Result<Addr<Parser>, NotSpawned<Parser>> {
+    ///     Context::spawn_limited(context, Parser, Limits::new().memory(&reader.limit))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`ExecutorHandle::spawn_limited`].
+    pub fn spawn_limited<B: Actor>(&self, actor: B, limits: Limits) -> Result<Addr<B>, NotSpawned<B>> {
+        spawn::spawn_limited(self.state(), limits, actor)
     }
 
     /// Starts another actor in the same mailbox: the two always run on one core, one at a time.

@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::address::Addr;
 use super::behaviour::Actor;
+use super::limits::Limits;
 use super::mail::{Bound, directory};
 use super::run::ExecutorState;
 use super::spawn::{self, NotSpawned};
@@ -173,6 +174,32 @@ impl ExecutorHandle {
     /// [`Config::own_mailboxes`](super::Config::own_mailboxes) says.
     pub fn spawn_bounded<A: Actor>(&self, actor: A, bound: Bound) -> Result<Addr<A>, NotSpawned<A>> {
         spawn::spawn_bounded(&self.0, bound, actor)
+    }
+
+    /// Spawns an actor that is counted by itself, and held to limits of its own: a memory limit, wherever its mailbox is, and a bound of its
+    /// mailbox.
+    ///
+    /// ```
+    /// # use magpie::sched;
+    /// use magpie::actor::{Actor, Config, Executor, Limits};
+    /// use magpie::mem::MemoryLimit;
+    /// struct Parser;
+    /// impl Actor for Parser {}
+    /// # sched::run_on_threads(2, 1, async {
+    /// let executor = Executor::start(&Config::default())?;
+    /// let limit = MemoryLimit::new(1 << 20)?;
+    /// let parser = executor.handle().spawn_limited(Parser, Limits::new().memory(&limit))?;
+    /// assert!(parser.inspect().is_some_and(|seen| seen.age.is_some() && !seen.is_alone));
+    /// # executor.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+    /// # }).unwrap().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::spawn`], and with a bound as [`Self::spawn_bounded`]; [`NotSpawned::OverLimit`] when the memory limit has no room for it or
+    /// was dropped; [`NotSpawned::NoMeter`] when 4095 such actors live.
+    pub fn spawn_limited<A: Actor>(&self, actor: A, limits: Limits) -> Result<Addr<A>, NotSpawned<A>> {
+        spawn::spawn_limited(&self.0, limits, actor)
     }
 
     /// Spawns an actor in the same mailbox as another: the two always run on one core, one at a time.

@@ -8,6 +8,7 @@ use super::behaviour::Actor;
 use super::mail::{Mailbox, directory};
 use super::run;
 use super::storage::cell::{self, Chunk, all_chunks};
+use super::storage::meter::{self, Meter};
 use super::storage::{CellRef, Life, Word, static_cell};
 use crate::arch::{CoreId, clock};
 use crate::mem::OutOfMemory;
@@ -95,9 +96,16 @@ pub struct ActorInfo {
     pub is_being_processed: bool,
     /// Whether it has that mailbox alone: it was [spawned with a bound](super::ExecutorHandle::spawn_bounded).
     pub is_alone: bool,
-    /// How long ago it was spawned, if it has its mailbox alone. Others do not keep that, because each would be larger by it; the age of a
-    /// [supervised](crate::supervise::supervised) one is that of its child's process.
+    /// How long ago it was spawned, if it has its mailbox alone or [limits of its own](super::Limits). Others do not keep that, because each
+    /// would be larger by it; the age of a [supervised](crate::supervise::supervised) one is that of its child's process.
     pub age: Option<Duration>,
+    /// How many messages it was handed itself, the one in hand included, if it has limits of its own, or none but is counted so.
+    pub messages: Option<u64>,
+    /// How many [reductions](crate::sched::charge) its behaviours have taken that have ended, likewise: one for each message, and what they
+    /// have sent and started.
+    pub reductions: Option<u64>,
+    /// How often it was run on another core than the time before, likewise.
+    pub moves: Option<u64>,
     /// Whether it lives in the application's own storage.
     pub is_static: bool,
     who: ActorId,
@@ -133,6 +141,7 @@ fn look(cell: CellRef) -> Option<ActorInfo> {
     };
     let mailbox = directory::get(word.mailbox());
     let let_at = mailbox.let_at();
+    let counted = meter::of(word.meter()).map(Meter::read);
     Some(ActorInfo {
         id: cell.pointer().addr().get(),
         type_name: (cell::kind(cell, word).name)(),
@@ -144,7 +153,10 @@ fn look(cell: CellRef) -> Option<ActorInfo> {
         migrations: mailbox.moves(),
         is_being_processed: mailbox.is_being_processed(),
         is_alone: let_at.is_some(),
-        age: let_at.map(|at| of_ticks(clock::now().saturating_sub(at))),
+        age: counted.map(|it| it.began).or(let_at).map(|at| of_ticks(clock::now().saturating_sub(at))),
+        messages: counted.map(|it| it.messages),
+        reductions: counted.map(|it| it.reductions),
+        moves: counted.map(|it| it.moves),
         is_static: word.is_static(),
         who: ActorId::new(cell, word.attached()),
     })

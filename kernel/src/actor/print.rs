@@ -46,11 +46,12 @@ pub(crate) fn mailboxes_printer() -> Option<fn()> {
 }
 
 fn print_actors() {
-    text!("    number state     core mailbox waiting      taken moved");
+    text!("    number state     core mailbox waiting      taken moved   messages reductions");
     let mut all = actors();
-    for ActorInfo { id, type_name, state, mailbox, waiting, taken, core, migrations, .. } in
-        all.by_ref().take(MOST_LINES)
-    {
+    for actor in all.by_ref().take(MOST_LINES) {
+        let ActorInfo { id, type_name, state, mailbox, waiting, taken, core, migrations, .. } = actor;
+        let messages = OrElse(actor.messages, "-");
+        let reductions = OrElse(actor.reductions, "-");
         let core = core.index();
         let state = match state {
             super::ActorState::Suspended => "suspended",
@@ -58,7 +59,7 @@ fn print_actors() {
         };
         let say = |name: &str| {
             text!(
-                "{id:10x} {state} {core:4} {mailbox:7} {waiting:7} {taken:10} {migrations:5} {type_name} {name}"
+                "{id:10x} {state} {core:4} {mailbox:7} {waiting:7} {taken:10} {migrations:5} {messages:>10} {reductions:>10} {type_name} {name}"
             );
         };
         match NAMES.get() {
@@ -76,7 +77,7 @@ fn print_mailboxes() {
         let MailboxInfo { number, core, waiting, most_waiting, taken, migrations, buffer_bytes, .. } =
             mailbox;
         let core = core.index();
-        let bound = Bound(mailbox.bound);
+        let bound = OrElse(mailbox.bound, "none");
         let alone = if mailbox.is_of_one { " of one actor" } else { "" };
         let pinned = if mailbox.is_pinned { " pinned" } else { "" };
         let busy = if mailbox.is_being_processed { " in hand" } else { "" };
@@ -87,14 +88,14 @@ fn print_mailboxes() {
     say_rest(all.count());
 }
 
-/// How many messages may wait.
-struct Bound(Option<u32>);
+/// A number, or a word where there is none.
+struct OrElse<T>(Option<T>, &'static str);
 
-impl fmt::Display for Bound {
+impl<T: fmt::Display> fmt::Display for OrElse<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(most) => most.fmt(f),
-            None => f.pad("none"),
+        match &self.0 {
+            Some(number) => number.fmt(f),
+            None => f.pad(self.1),
         }
     }
 }

@@ -7,16 +7,18 @@ use core::fmt;
 
 use super::address::Addr;
 use super::behaviour::Actor;
+use super::limits::Limits;
 use super::mail::envelope::{self, Inline};
 use super::mail::{Bound, Mailbox};
 use super::run::ExecutorState;
 use super::send;
+use super::storage::meter::{self, NoMeter, Taken};
 use super::storage::{CellRef, Life, Word, cell, pool};
 use super::target::{self, Beginning};
 use crate::arch::percpu;
-use crate::mem::OutOfMemory;
+use crate::mem::{OutOfMemory, Payer};
 use crate::stats;
-use crate::sync::PreemptGuard;
+use crate::sync::{PaidBy, PreemptGuard};
 
 /// Why an actor was not spawned; its state comes back.
 ///
@@ -52,6 +54,10 @@ pub enum NotSpawned<A> {
     NoMailbox(A),
     /// The other actor has its mailbox alone.
     Alone(A),
+    /// As many as can be told apart, 4095, have [limits of their own](super::Limits).
+    NoMeter(A),
+    /// Its memory limit has no room for it, or was dropped.
+    OverLimit(A),
     /// As many actors have lived in the storage as can be told apart, which is more than 4000 million: use another.
     UsedUp(A),
 }
@@ -67,6 +73,8 @@ impl<A> NotSpawned<A> {
             | Self::GivenBack(actor)
             | Self::NoMailbox(actor)
             | Self::Alone(actor)
+            | Self::NoMeter(actor)
+            | Self::OverLimit(actor)
             | Self::UsedUp(actor) => actor,
         }
     }
@@ -81,6 +89,8 @@ impl<A> NotSpawned<A> {
             Self::GivenBack(_) => NotSpawned::GivenBack(()),
             Self::NoMailbox(_) => NotSpawned::NoMailbox(()),
             Self::Alone(_) => NotSpawned::Alone(()),
+            Self::NoMeter(_) => NotSpawned::NoMeter(()),
+            Self::OverLimit(_) => NotSpawned::OverLimit(()),
             Self::UsedUp(_) => NotSpawned::UsedUp(()),
         }
     }
@@ -104,6 +114,8 @@ impl<A> fmt::Display for NotSpawned<A> {
                 "the executor has no mailbox left for one actor: raise Config::own_mailboxes"
             }
             Self::Alone(_) => "the other actor has its mailbox alone",
+            Self::NoMeter(_) => "too many actors have limits of their own: give them to an executor",
+            Self::OverLimit(_) => "the memory limit has no room for the actor, or was dropped",
             Self::UsedUp(_) => "too many actors have lived in the storage: use another",
         })
     }
@@ -130,13 +142,15 @@ impl NotAttached {
 }
 
 /// Attaches what is in a claimed cell of kind `A` to a mailbox. What the actor does when it starts goes into the mailbox in the
-/// same hold of the lock, so nothing that is sent to it comes before that. The guard goes into the lock's.
+/// same hold of the lock, so nothing that is sent to it comes before that. It has the meter with that number, or none with 0. The guard goes
+/// into the lock's.
 #[inline(always)]
 pub(super) fn attach<A: Actor>(
     executor: &ExecutorState,
     mailbox: &Mailbox,
     cell: CellRef,
     claimed: Word,
+    meter: u16,
     here: PreemptGuard,
 ) -> Result<Word, NotAttached> {
     let mut inside = mailbox.inside.lock_here(here);
@@ -164,7 +178,7 @@ pub(super) fn attach<A: Actor>(
     executor.live.created(core, inside.preempt());
     stats::worker_by_number(core).actors_created.bump();
     let word = claimed.spawned(mailbox.index());
-    cell.set_word(word);
+    cell.set_word(word.with_meter(meter));
     if let Some(place) = beginning {
         // SAFETY: the queue reserved that many bytes, aligned. The message is not boxed, and has no bytes.
         unsafe { envelope::write(place, target::beginning::<A>(cell, word), &Inline(Beginning)) };
@@ -180,6 +194,17 @@ pub(super) fn spawn<A: Actor>(
     mailbox: &Mailbox,
     actor: A,
 ) -> Result<Addr<A>, NotSpawned<A>> {
+    spawn_with(executor, mailbox, 0, actor)
+}
+
+/// As [`spawn`], with the meter that has this number.
+#[inline(always)]
+fn spawn_with<A: Actor>(
+    executor: &ExecutorState,
+    mailbox: &Mailbox,
+    meter: u16,
+    actor: A,
+) -> Result<Addr<A>, NotSpawned<A>> {
     let here = PreemptGuard::new();
     let kind = const { cell::kind_of::<A>() };
     let Some(cell) = pool::take(kind, &here) else { return Err(NotSpawned::OutOfMemory(actor)) };
@@ -189,7 +214,7 @@ pub(super) fn spawn<A: Actor>(
         return Err(NotSpawned::OutOfMemory(actor));
     }
     let free = cell.word_relaxed();
-    match attach::<A>(executor, mailbox, cell, free, here) {
+    match attach::<A>(executor, mailbox, cell, free, meter, here) {
         Ok(word) => Ok(Addr::new(cell, word)),
         Err(why) => {
             // SAFETY: filled above, and nobody else knows the cell.
@@ -210,6 +235,39 @@ pub(super) fn spawn_bounded<A: Actor>(
     let Some(found) = executor.own.find(bound, &here) else { return Err(NotSpawned::NoMailbox(actor)) };
     let spawned = spawn(executor, found.mailbox, actor);
     executor.own.let_to(found, spawned.as_ref().ok().map(|address| address.cell()));
+    spawned
+}
+
+/// Spawns an actor with a meter, and with what it is held to.
+pub(super) fn spawn_limited<A: Actor>(
+    executor: &ExecutorState,
+    Limits { bound, payer }: Limits,
+    actor: A,
+) -> Result<Addr<A>, NotSpawned<A>> {
+    let here = PreemptGuard::new();
+    let payer = payer.unwrap_or(Payer::NOBODY);
+    let meter = match meter::take(payer, &here) {
+        Ok(meter) => meter,
+        Err(NoMeter::TooMany) => return Err(NotSpawned::NoMeter(actor)),
+        Err(NoMeter::OutOfMemory) => return Err(NotSpawned::OutOfMemory(actor)),
+        Err(NoMeter::OverLimit) => return Err(NotSpawned::OverLimit(actor)),
+    };
+    // Its state, if that is large.
+    let _paid = (payer != Payer::NOBODY).then(|| PaidBy::account(payer.number().into()));
+    let Some(bound) = bound else {
+        return keep(spawn_with(executor, executor.next_mailbox(), meter.number(), actor), meter);
+    };
+    let Some(found) = executor.own.find(bound, &here) else { return Err(NotSpawned::NoMailbox(actor)) };
+    let spawned = spawn_with(executor, found.mailbox, meter.number(), actor);
+    executor.own.let_to(found, spawned.as_ref().ok().map(|address| address.cell()));
+    keep(spawned, meter)
+}
+
+/// The meter is the actor's, if that was spawned. It may have ended again by now, and have given it back.
+fn keep<A: Actor>(spawned: Result<Addr<A>, NotSpawned<A>>, meter: Taken) -> Result<Addr<A>, NotSpawned<A>> {
+    if spawned.is_ok() {
+        meter.into_number();
+    }
     spawned
 }
 
@@ -255,7 +313,7 @@ pub(super) fn respawn<A: Actor>(
         cell.set_word(left);
         return Err(NotSpawned::OutOfMemory(actor));
     }
-    match attach::<A>(executor, mailbox, cell, claimed, here) {
+    match attach::<A>(executor, mailbox, cell, claimed, 0, here) {
         Ok(word) => Ok(Addr::new(cell, word)),
         Err(why) => {
             // SAFETY: filled above; the cell is claimed, so it is ours.

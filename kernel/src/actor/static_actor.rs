@@ -85,7 +85,7 @@ impl<A: Actor> StaticActor<A> {
         // SAFETY: the cell is of kind `A`, free, and ours since we claimed it. Not boxed, so there is memory.
         let _ = unsafe { cell::fill(cell, actor) };
         let executor = executor.state();
-        match spawn::attach::<A>(executor, executor.next_mailbox(), cell, claimed, here) {
+        match spawn::attach::<A>(executor, executor.next_mailbox(), cell, claimed, 0, here) {
             Ok(word) => Ok(Addr::new(cell, word)),
             Err(why) => {
                 // SAFETY: filled above; still ours.

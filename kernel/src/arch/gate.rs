@@ -108,6 +108,19 @@ impl Gate {
         self.state.store(CLOSED, Ordering::Relaxed);
     }
 
+    /// Closes it for good, until it is opened anew: it leads nowhere. The caller is on its core, or it is closed already.
+    pub fn forget(&self) {
+        self.close();
+        self.cursor.store(ptr::null_mut(), Ordering::Relaxed);
+        self.limit.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// Whether it was never opened, or forgotten since.
+    #[cfg(test)]
+    pub fn leads_nowhere(&self) -> bool {
+        self.cursor.load(Ordering::Relaxed).is_null() && self.limit.load(Ordering::Relaxed).is_null()
+    }
+
     /// Room for `bytes`, if the buffer is long enough. The caller has found it open, has not enabled preemption since, and must
     /// write so many bytes there.
     #[inline(always)]

@@ -287,6 +287,11 @@ impl StackBlock {
         self.charged.store(self.charged.load(Ordering::Relaxed).wrapping_add(reductions), Ordering::Relaxed);
     }
 
+    /// What the turn that runs on this stack was charged.
+    pub(crate) fn charged(&self) -> u64 {
+        self.charged.load(Ordering::Relaxed)
+    }
+
     /// Whether the turn has used up what it was granted.
     #[inline(always)]
     pub(crate) fn is_exhausted(&self) -> bool {

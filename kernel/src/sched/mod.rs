@@ -74,6 +74,7 @@ pub(crate) use policy::sharing::Worth;
 pub use policy::tuning;
 pub use policy::victim::VictimRule;
 pub use policy::watchdog::WatchdogAction;
+pub(crate) use process::reductions::charged;
 pub use process::reductions::{charge, is_exhausted};
 pub(crate) use process::{AtWork, Detached, EndOfPiece, Resident, Step};
 pub use process::{Header, Priority, ProcessRef, ProcessState};

@@ -9,8 +9,8 @@ use super::policy::Restart;
 use super::run;
 use super::shutdown::Shutdown;
 use super::supervisor::Supervisor;
-use super::tend::tend;
-use crate::actor::{Actor, Bound, ExecutorHandle};
+use super::tend::{HeldTo, tend};
+use crate::actor::{Actor, Bound, ExecutorHandle, Limits};
 use crate::mem::OutOfMemory;
 use crate::message::Shared;
 use crate::sched::Spawn;
@@ -103,7 +103,7 @@ impl Child {
         make: impl Fn() -> A + Send + Sync + 'static,
     ) -> Self {
         let executor = executor.clone();
-        Self::new(name, move |shutdown| tend(executor.clone(), make(), None, shutdown))
+        Self::new(name, move |shutdown| tend(executor.clone(), make(), HeldTo::Nothing, shutdown))
     }
 
     /// The same with a mailbox that is the actor's alone, as [`ExecutorHandle::spawn_bounded`] says. It is started when there is one: that
@@ -126,7 +126,36 @@ impl Child {
         make: impl Fn() -> A + Send + Sync + 'static,
     ) -> Self {
         let executor = executor.clone();
-        Self::new(name, move |shutdown| tend(executor.clone(), make(), Some(bound), shutdown))
+        Self::new(name, move |shutdown| tend(executor.clone(), make(), HeldTo::Bound(bound), shutdown))
+    }
+
+    /// The same with limits that are the actor's alone, as [`ExecutorHandle::spawn_limited`] says: each life within the same. What a former life
+    /// has left counts until it is [collected](crate::stats::collections), so a start may be refused; that is a failure.
+    ///
+    /// ```
+    /// use magpie::actor::{Actor, ExecutorHandle, Limits};
+    /// use magpie::mem::{LimitError, MemoryLimit};
+    /// use magpie::supervise::Child;
+    /// struct Parser;
+    /// impl Actor for Parser {}
+    /// fn parser(executor: &ExecutorHandle) -> Result<Child, LimitError> {
+    ///     // It is in force as long as the child keeps it.
+    ///     let limit = MemoryLimit::new(1 << 20)?;
+    ///     let limits = Limits::new().memory(&limit);
+    ///     Ok(Child::limited_actor("parser", executor, limits, move || {
+    ///         let _keeps = &limit;
+    ///         Parser
+    ///     }))
+    /// }
+    /// ```
+    pub fn limited_actor<A: Actor>(
+        name: &'static str,
+        executor: &ExecutorHandle,
+        limits: Limits,
+        make: impl Fn() -> A + Send + Sync + 'static,
+    ) -> Self {
+        let executor = executor.clone();
+        Self::new(name, move |shutdown| tend(executor.clone(), make(), HeldTo::Limits(limits), shutdown))
     }
 
     /// A supervisor, which fails when it gives up. It may take a minute to end, for each of its children has a limit of its own.

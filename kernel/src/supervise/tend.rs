@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use super::control::Wish;
 use super::shutdown::Shutdown;
-use crate::actor::{Actor, Addr, Bound, ExecutorHandle, KillRoom, NotSpawned, stop};
+use crate::actor::{Actor, Addr, Bound, ExecutorHandle, KillRoom, Limits, NotSpawned, stop};
 use crate::channel::ProcessMailbox;
 use crate::watch::{Ended, Exit};
 use crate::{sched, time};
@@ -64,16 +64,28 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// So often it is looked for a mailbox that is free.
 const LOOKS: usize = 100;
 
-/// Spawns it, with a mailbox of its own if it has a bound.
+/// What an actor is held to.
+#[derive(Clone, Copy)]
+pub(super) enum HeldTo {
+    Nothing,
+    Bound(Bound),
+    Limits(Limits),
+}
+
+/// Spawns it, when there is a mailbox for it.
 async fn spawn<A: Actor>(
     executor: &ExecutorHandle,
     actor: A,
-    bound: Option<Bound>,
+    held_to: HeldTo,
 ) -> Result<Addr<A>, NotSpawned<A>> {
-    let Some(bound) = bound else { return executor.spawn(actor) };
     let mut waiting = actor;
     for _ in 0..LOOKS {
-        match executor.spawn_bounded(waiting, bound) {
+        let spawned = match held_to {
+            HeldTo::Nothing => return executor.spawn(waiting),
+            HeldTo::Bound(bound) => executor.spawn_bounded(waiting, bound),
+            HeldTo::Limits(limits) => executor.spawn_limited(waiting, limits),
+        };
+        match spawned {
             Err(NotSpawned::NoMailbox(actor)) => waiting = actor,
             other => return other,
         }
@@ -87,7 +99,7 @@ async fn spawn<A: Actor>(
 pub(super) async fn tend<A: Actor>(
     executor: ExecutorHandle,
     actor: A,
-    bound: Option<Bound>,
+    held_to: HeldTo,
     mut shutdown: Shutdown,
 ) -> Result<(), Failed> {
     shutdown.control().note_actor(None);
@@ -96,7 +108,7 @@ pub(super) async fn tend<A: Actor>(
     if !shutdown.begin_tending() {
         return Err(Failed);
     }
-    let actor = match spawn(&executor, actor, bound).await {
+    let actor = match spawn(&executor, actor, held_to).await {
         Ok(actor) => actor,
         Err(refused) => {
             if shutdown.end_tending()

@@ -1,8 +1,8 @@
-//! A limit for what an executor's actors have in use, and limits for one of them.
+//! A limit for what an executor's actors have in use, and limits for one of them, among others or alone.
 
 use super::Result;
 
-use magpie::actor::{Actor, Bound, Config, Context, Executor, Receive, WhenFull};
+use magpie::actor::{Actor, Bound, Config, Context, Executor, Limits, Receive, WhenFull};
 use magpie::mem::MemoryLimit;
 use magpie::sched::{CpuShare, Spawn};
 
@@ -25,7 +25,21 @@ pub async fn chapter() -> Result {
     println!("{} of {} bytes, {} at most", limit.used(), limit.bytes(), limit.most_used());
     clerk.await?;
     executor.stop().await;
+    beside().await?;
     alone().await
+}
+
+async fn beside() -> Result {
+    let executor = Executor::start(&Config::default())?;
+    let limit = MemoryLimit::new(1 << 20)?;
+    let parser = executor.handle().spawn_limited(Parser, Limits::new().memory(&limit))?;
+    println!("{} bytes are in use", limit.used());
+    assert_eq!(parser.ask(1).await?, 2);
+    if let Some(seen) = parser.inspect() {
+        println!("{:?} messages, {:?} reductions, {:?} old", seen.messages, seen.reductions, seen.age);
+    }
+    executor.stop().await;
+    Ok(())
 }
 
 async fn alone() -> Result {

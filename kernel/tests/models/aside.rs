@@ -73,7 +73,11 @@ impl Actor {
     /// As `side_queue::keep`. Whether the message was put aside; else the actor is attached.
     fn keep(&self, message: u64) -> Result<bool, Refused> {
         let side = self.enter()?;
-        match detachment::look(&self.word, ATTACHED, |word| word == DETACHED || word == ATTACHED) {
+        match detachment::look(
+            &self.word,
+            |word| word == ATTACHED,
+            |word| word == DETACHED || word == ATTACHED,
+        ) {
             Found::Detached => {
                 side.set(side.get() * 10 + message);
                 Ok(true)

@@ -87,7 +87,11 @@ impl Actor {
     fn deliver(&self, message: u64, is_checked: bool) -> Result<bool, Refused> {
         while !is_checked && self.word.get() != ATTACHED {
             let side = enter(&self.side)?;
-            match detachment::look(&self.word, ATTACHED, |word| word == DETACHED || word == ATTACHED) {
+            match detachment::look(
+                &self.word,
+                |word| word == ATTACHED,
+                |word| word == DETACHED || word == ATTACHED,
+            ) {
                 Found::Detached => {
                     side.set(join(side.get(), message));
                     return Ok(true);

@@ -133,7 +133,11 @@ impl Actor {
             return self.handle(message);
         }
         let side = self.side.lock();
-        match detachment::look(&self.cell.word, ATTACHED, |word| word == DETACHED || word == ATTACHED) {
+        match detachment::look(
+            &self.cell.word,
+            |word| word == ATTACHED,
+            |word| word == DETACHED || word == ATTACHED,
+        ) {
             Found::Detached => {
                 if side.1.get() == 0 {
                     side.0.set(message);

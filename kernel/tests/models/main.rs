@@ -25,6 +25,8 @@ mod delayed_call;
 #[cfg(any(loom, shuttle))]
 mod deque;
 #[cfg(any(loom, shuttle))]
+mod ends;
+#[cfg(any(loom, shuttle))]
 mod guests;
 #[cfg(any(loom, shuttle))]
 mod handshake;
@@ -90,6 +92,7 @@ fn main() -> std::process::ExitCode {
     harness::main(
         &[
             deque::MODELS,
+            ends::MODELS,
             lists::MODELS,
             swap::MODELS,
             handshake::MODELS,

@@ -12,6 +12,7 @@ mod groups;
 mod guests;
 mod in_hand;
 mod inspection;
+mod limited;
 mod memory;
 mod restart;
 // It claims a device's interrupt, and the host has none.

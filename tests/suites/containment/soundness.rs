@@ -6,6 +6,7 @@ use core::time::Duration;
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive, SendError, stop};
 use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
+use magpie::watch::Ended;
 use magpie::{sched, time};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
 
@@ -130,13 +131,12 @@ kernel_test! {
             let neighbour = handle.spawn_pinned(CoreId::BOOT, Reader(other))?;
             ensure_eq!(neighbour.ask(Look).await?, Some(2), "what the neighbour has received");
             let crashing = handle.spawn_pinned(CoreId::BOOT, Reader(one))?;
+            // It has ended a little before; once that is told its mailboxes are closed.
+            let mut ends = ProcessMailbox::<Ended>::new(1)?;
+            crashing.watch(&ends.address())?;
             crashing.send(when)?;
-            let gone = time::timeout(LONG, async {
-                while crashing.is_alive() {
-                    time::sleep(Duration::from_millis(1)).await;
-                }
-            });
-            ensure!(gone.await.is_ok(), "the actor did not crash");
+            let gone = time::timeout(LONG, ends.receive()).await;
+            ensure!(matches!(gone, Ok(Some(_))) && !crashing.is_alive(), "the actor did not crash");
             ensure!(matches!(to_one.send(3), Err(SendError::Ended(3))), "the mailbox of a crashed actor accepts");
             to_other.send(4)?;
             ensure_eq!(neighbour.ask(Look).await?, Some(4), "what the neighbour has received afterwards");

@@ -22,9 +22,10 @@ mod victims;
 mod watchers;
 mod ways;
 
+use magpie::actor::{Actor, Config, Executor, Limits, NotSpawned};
 use magpie::log::text;
 use magpie::{sched, time};
-use magpie_tests::{Failure, HANGS_AFTER, Outcome, amount};
+use magpie_tests::{Failure, HANGS_AFTER, Outcome, amount, ensure_eq};
 
 magpie_tests::suite!();
 
@@ -45,4 +46,26 @@ async fn until(what: &str, holds: impl Fn() -> bool) -> Outcome {
     time::background_timeout(HANGS_AFTER, waiting)
         .await
         .map_err(|_| Failure(alloc::format!("it does not come to hold: {what}")))
+}
+
+/// Nobody that is counted by itself has left what counts behind: as many can be so again as ever.
+async fn all_meters_are_free() -> Outcome {
+    const ALL: usize = 4095;
+    struct Idle;
+    impl Actor for Idle {}
+    let executor = Executor::start(&Config::default())?;
+    let mut count = 0;
+    let error = loop {
+        match executor.handle().spawn_limited(Idle, Limits::new()) {
+            Ok(_) => count += 1,
+            Err(error) => break error.without_actor(),
+        }
+    };
+    executor.stop().await;
+    ensure_eq!(
+        (count, error),
+        (ALL, NotSpawned::NoMeter(())),
+        "how many can be counted by themselves, and why no more"
+    );
+    Ok(())
 }

@@ -12,11 +12,12 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 
 use magpie::actor::{
-    self, Actor, ActorInfo, Addr, Config, Context, Executor, ExecutorHandle, Hook, Receive, Recipient,
+    self, Actor, ActorInfo, Addr, Config, Context, Executor, ExecutorHandle, Hook, Limits, Receive, Recipient,
 };
 use magpie::channel::{ProcessAddr, ProcessMailbox};
 use magpie::internals::Random;
 use magpie::internals::mem::refusal::refuse_one_in;
+use magpie::mem::MemoryLimit;
 use magpie::registry;
 use magpie::sched::{self, ProcessRef, Setting, Spawn};
 use magpie::supervise::{self, Backoff, Child, Shutdown, Supervisor, SupervisorRef};
@@ -29,7 +30,7 @@ use crate::innocents::Innocents;
 use crate::moments::linger;
 use crate::unrest::Unrest;
 use crate::ways::Way;
-use crate::{seed, until};
+use crate::{all_meters_are_free, seed, until};
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// Names that rogues may have: a letter each. To make up a name takes no memory, or whoever does would end for want of it all the time.
@@ -67,6 +68,8 @@ fn root_name(number: usize) -> &'static str {
 struct Yard {
     seed: u64,
     executor: ExecutorHandle,
+    /// What some of the rogues are held to.
+    limits: Limits,
     witnesses: Vec<Recipient<Ended>>,
     mailbox: ProcessAddr<Ended>,
     tellings: &'static Tellings,
@@ -216,6 +219,9 @@ impl Yard {
             // There may be no memory, or the executor may be stopping: then it is dropped here.
             let _ = match beside {
                 Some(beside) => self.executor.spawn_beside(beside, rogue),
+                None if self.done.load(Ordering::Relaxed).is_multiple_of(2) => {
+                    self.executor.spawn_limited(rogue, self.limits)
+                }
                 None => self.executor.spawn(rogue),
             };
         }
@@ -507,9 +513,12 @@ async fn misuse(seed: u64, deeds: u64, refused: u32) -> Outcome {
     for _ in 0..4 {
         witnesses.push(handle.spawn(Witness(tellings))?.recipient());
     }
+    // What is left of those that crash stays charged, so it is left, too.
+    let limit = MemoryLimit::new(MemoryLimit::MOST).map_err(|error| Failure(format!("{error}")))?;
     let yard: &'static Yard = alloc::boxed::Box::leak(alloc::boxed::Box::new(Yard {
         seed,
         executor: executor.handle().clone(),
+        limits: Limits::new().memory(alloc::boxed::Box::leak(alloc::boxed::Box::new(limit))),
         witnesses,
         mailbox: ends.address(),
         tellings,
@@ -586,6 +595,6 @@ kernel_test! {
             let live: Vec<_> = sched::processes().map(|process| (process.type_name(), process.state())).collect();
             ensure_eq!(sched::live_processes(), before, "seed={}, round {}: processes, of {:?}", seed, round, live);
         }
-        Ok(())
+        all_meters_are_free().await
     }
 }

@@ -5,11 +5,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use magpie::actor::{Config, Executor};
+use magpie::actor::{Config, Executor, Limits};
 use magpie::internals::Random;
 use magpie::internals::mem::heap::HEAP;
 use magpie::internals::mem::stack;
 use magpie::internals::sched::reserves;
+use magpie::mem::MemoryLimit;
 use magpie::sched::{self, Setting};
 use magpie::time::Instant;
 use magpie::{crash, machine, stats};
@@ -21,7 +22,7 @@ use crate::moments::Sink;
 use crate::unrest::Unrest;
 use crate::victims::{CULPRITS, Scene};
 use crate::watchers::Watchers;
-use crate::{seed, trees};
+use crate::{all_meters_are_free, seed, trees};
 
 /// Ends in one round: victims and leaves.
 const ENDS: u64 = 500;
@@ -69,7 +70,13 @@ impl Quota {
 }
 
 /// One round. On every other one half of the cores have no workers, and come and go.
-async fn round(ledger: &'static Ledger, number: u64, seed: u64, ends: u64, totals: &mut Totals) -> Outcome {
+async fn round(
+    ledger: &'static Ledger,
+    limits: Limits,
+    (number, seed): (u64, u64),
+    ends: u64,
+    totals: &mut Totals,
+) -> Outcome {
     let random = |who: usize| Random::new(seed.wrapping_add(number), who);
     let workers = if number.is_multiple_of(2) { machine::cores() } else { machine::cores().div_ceil(2) };
     let config = Config::default().workers(workers);
@@ -88,6 +95,7 @@ async fn round(ledger: &'static Ledger, number: u64, seed: u64, ends: u64, total
         watchers,
         sinks: [sinks[0], sinks[1], sinks[2]],
         beside: sinks.clone(),
+        limits,
     };
     let quota = Arc::new(Quota(AtomicU64::new(ends)));
     let mut culprits = Vec::new();
@@ -149,10 +157,13 @@ kernel_test! {
         sched::out_of_work().await;
         let (free, began, crashes) = (free_stacks(), Instant::now(), crash::total());
         let ledger = Ledger::leaked(ENDS as usize * WATCHES)?;
+        // Not to hold anybody back: some victims pay for what they take.
+        let limit = MemoryLimit::new(MemoryLimit::MOST).map_err(|error| Failure(alloc::format!("{error}")))?;
+        let limits = Limits::new().memory(&limit);
         let mut totals = Totals::default();
         let (mut used, mut number) = (0, 0);
         while totals.ends < ends {
-            let outcome = round(ledger, number, seed, ENDS.min(ends), &mut totals).await;
+            let outcome = round(ledger, limits, (number, seed), ENDS.min(ends), &mut totals).await;
             outcome.map_err(|Failure(text)| Failure(alloc::format!("seed={seed}, round {number}: {text}")))?;
             sched::out_of_work().await;
             ensure_eq!(free_stacks(), free, "seed={seed}, round {number}: free stacks");
@@ -177,6 +188,6 @@ kernel_test! {
                 );
             }
         }
-        Ok(())
+        all_meters_are_free().await
     }
 }

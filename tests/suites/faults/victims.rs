@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Hook, NotSpawned, Receive, StaticActor};
+use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Hook, Limits, NotSpawned, Receive, StaticActor};
 use magpie::internals::Random;
 use magpie::sched::{self, JoinError};
 use magpie::time;
@@ -98,6 +98,8 @@ pub struct Scene {
     pub sinks: [Addr<Sink>; 3],
     /// Innocents, to be in one batch with.
     pub beside: Vec<Addr<Sink>>,
+    /// What some of the victims are held to.
+    pub limits: Limits,
 }
 
 impl Scene {
@@ -106,10 +108,18 @@ impl Scene {
         let ties = Ties::any(Way::of_victim(random), self.sinks, random);
         let outcome = match random.below(8) {
             0..3 => self.process(&ties, random).await,
+            3 if random.below(2) == 0 => {
+                let limited = self.handle.spawn_limited(Victim::<40>::new(&ties), self.limits)?;
+                self.actor(limited, &ties, random).await
+            }
             3 => self.actor(self.handle.spawn(Victim::<40>::new(&ties))?, &ties, random).await,
             4 => {
                 let beside = self.beside[random.below(self.beside.len())];
                 self.actor(self.handle.spawn_beside(beside, Victim::<40>::new(&ties))?, &ties, random).await
+            }
+            5 if random.below(2) == 0 => {
+                let limited = self.handle.spawn_limited(Victim::<1500>::new(&ties), self.limits)?;
+                self.actor(limited, &ties, random).await
             }
             5 => self.actor(self.handle.spawn(Victim::<1500>::new(&ties))?, &ties, random).await,
             6 => {

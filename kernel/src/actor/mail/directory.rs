@@ -98,6 +98,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Mailbox> {
 
 /// Takes back a mailbox that is closed and empty.
 pub(crate) fn give(mailbox: &'static Mailbox) {
+    mailbox.forget_runner();
     let mut free = FREE.lock();
     let count = free.count;
     free.indices[count] = mailbox.index().get();

@@ -241,14 +241,60 @@ impl Hand {
         held
     }
 
-    /// It is nobody's any more.
+    /// It is nobody's any more, and leads nowhere: a mailbox is never freed, and to the collector of what crashes leave every word in it
+    /// is a pointer, though the segment that it led to was freed long ago, and another's memory lies there.
     pub(super) fn reset(&self) {
-        self.close();
+        self.gate.forget();
         self.set_plain(false);
         self.follows.store(false, Ordering::Relaxed);
         if let Some(spare) = self.take_spare() {
             // SAFETY: empty, and nobody else uses it.
             unsafe { Segment::free(spare) };
+        }
+        for place in [&self.end, &self.begin] {
+            place.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+        for segment in [&self.segment, &self.last] {
+            segment.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+        for link in [&self.next, &self.next_resting] {
+            link.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+        self.run_list.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Hand, Held, Segment};
+    use crate::arch::atomic::{AtomicPtr, Ordering};
+    use crate::sync::PreemptGuard;
+    use core::ptr;
+
+    #[test]
+    fn one_that_is_nobodys_leads_nowhere() {
+        let hand = Hand::new();
+        hand.allow(true);
+        let (first, last) = (Segment::new(1024).expect("memory"), Segment::new(1024).expect("memory"));
+        let held = Held { first, last, begin: Segment::begin(first), end: Segment::begin(last) };
+        // SAFETY: the mail is given up, and there is one core.
+        unsafe { hand.hold(held, true, &PreemptGuard::new()) };
+        let somewhere = ptr::from_ref(&hand).cast_mut();
+        hand.next.store(somewhere.cast(), Ordering::Relaxed);
+        hand.next_resting.store(somewhere.cast(), Ordering::Relaxed);
+        hand.run_list.store(somewhere.cast(), Ordering::Relaxed);
+        hand.reset();
+        fn is_null<T>(place: &AtomicPtr<T>) -> bool {
+            place.load(Ordering::Relaxed).is_null()
+        }
+        assert!(is_null(&hand.segment) && is_null(&hand.last) && is_null(&hand.spare), "segments");
+        assert!(is_null(&hand.begin) && is_null(&hand.end), "places in segments");
+        assert!(is_null(&hand.next) && is_null(&hand.next_resting) && is_null(&hand.run_list), "lists");
+        assert!(hand.gate.leads_nowhere(), "the gate");
+        // SAFETY: made above, and nobody knows them any more.
+        unsafe {
+            Segment::free(first);
+            Segment::free(last);
         }
     }
 }

@@ -311,6 +311,12 @@ impl Mailbox {
         Place::from_bits(self.owner.get() as u32)
     }
 
+    /// Whoever opened it is about to be freed, and nobody works for it any more. Nor does this lead there, as in [`Hand::reset`].
+    pub(super) fn forget_runner(&self) {
+        // Relaxed: as in `open`.
+        self.runner.store(core::ptr::null_mut(), Ordering::Relaxed);
+    }
+
     /// Whether `runner` is the one that opened it last.
     pub(crate) fn is_open_for(&self, runner: *const Runner) -> bool {
         core::ptr::eq(self.runner(), runner)
@@ -320,6 +326,7 @@ impl Mailbox {
     pub(crate) fn tidy(&self) {
         self.being_processed.put_down();
         self.hand.reset();
+        self.next_guest.store(core::ptr::null_mut(), Ordering::Relaxed);
         if self.inside.lock().queue.capacity_bytes() <= FIRST_SEGMENT_BYTES {
             return;
         }

@@ -18,7 +18,7 @@ use super::tally::Tally;
 use super::worker::{Worker, account};
 use crate::actor::mail::Envelope;
 use crate::actor::storage::cell::{self, Remains};
-use crate::actor::storage::{CellRef, Word, pool};
+use crate::actor::storage::{CellRef, Word, meter, pool};
 use crate::arch::atomic::Ordering;
 use crate::mem::orphans;
 use crate::message::ask::pending;
@@ -45,7 +45,7 @@ pub(super) fn crashed(worker: &Worker, exit: Exit) {
         unsafe { (envelope.as_ref().cell, envelope.as_ref().word, Envelope::measure(envelope)) };
     // SAFETY: the envelope and its message have so many bytes, in a segment that is still the batch's.
     unsafe { orphans::note(envelope.cast().as_ptr(), bytes) };
-    end_crashed(cell, word, word, &batch.tally, exit);
+    end_crashed((cell, word), Word::is_attached, &batch.tally, exit);
     batch.note_gone();
     batch.advance(envelope, bytes);
     // With it what was counted before the crash, by the activation that is gone.
@@ -53,18 +53,25 @@ pub(super) fn crashed(worker: &Worker, exit: Exit) {
     worker.executor.note_end_of_piece(exit);
 }
 
-/// Ends an actor that has crashed, if it has not ended yet. `held` is its word while the activation that is gone had it:
-/// with any other the actor is somebody else's, or has ended, and its state is not ours to give back. One whose state was
+/// Ends an actor that has crashed, if it has not ended yet. `is_held` says of the word in the cell whether the activation that is gone had
+/// it: with any other the actor is somebody else's, or has ended, and its state is not ours to give back. One whose state was
 /// being dropped has ended, and was counted; a dead letter's has, too.
-pub(super) fn end_crashed(cell: CellRef, word: Word, held: Word, tally: &Tally, exit: Exit) {
+pub(super) fn end_crashed(
+    (cell, word): (CellRef, Word),
+    is_held: fn(Word, Word) -> bool,
+    tally: &Tally,
+    exit: Exit,
+) {
     let here = PreemptGuard::new();
     let was = cell.word();
     let remains = match was {
-        was if was == held => Some(Remains::Whole),
+        was if is_held(was, word) => Some(Remains::Whole),
         was if was == word.ending() && tally.is_dropping(cell) => Some(Remains::HalfDropped),
         _ => None,
     };
     tally.set_dropping(None);
+    // One whose state was being dropped has no word any more that says it.
+    let meter = tally.take_meter().max(was.meter());
     if let Some(remains) = remains {
         if remains == Remains::Whole {
             tally.add_end(false);
@@ -86,5 +93,6 @@ pub(super) fn end_crashed(cell: CellRef, word: Word, held: Word, tally: &Tally, 
     tell_of_crash(identity(cell, word));
     if remains.is_some() {
         tell_of_end(cell, word, exit);
+        meter::give(meter);
     }
 }

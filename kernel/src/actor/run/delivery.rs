@@ -4,11 +4,12 @@ use core::ptr::NonNull;
 
 use super::at_work::tell_of_end;
 use super::batch::Batch;
+use super::metered::Metered;
 use super::side_queue;
 use super::tally::Tally;
 use crate::actor::mail::Envelope;
 use crate::actor::mail::envelope::{self, HAS_HOOK, KILLED, OUTCOME_MASK, SizeAndOutcome};
-use crate::actor::storage::{CellRef, Life, Outcome, Word, cell, pool};
+use crate::actor::storage::{CellRef, Life, Outcome, Word, cell, meter, pool};
 use crate::sync::PreemptGuard;
 use crate::watch::Exit;
 
@@ -146,17 +147,12 @@ unsafe fn deliver_slowly(batch: &Batch, envelope: NonNull<Envelope>) -> Option<u
     // The interrupt must not split the batch between this look and the next: this activation would then put aside the message
     // that it is to deliver itself, behind those that came later.
     let here = PreemptGuard::new();
-    if batch.holds(envelope) {
+    let has_meter = cell.word().is_attached(expected) && cell.word() != expected;
+    if has_meter || batch.holds(envelope) {
         drop(here);
-        // It is this very activation that was suspended, before it had begun: it goes on.
-        // SAFETY: the actor is ours alone while it is detached.
-        let result = unsafe { Envelope::deliver(envelope) };
-        batch.tally.add_handled(1);
-        if result & OUTCOME_MASK != 0 {
-            batch.note_end(envelope);
-            end_actor(cell, expected, result, &batch.tally);
-        }
-        return Some(result & !OUTCOME_MASK);
+        // It is attached, and has a meter; or it is this very activation that was suspended, before it had begun: it goes on.
+        // SAFETY: as for any other that is attached, or the actor is ours alone while it is detached.
+        return Some(unsafe { deliver_alone(batch, envelope) });
     }
     let kept = side_queue::keep(cell, expected, envelope);
     drop(here);
@@ -172,6 +168,26 @@ unsafe fn deliver_slowly(batch: &Batch, envelope: NonNull<Envelope>) -> Option<u
         // SAFETY: it was not delivered, and is not looked at again.
         side_queue::Kept::NotDetached(false) => Some(unsafe { drop_letter(envelope, &batch.tally) }),
     }
+}
+
+/// Delivers the batch's current envelope by itself. Returns its size.
+///
+/// # Safety
+/// As [`deliver`], and its actor is attached, or held by this activation.
+unsafe fn deliver_alone(batch: &Batch, envelope: NonNull<Envelope>) -> usize {
+    // SAFETY: by contract; its head is never changed.
+    let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
+    let metered = Metered::begin(cell);
+    // SAFETY: by contract.
+    let result = unsafe { Envelope::deliver(envelope) };
+    metered.count();
+    batch.tally.add_handled(1);
+    if result & OUTCOME_MASK != 0 {
+        batch.note_end(envelope);
+        end_actor(cell, word, result, &batch.tally);
+        batch.note_gone();
+    }
+    result & !OUTCOME_MASK
 }
 
 /// Drops the message of a dead letter, with preemption enabled: that is the application's code. Returns the envelope's
@@ -230,7 +246,7 @@ fn end_slowly(cell: CellRef, word: Word, result: SizeAndOutcome, tally: &Tally, 
     let (outcome, has_hook) = (envelope::outcome(result), result & HAS_HOOK != 0);
     let exit = if result & OUTCOME_MASK == KILLED { Exit::Killed } else { Exit::Normal };
     tally.add_end(matches!(outcome, Outcome::Vacate | Outcome::Retire));
-    let was_detached = cell.word() != word;
+    let was_detached = !cell.word().is_attached(word);
     let drop_state = match outcome {
         Outcome::Retire => None,
         Outcome::End | Outcome::Vacate | Outcome::Continue => cell::kind(cell, word).drop_state,
@@ -238,10 +254,12 @@ fn end_slowly(cell: CellRef, word: Word, result: SizeAndOutcome, tally: &Tally, 
     // Another activation may meet a message for this actor while the state is dropped, and crash: it is not its to give
     // back. And until all have been told nobody kills this activation.
     tally.set_dropping(Some(cell));
+    tally.set_meter(cell.word().meter());
     if !was_detached && drop_state.is_none() && !has_hook {
         free(cell, word, outcome, &here);
         drop(here);
         tell_of_end(cell, word, exit);
+        meter::give(tally.take_meter());
         return tally.set_dropping(None);
     }
     cell.set_word(word.ending());
@@ -259,6 +277,7 @@ fn end_slowly(cell: CellRef, word: Word, result: SizeAndOutcome, tally: &Tally, 
     }
     free(cell, word, outcome, &PreemptGuard::new());
     tell_of_end(cell, word, exit);
+    meter::give(tally.take_meter());
     tally.set_dropping(None);
 }
 

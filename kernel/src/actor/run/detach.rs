@@ -27,6 +27,7 @@ use super::at_work::at_work;
 use super::batch::Batch;
 use super::executor_state::{self, ExecutorState};
 use super::kill::Piece;
+use super::metered::Metered;
 use super::side_queue::{self, Next};
 use super::tally::Tally;
 use super::worker::{Worker, account};
@@ -67,7 +68,7 @@ impl Detached for SuspendedBehaviour {
             let tally = &self.batch.as_ref().tally;
             note_in_hand(self.batch.as_ref());
             if !self.batch.as_ref().has_given_back() {
-                crash::end_crashed(self.cell, self.word, self.word.detached(), tally, exit);
+                crash::end_crashed((self.cell, self.word), Word::is_detached, tally, exit);
             }
             give_back(self.batch);
             // With it what was counted before the crash.
@@ -88,7 +89,7 @@ impl Detached for SuspendedBehaviour {
         let piece = Piece {
             cell: self.cell,
             word: self.word,
-            held: self.word.detached(),
+            is_held: Word::is_detached,
             tally: &batch.tally,
             envelope: envelope.filter(|_| batch.segment().is_some()),
         };
@@ -125,7 +126,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     // SAFETY: not delivered yet, or being delivered; its head is never changed.
     let (cell, expected) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
     let word = cell.word();
-    let holds_actor = word == expected;
+    let holds_actor = word.is_attached(expected);
     if !holds_actor && word.is_same_actor(expected) {
         // It is putting a detached actor's message aside: that does not take long.
         return None;
@@ -143,7 +144,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     // Counted first: when this is dropped, that says that the behaviour has ended.
     worker.executor.behaviour_suspended();
     let suspended = mem::kernel_box(suspended).ok();
-    let Some(mut suspended) = suspended.filter(|_| !holds_actor || side_queue::open(cell, expected)) else {
+    let Some(mut suspended) = suspended.filter(|_| !holds_actor || side_queue::open(cell)) else {
         // SAFETY: just made.
         unsafe { Batch::free(rest) };
         return None;
@@ -233,8 +234,11 @@ fn release(segment: NonNull<Segment>) {
 /// Delivers one envelope to an actor that this activation holds. Whether the actor has ended.
 fn deliver_one(envelope: NonNull<Envelope>, tally: &Tally) -> bool {
     // SAFETY: not delivered yet, and the actor is held by this activation.
-    let (cell, word, result) =
-        unsafe { (envelope.as_ref().cell, envelope.as_ref().word, Envelope::deliver(envelope)) };
+    let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
+    let metered = Metered::begin(cell);
+    // SAFETY: as above.
+    let result = unsafe { Envelope::deliver(envelope) };
+    metered.count();
     tally.add_handled(1);
     if result & OUTCOME_MASK == 0 {
         return false;

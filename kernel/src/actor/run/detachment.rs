@@ -20,10 +20,11 @@ pub enum Found {
     Other,
 }
 
-/// Looks again. The caller holds the side queue's lock, and `is_same` says of a word whether it is still that thing's.
-pub fn look(cell: &WordCell, attached: u64, is_same: impl Fn(u64) -> bool) -> Found {
+/// Looks again. The caller holds the side queue's lock, and `is_attached` and `is_same` say of a word whether it is that
+/// thing's while it is attached, and at all.
+pub fn look(cell: &WordCell, is_attached: impl Fn(u64) -> bool, is_same: impl Fn(u64) -> bool) -> Found {
     let word = cell.get();
-    if word == attached {
+    if is_attached(word) {
         Found::Attached
     } else if is_same(word) {
         Found::Detached

@@ -180,8 +180,8 @@ pub(super) struct Piece<'a> {
     pub cell: CellRef,
     /// The actor's word while it is attached.
     pub word: Word,
-    /// Its word while this activation has it.
-    pub held: Word,
+    /// Whether the word in the cell is the actor's while this activation has it.
+    pub is_held: fn(Word, Word) -> bool,
     pub tally: &'a Tally,
     /// What is being delivered, or comes next, if there is anything.
     pub envelope: Option<NonNull<Envelope>>,
@@ -205,7 +205,7 @@ impl Piece<'_> {
         if self.tally.is_dropping(self.cell) {
             // Once the cell has another word, those who watch are being told.
             if word == self.word.ending() { At::End } else { At::Between }
-        } else if word == self.held {
+        } else if (self.is_held)(word, self.word) {
             At::Behaviour
         } else if word.is_same_actor(self.word) {
             // It has given the actor back, or puts aside what is for one that another activation has.

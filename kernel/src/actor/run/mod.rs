@@ -19,6 +19,7 @@ mod kill;
 mod live;
 pub(crate) mod live_count;
 mod mailbox_victim;
+mod metered;
 mod own_mailboxes;
 mod owner;
 mod reclaim;

@@ -16,7 +16,7 @@ use super::executor_state::ExecutorState;
 use super::stopping::Stopping;
 use crate::actor::mail::{directory, oldest};
 use crate::actor::storage::cell::{self, Chunk, all_chunks};
-use crate::actor::storage::{Life, pool, static_cell};
+use crate::actor::storage::{Life, meter, pool, static_cell};
 use crate::arch::barrier;
 use crate::mem::{Counted, OutOfMemory, Payer};
 use crate::sched::{self, JoinError, JoinHandle, Prepared, Priority, Shield};
@@ -243,6 +243,7 @@ fn drop_actors(executor: &ExecutorState) {
             // So is this.
             tell_of_end(cell, word, Exit::Stopped);
         }
+        meter::give(word.meter());
         let kind = cell::kind(cell, word);
         executor.clearing.begin(cell, word);
         drop(here);

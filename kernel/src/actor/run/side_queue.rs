@@ -44,7 +44,7 @@ pub(super) enum Kept {
 }
 
 /// Detaches an actor. `false` if there is no memory for its side queue; then it stays attached.
-pub(super) fn open(cell: CellRef, word: Word) -> bool {
+pub(super) fn open(cell: CellRef) -> bool {
     let Some(segment) = Segment::new(FIRST_SEGMENT_BYTES) else { return false };
     let _nobody = PaidBy::nobody();
     let mut sides = SIDES.lock();
@@ -55,7 +55,7 @@ pub(super) fn open(cell: CellRef, word: Word) -> bool {
         return false;
     }
     sides.push(Side { cell, queue: CopyQueue::new(segment, false), messages: 0 });
-    cell.set_word(word.detached());
+    cell.set_word(cell.word().held());
     true
 }
 
@@ -63,8 +63,9 @@ pub(super) fn open(cell: CellRef, word: Word) -> bool {
 /// delivered or dropped.
 pub(super) fn keep(cell: CellRef, expected: Word, envelope: NonNull<Envelope>) -> Kept {
     let mut sides = SIDES.lock();
+    let is_attached = |word| Word::from_bits(word).is_attached(expected);
     let is_same = |word| Word::from_bits(word).is_same_actor(expected);
-    match detachment::look(cell.word_cell(), expected.bits(), is_same) {
+    match detachment::look(cell.word_cell(), is_attached, is_same) {
         Found::Detached => {}
         Found::Attached => return Kept::NotDetached(true),
         Found::Other => return Kept::NotDetached(false),
@@ -88,7 +89,7 @@ pub(super) fn keep(cell: CellRef, expected: Word, envelope: NonNull<Envelope>) -
 
 /// How many messages are put aside for an actor: none, unless it is detached.
 pub(crate) fn messages_aside(cell: CellRef, expected: Word) -> u32 {
-    if cell.word_relaxed() == expected {
+    if cell.word_relaxed().is_attached(expected) {
         return 0;
     }
     let sides = SIDES.lock();
@@ -123,7 +124,7 @@ pub(super) fn take_or_reattach(cell: CellRef, word: Word) -> Next {
     let mut sides = SIDES.lock();
     let Some(index) = sides.iter().position(|side| side.cell == cell) else { return Next::Reattached };
     let is_empty = sides[index].queue.is_empty();
-    if !detachment::reattach(cell.word_cell(), word.bits(), is_empty) {
+    if !detachment::reattach(cell.word_cell(), cell.word().given_back().bits(), is_empty) {
         let Some(spare) = Segment::new(FIRST_SEGMENT_BYTES) else { return Next::OutOfMemory };
         let gulp = sides[index].queue.gulp(spare);
         sides[index].messages = 0;

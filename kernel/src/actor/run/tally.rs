@@ -6,7 +6,7 @@
 use core::ptr;
 
 use crate::actor::storage::{CellHeader, CellRef};
-use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU64, Ordering};
 
 /// Counts that were not noted yet. Written by the activation that delivers, and read on its stack when it has crashed:
 /// one core at a time, so every access is relaxed, and none is a read-modify-write.
@@ -17,6 +17,8 @@ pub(super) struct Tally {
     kept: AtomicBool,
     /// The cell of the actor that has ended, while its state is dropped; else null.
     dropping: AtomicPtr<CellHeader>,
+    /// The number of the meter that this actor has had, or 0.
+    meter: AtomicU16,
 }
 
 /// What was taken from a tally.
@@ -48,6 +50,7 @@ impl Tally {
             ended: AtomicU64::new(0),
             kept: AtomicBool::new(false),
             dropping: AtomicPtr::new(ptr::null_mut()),
+            meter: AtomicU16::new(0),
         }
     }
 
@@ -65,6 +68,18 @@ impl Tally {
     /// The state in this cell is being dropped, or none is.
     pub(super) fn set_dropping(&self, cell: Option<CellRef>) {
         self.dropping.store(cell.map_or(ptr::null_mut(), |cell| cell.pointer().as_ptr()), Ordering::Relaxed);
+    }
+
+    /// The actor whose state is being dropped has had that meter, which its word does not say any more.
+    pub(super) fn set_meter(&self, number: u16) {
+        self.meter.store(number, Ordering::Relaxed);
+    }
+
+    /// That meter's number, once, or 0.
+    pub(super) fn take_meter(&self) -> u16 {
+        let number = self.meter.load(Ordering::Relaxed);
+        self.meter.store(0, Ordering::Relaxed);
+        number
     }
 
     /// Whether the activation was dropping the state in this cell.

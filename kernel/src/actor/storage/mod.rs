@@ -4,6 +4,7 @@
 
 pub(crate) mod cell;
 mod mailbox_index;
+pub(crate) mod meter;
 mod outcome;
 pub(crate) mod pool;
 pub(crate) mod static_cell;

@@ -1,10 +1,10 @@
 //! The one word an actor costs beyond its state: generation, mailbox, life.
 //!
 //! ```text
-//!   63            32 31        16   15   14        0
-//!   ┌───────────────┬────────────┬──────┬───────────┐
-//!   │  generation   │  mailbox   │static│   life    │
-//!   └───────────────┴────────────┴──────┴───────────┘
+//!   63            32 31        16   15   14    3 2    0
+//!   ┌───────────────┬────────────┬──────┬───────┬──────┐
+//!   │  generation   │  mailbox   │static│ meter │ life │
+//!   └───────────────┴────────────┴──────┴───────┴──────┘
 //!
 //!            spawn             detach
 //!      free ──────▶ attached ──────────▶ detached
@@ -23,13 +23,20 @@
 //! compare on delivery say that the actor lives, that it is the same actor, and that no suspended behaviour
 //! holds it; everything else is the slow path.
 //!
+//! An actor that has a *meter* (`meter.rs`) has its number in the word of its cell as long as it lives, attached or detached, and not in its
+//! address. So all that is sent to it takes the slow path, which counts, and for others nothing is looked at.
+//!
 //! A cell's generation grows each time its actor ends, and stays at the last one: in a cell that has reached it nothing
 //! is started any more, so an address never means a later actor. Who finds a cell vacant or retired claims it by
 //! exchanging the word for *starting*; only one can.
 
 use super::mailbox_index::MailboxIndex;
 
-const LIFE_MASK: u64 = 0x7fff;
+const LIFE_MASK: u64 = 0x7;
+const METER_SHIFT: u32 = 3;
+const METER_MASK: u64 = 0x7ff8;
+/// What changes in the life of one actor.
+const STATE_MASK: u64 = LIFE_MASK | METER_MASK;
 const STATIC: u64 = 0x8000;
 const MAILBOX_SHIFT: u32 = 16;
 const GENERATION_SHIFT: u32 = 32;
@@ -78,7 +85,37 @@ impl Word {
     }
 
     const fn with_life(self, life: Life) -> Self {
-        Self(self.0 & !LIFE_MASK | life as u64)
+        Self(self.0 & !STATE_MASK | life as u64)
+    }
+
+    /// The word that its cell has when the actor has the meter with that number, in place of this.
+    pub(crate) const fn with_meter(self, number: u16) -> Self {
+        Self(self.0 & !METER_MASK | ((number as u64) << METER_SHIFT & METER_MASK))
+    }
+
+    /// The number of the actor's meter; 0 if it has none, or there is no actor.
+    pub(crate) const fn meter(self) -> u16 {
+        ((self.0 & METER_MASK) >> METER_SHIFT) as u16
+    }
+
+    /// The word of this actor in its cell when a suspended behaviour holds it: with its meter.
+    pub(crate) const fn held(self) -> Self {
+        self.detached().with_meter(self.meter())
+    }
+
+    /// The word of this actor in its cell when it is attached: with its meter.
+    pub(crate) const fn given_back(self) -> Self {
+        self.attached().with_meter(self.meter())
+    }
+
+    /// Whether this, the word in a cell, is that of the actor with that address, which is attached.
+    pub(crate) const fn is_attached(self, address: Self) -> bool {
+        self.0 & !METER_MASK == address.0
+    }
+
+    /// The same of one that a suspended behaviour holds.
+    pub(crate) const fn is_detached(self, address: Self) -> bool {
+        self.0 & !METER_MASK == address.detached().0
     }
 
     /// The word of the actor that is spawned into a free or claimed cell.
@@ -122,7 +159,11 @@ impl Word {
 
     /// What is in the cell; `None` if the word was overwritten.
     pub(crate) const fn life(self) -> Option<Life> {
-        match self.0 & LIFE_MASK {
+        let life = self.0 & LIFE_MASK;
+        if self.meter() != 0 && life != Life::Attached as u64 && life != Life::Detached as u64 {
+            return None;
+        }
+        match life {
             0 => Some(Life::Free),
             1 => Some(Life::Attached),
             2 => Some(Life::Detached),
@@ -141,7 +182,7 @@ impl Word {
 
     /// Whether this and `other` are words of the same actor, attached or detached.
     pub(crate) const fn is_same_actor(self, other: Self) -> bool {
-        self.is_alive() && self.0 & !LIFE_MASK == other.0 & !LIFE_MASK
+        self.is_alive() && self.0 & !STATE_MASK == other.0 & !STATE_MASK
     }
 
     /// Whether the cell belongs to the user instead of a chunk.
@@ -169,6 +210,26 @@ mod tests {
         assert!(!first.is_same_actor(second) && !second.is_same_actor(first));
         assert!(first.detached().is_same_actor(first));
         assert_eq!(first.detached().mailbox(), first.mailbox());
+    }
+
+    #[test]
+    fn a_meter_is_known_in_the_cell_alone() {
+        let address = Word::UNUSED.spawned(MailboxIndex::from_bits(9));
+        for number in [1, 77, 4095] {
+            let cell = address.with_meter(number);
+            assert_eq!((cell.meter(), address.meter(), cell.mailbox()), (number, 0, address.mailbox()));
+            assert!(cell != address && cell.is_same_actor(address) && address.is_same_actor(cell));
+            assert!(cell.is_attached(address) && !cell.is_detached(address));
+            let held = cell.held();
+            assert!(held.is_detached(address) && !held.is_attached(address) && held.is_same_actor(address));
+            assert_eq!((held.meter(), held.given_back(), cell.attached()), (number, cell, address));
+            assert_eq!((cell.life(), held.life()), (Some(Life::Attached), Some(Life::Detached)));
+            // With its end it is gone.
+            assert_eq!(cell.after_end(Life::Free), address.after_end(Life::Free));
+            assert_eq!((cell.ending(), cell.starting()), (address.ending(), address.starting()));
+        }
+        assert!(address.is_attached(address) && address.detached().is_detached(address));
+        assert_eq!(Word::from_bits(address.after_end(Life::Free).bits() | 8).life(), None, "overwritten");
     }
 
     #[test]

@@ -142,6 +142,16 @@ impl Payer {
         }
     }
 
+    /// Charges what is no block; whether the limit admits that. It is given back by [`Self::give_back`].
+    pub(crate) fn charge(self, bytes: usize) -> bool {
+        ACCOUNTS.charge(self, bytes)
+    }
+
+    /// The account with that number is charged so much less.
+    pub(crate) fn give_back(number: u8, bytes: usize) {
+        ACCOUNTS.give_back(number, bytes);
+    }
+
     /// Whether it can still pay.
     pub(crate) fn lives(self) -> bool {
         ACCOUNTS.lives(self)

@@ -13,6 +13,11 @@ pub fn charge(reductions: u64) {
     StackBlock::current().charge(reductions);
 }
 
+/// What the running turn was charged.
+pub(crate) fn charged() -> u64 {
+    StackBlock::current().charged()
+}
+
 /// Whether the running process has used up the reductions of its turn, and should let others run.
 #[inline(always)]
 pub fn is_exhausted() -> bool {

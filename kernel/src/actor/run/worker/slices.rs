@@ -7,6 +7,7 @@ use super::run_list::MOST_IN_HAND;
 use crate::actor::mail::list::Resting;
 use crate::actor::run::batch::Batch;
 use crate::actor::run::kill::Piece;
+use crate::actor::storage::Word;
 use crate::arch::atomic::Ordering;
 use crate::sched::EndOfPiece;
 use crate::sync::PreemptGuard;
@@ -56,7 +57,8 @@ impl Worker {
         let Some(envelope) = batch.current().filter(|_| batch.is_armed()) else { return false };
         // SAFETY: being delivered, or next; its head is never changed.
         let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
-        let piece = Piece { cell, word, held: word, tally: &batch.tally, envelope: Some(envelope) };
+        let is_held = Word::is_attached;
+        let piece = Piece { cell, word, is_held, tally: &batch.tally, envelope: Some(envelope) };
         piece.is_to_end(&self.executor, asked, false)
     }
 
