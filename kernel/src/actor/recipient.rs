@@ -8,6 +8,7 @@ use super::mail::envelope::Target;
 use super::run;
 use super::send;
 use super::storage::MailboxIndex;
+use crate::arch::CoreId;
 use crate::mem::OutOfMemory;
 use crate::message::{Message, SendError, SendToAllError};
 
@@ -132,6 +133,13 @@ impl<M: Message> Recipient<M> {
     /// Whether the worker of its mailbox is of priority `Max` or `High`.
     pub(super) fn is_urgent(&self) -> bool {
         directory::get(self.mailbox()).is_urgent()
+    }
+
+    /// Whether a message that `core` sends it, in its loop, is handled by nobody but the worker there, in a turn that it begins later. While that is so
+    /// the actor has no behaviour that is suspended, which alone could be elsewhere.
+    pub(super) fn stays_on(&self, core: CoreId) -> bool {
+        let mailbox = directory::get(self.mailbox());
+        mailbox.is_fixed() && mailbox.core() == core && self.target.cell.word_relaxed() == self.target.word
     }
 
     /// As `send::send_dropping_nothing`.

@@ -5,6 +5,7 @@ use core::time::Duration;
 use super::address::Addr;
 use super::behaviour::Receive;
 use super::recipient::Recipient;
+use crate::arch::CoreId;
 use crate::message::{Message, SendAfter, SendError};
 use crate::sched::Waiting;
 use crate::stats;
@@ -43,6 +44,10 @@ impl<M: Message> Waiting for ToActor<M> {
 
     fn is_urgent(&self) -> bool {
         self.to.is_urgent()
+    }
+
+    fn stays_on(&self, core: CoreId) -> bool {
+        self.to.stays_on(core)
     }
 }
 

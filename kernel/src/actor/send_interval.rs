@@ -5,6 +5,7 @@ use core::time::Duration;
 use super::address::Addr;
 use super::behaviour::Receive;
 use super::recipient::Recipient;
+use crate::arch::CoreId;
 use crate::message::{Message, SendError, SendInterval, outcome};
 use crate::sched::{Outcome, Repeating};
 
@@ -25,6 +26,10 @@ impl<M: Message + Copy> Repeating for ToActor<M> {
 
     fn is_urgent(&self) -> bool {
         self.to.is_urgent()
+    }
+
+    fn stays_on(&self, core: CoreId) -> bool {
+        self.to.stays_on(core)
     }
 }
 

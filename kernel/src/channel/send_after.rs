@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::address::ProcessAddr;
+use crate::arch::CoreId;
 use crate::message::{Message, SendAfter, SendError};
 use crate::sched::Waiting;
 use crate::time::{Instant, TakeBack};
@@ -41,6 +42,11 @@ impl<M: Message> Waiting for ToProcess<M> {
 
     fn is_urgent(&self) -> bool {
         self.to.is_urgent()
+    }
+
+    fn stays_on(&self, _: CoreId) -> bool {
+        // The process may look into its mailbox whenever it runs.
+        false
     }
 }
 

@@ -65,6 +65,7 @@ pub(crate) use place::wake::{some_core_is_idle, wake_thief};
 pub(crate) use place::waker::{priority_of, process_of, timers_of};
 pub use place::{YieldNow, yield_now};
 pub use policy::dispatch::Dispatch;
+pub(crate) use policy::lead::lead;
 pub use policy::migration::Rule;
 pub(crate) use policy::settings::ticks as setting_ticks;
 pub use policy::settings::{

@@ -12,6 +12,7 @@ use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
 
 use super::instant::Instant;
+use super::timers::lead;
 use super::timers::owned::OwnedTimers;
 use super::timers::per_core::{self, Checked};
 use super::timers::timer::Timer;
@@ -41,6 +42,7 @@ impl Alarm {
         {
             // What follows its moment is short.
             armed.is_awaited = false;
+            lead::hold_until(moment.ticks());
             return Poll::Ready(());
         }
         self.wait(moment, context)
@@ -55,6 +57,7 @@ impl Alarm {
                 Checked::Waits => return Poll::Pending,
                 Checked::Fired => {
                     armed.is_awaited = false;
+                    lead::hold_until(moment.ticks());
                     return Poll::Ready(());
                 }
                 Checked::TakenOut => armed.is_awaited = false,
@@ -119,7 +122,8 @@ impl Armed {
             timer.waker = Some(kept);
             timer.urgent = sched::priority_of(waker).is_urgent();
             timer.owner = owner_of(waker);
-            self.core = per_core::arm(self.timer, moment.ticks());
+            let lead = sched::lead(timer.urgent);
+            self.core = per_core::arm(self.timer, lead::armed_for(moment.ticks(), lead));
         }
         self.is_awaited = true;
     }

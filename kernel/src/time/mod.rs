@@ -28,6 +28,7 @@ pub use interval::{Interval, Missed, interval, interval_at};
 pub(crate) use schedule::Schedule;
 pub use sleep::{Elapsed, Sleep, Timeout, background_timeout, sleep, sleep_until, timeout};
 pub(crate) use timers::ended::free as free_ended;
+pub(crate) use timers::lead::{hold_until, is_ahead};
 pub(crate) use timers::owned::OwnedTimers;
 pub(crate) use timers::per_core::{
     arm, expire, expire_one_urgent, next_deadline, next_urgent_deadline, take_out_of_crashed,

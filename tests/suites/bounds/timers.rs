@@ -3,8 +3,11 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
-use magpie::sched::{Priority, Spawn};
+use magpie::channel::{ProcessAddr, ProcessMailbox};
+use magpie::machine;
+use magpie::sched::{self, Priority, Setting, Spawn};
 use magpie::time::{self, Instant};
 use magpie_tests::{Failure, Outcome, ensure, ensure_eq, kernel_test};
 
@@ -80,5 +83,102 @@ kernel_test! {
             Ok::<_, Failure>(late)
         })?;
         judge(ticking.await??, "a tick")
+    }
+}
+
+/// From the moment on, with the lead: the sleeper's own instructions, and one tick of the clock; and at most an interrupt right then.
+const ON_TIME: [Duration; 2] = [Duration::from_nanos(100), Duration::from_nanos(500)];
+/// Of a message, with the worker's turn up to the behaviour, where debug assertions are on.
+const MESSAGE_ON_TIME: [Duration; 2] = [Duration::from_nanos(500), Duration::from_nanos(1000)];
+
+/// The mean, and the most.
+fn mean_and_most(late: &[Duration]) -> [Duration; 2] {
+    let longest = late.iter().max().copied().unwrap_or_default();
+    [late.iter().sum::<Duration>() / late.len().max(1) as u32, longest]
+}
+
+fn judge_lead(with: &[Duration], without: &[Duration], bounds: [Duration; 2], what: &str) -> Outcome {
+    let ([mean, most], [mean_without, _]) = (mean_and_most(with), mean_and_most(without));
+    magpie::log::text!(
+        "{what} comes after {mean:?}, at most {most:?}; without the lead after {mean_without:?}"
+    );
+    ensure!(mean <= bounds[0] && most <= bounds[1], "{what} comes after {mean:?}, at most {most:?}");
+    ensure!(
+        mean_without > mean * 2,
+        "without the lead {what} comes after {mean_without:?}, with it after {mean:?}"
+    );
+    Ok(())
+}
+
+/// Takes note of how late the messages are that it schedules to itself.
+struct Sampler {
+    me: Option<Addr<Self>>,
+    late: Vec<Duration>,
+    done: ProcessAddr<Vec<Duration>>,
+}
+
+struct Due(Instant);
+
+impl Actor for Sampler {}
+
+impl Receive<Due> for Sampler {
+    type Reply = ();
+
+    fn receive(&mut self, Due(due): Due, context: &mut Context<Self>) {
+        let now = Instant::now();
+        if let Some(me) = self.me {
+            self.late.push(now - due);
+            if self.late.len() as u64 == SLEEPS {
+                // Its reader waits for ever if it does not come.
+                let _ = self.done.send(core::mem::take(&mut self.late));
+                return context.end();
+            }
+            let due =
+                Instant::now() + Duration::from_nanos(100_000 + self.late.len() as u64 * 7919 % 100_003);
+            let _ = me.send_at(due, Due(due));
+        }
+    }
+}
+
+impl Receive<Addr<Self>> for Sampler {
+    type Reply = ();
+
+    fn receive(&mut self, me: Addr<Self>, _: &mut Context<Self>) {
+        self.me = Some(me);
+        let _ = me.send(Due(Instant::now()));
+    }
+}
+
+/// How late messages come to an urgent actor on the only worker of its executor.
+async fn lateness_of_messages() -> Result<Vec<Duration>, Failure> {
+    let executor = Executor::start(&Config::default().workers(1).priority(Priority::High))?;
+    let mut mailbox = ProcessMailbox::new(1)?;
+    let sampler = Sampler { me: None, late: Vec::new(), done: mailbox.address() };
+    let sampler = executor.handle().spawn(sampler)?;
+    sampler.send(sampler)?;
+    let mut late = mailbox.receive().await.ok_or("no sample came")?;
+    executor.stop().await;
+    // The first was sent at once.
+    late.remove(0);
+    Ok(late)
+}
+
+kernel_test! {
+    /// An urgent process goes on at its very moment, and a message for an urgent actor is soon handled, because the core has made way before; without the lead
+    /// neither is so.
+    async fn what_is_urgent_is_on_time() -> Outcome {
+        needs_counted_time()?;
+        if machine::cores() > 1 {
+            // The turns of the other virtual cores go on the same clock.
+            return Ok(());
+        }
+        let lead = sched::setting(Setting::LeadMicroseconds);
+        let least = Duration::from_micros(100);
+        let (sleeps, messages) = (lateness(Priority::High, least).await?, lateness_of_messages().await?);
+        sched::set_setting(Setting::LeadMicroseconds, 0)?;
+        let without = (lateness(Priority::High, least).await, lateness_of_messages().await);
+        sched::set_setting(Setting::LeadMicroseconds, lead)?;
+        judge_lead(&sleeps, &without.0?, ON_TIME, "an urgent sleep")?;
+        judge_lead(&messages, &without.1?, MESSAGE_ON_TIME, "a message")
     }
 }

@@ -6,6 +6,7 @@ extern crate alloc;
 mod asking;
 mod crash;
 mod everywhere;
+mod lead;
 mod listing;
 mod naming;
 mod seeing;

@@ -10,6 +10,7 @@ use core::time::Duration;
 use magpie::actor::{Actor, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
 use magpie::channel::ProcessMailbox;
+use magpie::internals::arch::clock::frequency;
 use magpie::internals::time::{next_deadline, next_urgent_deadline};
 use magpie::sched::{self, Priority, Setting, Spawn};
 use magpie::stats;
@@ -19,12 +20,13 @@ use magpie_tests::{Failure, amount, ensure, ensure_eq, kernel_test};
 /// Far enough that it does not come, and nearer than what limits a test.
 const FAR: Duration = Duration::from_secs(10);
 
-/// Whether a timer for `moment` is the next of this core's, and whether it is the next urgent one.
+/// Whether a timer for `moment` is the next of this core's, and whether it is the next urgent one: that is due earlier, by the lead.
 fn is_next(moment: Instant) -> (bool, bool) {
     let Some(core) = sched::current_core() else { return (false, false) };
-    let [next, urgent] =
-        [next_deadline(core), next_urgent_deadline(core)].map(|at| at == Some(moment.ticks()));
-    (next, urgent)
+    let [next, urgent] = [next_deadline(core), next_urgent_deadline(core)];
+    let early = moment.ticks() - sched::setting(Setting::LeadMicroseconds) * frequency() / 1_000_000;
+    let is_urgent = urgent == Some(early);
+    (next == Some(if is_urgent { early } else { moment.ticks() }), is_urgent)
 }
 
 /// Begins to wait for `moment`, looks, and gives it up.

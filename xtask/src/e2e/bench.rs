@@ -315,11 +315,11 @@ fn short_slices(bench: &Bench<'_>) -> Result<Outcome> {
 /// What `docs/scheduling.md` promises: the latest sample, in instructions on one core. The columns are what a timer wakes, a process and a
 /// behaviour, and what a device's interrupt wakes, likewise.
 const LATEST: [(&str, [u64; 4]); 5] = [
-    ("idle", [500, 1300, 700, 1400]),
-    ("hogs", [1300, 1800, 2000, 1800]),
-    ("thieves", [3000, 3200, 3700, 3500]),
-    ("timers", [2300, 2800, 3000, 3500]),
-    ("offline", [1500, 1700, 1600, 2100]),
+    ("idle", [100, 400, 700, 1400]),
+    ("hogs", [600, 700, 2000, 1800]),
+    ("thieves", [1200, 1500, 3700, 3500]),
+    ("timers", [600, 900, 3000, 3500]),
+    ("offline", [600, 700, 1600, 2100]),
 ];
 const SAMPLES: usize = 300;
 

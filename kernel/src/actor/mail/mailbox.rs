@@ -67,6 +67,8 @@ pub(crate) struct Mailbox {
     pub(super) next_guest: AtomicPtr<()>,
     /// Its actors are pinned: thieves pass by.
     pinned: AtomicBool,
+    /// They are, or there is no other worker: nobody but its own worker ever handles its mail.
+    fixed: AtomicBool,
     /// Its executor's workers are `Max` or `High`.
     urgent: AtomicBool,
     /// Where in the table it is, as far as is known: the bits of a [`Place`].
@@ -110,6 +112,7 @@ impl Mailbox {
             guest: GuestFlag::new(),
             next_guest: AtomicPtr::new(core::ptr::null_mut()),
             pinned: AtomicBool::new(false),
+            fixed: AtomicBool::new(false),
             urgent: AtomicBool::new(false),
             owner: OwnerHint::new(0),
             room: Waiters::new(),
@@ -143,7 +146,7 @@ impl Mailbox {
         runner: *const Runner,
         place: Place,
         core: CoreId,
-        pinned: bool,
+        (pinned, fixed): (bool, bool),
         urgent: bool,
         bound: Bound,
     ) {
@@ -156,6 +159,7 @@ impl Mailbox {
         self.taken.store(0, Ordering::Relaxed);
         self.let_at.store(0, Ordering::Relaxed);
         self.pinned.store(pinned, Ordering::Relaxed);
+        self.fixed.store(fixed, Ordering::Relaxed);
         self.urgent.store(urgent, Ordering::Relaxed);
         // The last executor's workers have ended, and their lists with them.
         self.guest.reset();
@@ -290,6 +294,12 @@ impl Mailbox {
     pub(crate) fn is_pinned(&self) -> bool {
         // Relaxed: changes only while the mailbox is in no table.
         self.pinned.load(Ordering::Relaxed)
+    }
+
+    /// Whether nobody but its own worker ever handles its mail.
+    pub(crate) fn is_fixed(&self) -> bool {
+        // Relaxed: as above.
+        self.fixed.load(Ordering::Relaxed)
     }
 
     /// Whether a worker is handling a batch from here; a thief's hint.

@@ -102,7 +102,8 @@ pub(crate) fn start(
                 executor.pointer().as_ptr().cast_const().cast(),
                 executor.workers()[place.worker as usize].core(),
             );
-            mailbox.open(runner, place, core, pinned, urgency.0.is_urgent(), bound);
+            let is_fixed = pinned || workers == 1;
+            mailbox.open(runner, place, core, (pinned, is_fixed), urgency.0.is_urgent(), bound);
         }
     }
     *executor.ender.lock() = Some(ender);

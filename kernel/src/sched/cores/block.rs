@@ -95,6 +95,8 @@ pub(crate) struct Core {
     pub passed_over: Cell<u64>,
     /// What has the next turn, and is in no queue.
     pub chosen: Chosen,
+    /// No turn of a resident begins before this, in clock ticks; 0: whenever it likes. See `spawn/early.rs`.
+    pub held_until: Cell<u64>,
     /// When the turn before ended, if the next can begin with that: the clock is read once for both. 0: it cannot.
     pub turn_ended_at: Cell<u64>,
     /// When the turn in progress began, and other stretches whose length is of interest.
@@ -245,6 +247,7 @@ impl Core {
                 stands: Cell::new(false),
                 passed_over: Cell::new(0),
                 chosen: Chosen::new(),
+                held_until: Cell::new(0),
                 turn_ended_at: Cell::new(0),
                 open: Open::new(),
                 own_is_next: Cell::new(false),
@@ -344,6 +347,11 @@ impl Core {
             self.woken_at.store(0, Ordering::Relaxed);
             self.statistics.wake_latency.record(clock::now().saturating_sub(woken));
         }
+    }
+
+    /// No turn of a resident begins here before this moment, in clock ticks. Owner only.
+    pub(crate) fn hold_residents_until(&self, moment: u64) {
+        self.held_until.set(self.held_until.get().max(moment));
     }
 
     /// From now on time counts as `activity`. Owner only. Returns what it counted as until now, and what the clock says.

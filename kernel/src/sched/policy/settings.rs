@@ -36,6 +36,8 @@ pub enum Setting {
     ProcessLimit,
     /// How many timers a core fires at most before it looks at its queues again.
     TimersPerPass,
+    /// How long before its moment an urgent timer has its core make way.
+    LeadMicroseconds,
     /// The interval over which the three migration counts run.
     MigrationIntervalMicroseconds,
     /// How often one process may be moved by the balancer in an interval.
@@ -91,7 +93,7 @@ const fn row(setting: Setting, name: &'static str, default: u32, least: u32, mos
     Row { setting, name, default, least, most }
 }
 
-const COUNT: usize = 31;
+const COUNT: usize = 32;
 
 static ROWS: [Row; COUNT] = [
     row(Setting::SliceMicroseconds, "sched.slice_us", 1_000, 50, 1_000_000),
@@ -108,6 +110,7 @@ static ROWS: [Row; COUNT] = [
     // As many as the BEAM allows by default (1,048,576 since OTP 27).
     row(Setting::ProcessLimit, "sched.processes", 1 << 20, 16, 1 << 31),
     row(Setting::TimersPerPass, "sched.timers_per_pass", 64, 1, 100_000),
+    row(Setting::LeadMicroseconds, "sched.lead_us", 2, 0, 20),
     row(Setting::MigrationIntervalMicroseconds, "migration.interval_us", 1_000_000, 1_000, 60_000_000),
     row(Setting::MigrationsPerProcess, "migration.per_process", 10, 0, u32::MAX),
     row(Setting::MigrationsPerCore, "migration.per_core", 1_000, 0, u32::MAX),

@@ -128,6 +128,8 @@ pub const DISPATCH: Tunable<Dispatch> = Tunable::of(Setting::Dispatch);
 pub const PROCESSES: Tunable<u64> = Tunable::of(Setting::ProcessLimit);
 /// Timers fired, at most, before the core looks at its queues again.
 pub const TIMERS_PER_PASS: Tunable<u64> = Tunable::of(Setting::TimersPerPass);
+/// How long before its moment an urgent timer has its core make way, so that what it wakes begins on time; zero: it does not.
+pub const LEAD: Tunable<Duration> = Tunable::of(Setting::LeadMicroseconds);
 /// Over which time the three migration counts run.
 pub const MIGRATION_INTERVAL: Tunable<Duration> = Tunable::of(Setting::MigrationIntervalMicroseconds);
 /// How often one process may be moved by the balancer in an interval.

@@ -19,6 +19,7 @@ use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, ProcessRef, Runnable, Step};
 use crate::sched::run::{aside, attention, due, ending, idle, reserve, resume, slice, steal};
 use crate::sched::spawn::telling;
+use crate::time;
 use crate::trace::Kind;
 use crate::watch::Exit;
 
@@ -213,7 +214,20 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>>
         cancel(process);
         return None;
     }
+    if core.held_until.get() != 0 {
+        // SAFETY: its turn has begun, so it is alive.
+        hold(core, unsafe { process.as_ref() });
+    }
     Some(process)
+}
+
+/// Residents have been sent something whose moment has not quite come: see `spawn/early.rs`.
+#[cold]
+#[inline(never)]
+fn hold(core: &Core, begins: &Header) {
+    if begins.vtable().detach.is_some() {
+        time::hold_until(core.held_until.replace(0));
+    }
 }
 
 /// Gives a process that was killed the turn in which it drops what it owns.

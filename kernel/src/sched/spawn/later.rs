@@ -1,11 +1,15 @@
 //! What a core's loop does later on behalf of a caller. What is short and the kernel's own it does directly; what is
 //! longer, or the application's, runs in a process of its own.
 
-use crate::mem::OutOfMemory;
-use crate::sched::process::Step;
-use crate::sched::spawn::errand::Errand;
-use crate::time::{DelayedCall, Held, Instant, TakeBack};
 use core::ptr::NonNull;
+
+use crate::arch::CoreId;
+use crate::mem::OutOfMemory;
+use crate::sched::policy::lead::lead;
+use crate::sched::process::Step;
+use crate::sched::spawn::early;
+use crate::sched::spawn::errand::Errand;
+use crate::time::{self, DelayedCall, Held, Instant, TakeBack};
 
 /// A value that waits for its moment, and what is done with it then.
 pub(crate) trait Waiting: TakeBack + Sized {
@@ -18,6 +22,9 @@ pub(crate) trait Waiting: TakeBack + Sized {
 
     /// Whether it is for somebody of priority `Max` or `High`, as far as is known.
     fn is_urgent(&self) -> bool;
+
+    /// Whether [`Self::now`] on this core, in its loop, is seen by nobody before a resident that is pinned to the core begins a turn there.
+    fn stays_on(&self, core: CoreId) -> bool;
 }
 
 /// The right to take back what waits for its moment. Dropping this lets it go on.
@@ -30,7 +37,8 @@ impl<V> Later<V> {
     /// The value comes back when there is no memory.
     pub(crate) fn set<T: Waiting<Taken = V>>(moment: Instant, value: T) -> Result<Self, (OutOfMemory, T)> {
         let is_urgent = value.is_urgent();
-        DelayedCall::set(moment, is_urgent, Errand::new(run::<T>, free::<T>), value, fire).map(Self)
+        let urgency = (is_urgent, lead(is_urgent));
+        DelayedCall::set(moment, urgency, Errand::new(run::<T>, free::<T>), value, fire).map(Self)
     }
 
     /// Whether the value still waits; it may be taken at any moment.
@@ -45,7 +53,9 @@ impl<V> Later<V> {
 }
 
 fn fire<T: Waiting>(value: T, held: Held<Errand, T>) {
+    early::begin(held.moment(), |core| value.stays_on(core.id()));
     if let Err(value) = value.now() {
+        time::hold_until(held.moment());
         held.put_back(value);
         // SAFETY: a delayed call fires once. The reference that is given up here keeps it until `free`.
         unsafe { Errand::start(held.into_room()) };

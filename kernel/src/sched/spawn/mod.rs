@@ -2,6 +2,7 @@
 
 mod builder;
 pub(crate) mod detached;
+mod early;
 pub(crate) mod errand;
 pub(crate) mod foreign;
 pub(crate) mod later;

@@ -7,8 +7,11 @@
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
+use crate::arch::CoreId;
 use crate::mem::OutOfMemory;
+use crate::sched::policy::lead::lead;
 use crate::sched::process::Step;
+use crate::sched::spawn::early;
 use crate::sched::spawn::errand::Errand;
 use crate::time::{DelayedCall, Held, Instant, Schedule, TakeBack};
 
@@ -32,6 +35,9 @@ pub(crate) trait Repeating: Send + Sized + 'static {
 
     /// Whether it is for somebody of priority `Max` or `High`, as far as is known.
     fn is_urgent(&self) -> bool;
+
+    /// As [`Waiting::stays_on`](super::later::Waiting::stays_on), of [`Self::once_more`].
+    fn stays_on(&self, core: CoreId) -> bool;
 }
 
 /// What is done again and again, and when.
@@ -58,8 +64,8 @@ impl Repeat {
     /// It comes back when there is no memory.
     pub(crate) fn set<T: Repeating>(schedule: Schedule, what: T) -> Result<Self, (OutOfMemory, T)> {
         let (first, is_urgent) = (schedule.due(), what.is_urgent());
-        let errand = Errand::new(run::<T>, free::<T>);
-        match DelayedCall::set(first, is_urgent, errand, Repeated { what, schedule }, fire) {
+        let (urgency, errand) = ((is_urgent, lead(is_urgent)), Errand::new(run::<T>, free::<T>));
+        match DelayedCall::set(first, urgency, errand, Repeated { what, schedule }, fire) {
             Ok(call) => Ok(Self(call)),
             Err((error, repeated)) => Err((error, repeated.what)),
         }
@@ -82,6 +88,7 @@ impl Repeat {
 }
 
 fn fire<T: Repeating>(mut repeated: Repeated<T>, held: Held<Errand, Repeated<T>>) {
+    early::begin(held.moment(), |core| repeated.what.stays_on(core.id()));
     let left_out = match repeated.what.once_more() {
         Outcome::Done => 0,
         Outcome::LeftOut => 1,

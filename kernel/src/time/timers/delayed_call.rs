@@ -24,14 +24,14 @@
 //! public functions that are built on it, such as `Addr::send_after`.
 
 use alloc::boxed::Box;
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::call_state::CallState;
 use super::timer::Timer;
-use super::{ended, per_core};
+use super::{ended, lead, per_core};
 use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::mem::{self, OutOfMemory};
 use crate::sync::ReferenceCount;
@@ -70,6 +70,9 @@ struct Block<R, T> {
     /// While pending in a queue, under whose lock it is used, or about to fire. Whoever has made that something else has it
     /// alone, a canceller after [`per_core::cancel`].
     timer: UnsafeCell<Timer>,
+    /// What it was armed for, and how much earlier it fires, in clock ticks. As the timer.
+    moment: Cell<u64>,
+    lead: u64,
     references: ReferenceCount,
     state: CallState,
     /// Moments that were left out.
@@ -107,6 +110,11 @@ impl<R, T> Held<R, T> {
         }
     }
 
+    /// The moment that it was set for, in clock ticks: it may have fired a little before. For the function, before it sets it again.
+    pub(crate) fn moment(&self) -> u64 {
+        self.block().moment.get()
+    }
+
     /// It will not be set again.
     pub(crate) fn end(&self) {
         self.block().state.end();
@@ -124,7 +132,10 @@ impl<R, T> Held<R, T> {
         unsafe {
             let timer = block.as_ref().timer.get();
             (*timer).waker = Some(Block::<R, T>::waker(block));
-            let core = per_core::arm(NonNull::new_unchecked(timer), moment.ticks());
+            let this = block.as_ref();
+            this.moment.set(moment.ticks());
+            let core =
+                per_core::arm(NonNull::new_unchecked(timer), lead::armed_for(moment.ticks(), this.lead));
             if block.as_ref().state.set_again() {
                 return None;
             }
@@ -287,13 +298,14 @@ unsafe impl<V: Send> Send for DelayedCall<V> {}
 unsafe impl<V: Send> Sync for DelayedCall<V> {}
 
 impl<V> DelayedCall<V> {
-    /// Hands `value` to `fire` at `moment`, at least, before what is less urgent. It counts as work until then.
+    /// Hands `value` to `fire` at `moment`, at least, or by `lead` ticks earlier: then nobody sees what the function does before the moment. What is
+    /// urgent comes before what is not. It counts as work until then.
     ///
     /// # Errors
     /// The value comes back when there is no memory.
     pub(crate) fn set<R: 'static, T: TakeBack<Taken = V>>(
         moment: Instant,
-        is_urgent: bool,
+        (is_urgent, lead): (bool, u64),
         room: R,
         value: T,
         fire: fn(T, Held<R, T>),
@@ -303,6 +315,8 @@ impl<V> DelayedCall<V> {
         let block = Block {
             room,
             timer: UnsafeCell::new(timer),
+            moment: Cell::new(moment.ticks()),
+            lead,
             references: ReferenceCount::new(2),
             state: CallState::pending(),
             missed: AtomicU32::new(0),
@@ -321,7 +335,7 @@ impl<V> DelayedCall<V> {
         let core = unsafe {
             let timer = block.as_ref().timer.get();
             (*timer).waker = Some(Block::<R, T>::waker(block));
-            per_core::arm(NonNull::new_unchecked(timer), moment.ticks())
+            per_core::arm(NonNull::new_unchecked(timer), lead::armed_for(moment.ticks(), lead))
         };
         Ok(Self { block, core })
     }

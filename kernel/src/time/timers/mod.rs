@@ -6,6 +6,7 @@ pub(crate) mod call_state;
 pub(crate) mod comparator;
 mod delayed_call;
 pub(crate) mod ended;
+pub(crate) mod lead;
 pub(crate) mod owned;
 pub(crate) mod per_core;
 mod queue;
