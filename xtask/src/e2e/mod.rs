@@ -66,9 +66,8 @@ enum Outcome {
 
 type Case = (&'static str, fn(&Bench<'_>) -> Result<Outcome>);
 
-/// Cases that nothing may run beside: one builds the benchmarks anew where the rest of them are read, one makes the host
-/// busy.
-const UNDISTURBED: &[&str] = &["bench::without_statistics", "loaded::cores_that_wait_for_each_other"];
+/// Cases that nothing may run beside: one makes the host busy.
+const UNDISTURBED: &[&str] = &["loaded::cores_that_wait_for_each_other"];
 
 fn all() -> impl Iterator<Item = &'static Case> {
     let groups = [

@@ -1,8 +1,10 @@
 //! A project of one's own: made outside this tree, booted, tested, measured and put on a card, as its README says; with Magpie by
-//! its path, from a git repository, and from packages as a registry would have them.
+//! its path, from a git repository, and from packages as a registry would have them. What else can be done with it is in `verbs`.
 //!
 //! Not in a folder of this tree: cargo would read this tree's configuration there as well. But what cargo builds lies in this
 //! tree's folder for that, where most of the tool's dependencies are built already.
+
+mod verbs;
 
 use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome, card};
@@ -11,6 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 pub const CASES: &[Case] = &[
     ("project::is_made_booted_and_tested", made),
@@ -51,6 +54,8 @@ struct Project {
     folder: PathBuf,
     limit: String,
     build: PathBuf,
+    /// Whether its images are built soon, and not as a user's are.
+    is_cheap: bool,
 }
 
 impl Project {
@@ -59,15 +64,32 @@ impl Project {
         new.arg("new").arg(&folder).args(options);
         Said::of(new)?.expect_status(0)?.expect_line("  cargo run       boots it on QEMU")?;
         let build = bench.workspace.build().to_owned();
-        Ok(Self { folder, limit: bench.limit.as_secs().to_string(), build })
+        // One is built as a user's is: the others are about where Magpie comes from.
+        let is_cheap = !options.is_empty();
+        Ok(Self { folder, limit: bench.limit.as_secs().to_string(), build, is_cheap })
     }
 
-    fn cargo(&self, arguments: &[&str]) -> Result<Said> {
+    /// How long a command may take at most, building too.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(1200)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());
         command.env("MAGPIE_TIMEOUT", &self.limit).env("MAGPIE_NO_INSTALL", "1");
         command.env_remove("CARGO_TARGET_DIR").env("CARGO_BUILD_BUILD_DIR", &self.build);
-        Ok(command.output().context("cargo cannot be started")?.into())
+        if self.is_cheap {
+            // Not what it is about: a third of the time.
+            command.envs([("CARGO_PROFILE_RELEASE_LTO", "off"), ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")]);
+            command
+                .envs([("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"), ("CARGO_PROFILE_RELEASE_DEBUG", "0")]);
+        }
+        command
+    }
+
+    fn cargo(&self, arguments: &[&str]) -> Result<Said> {
+        Ok(self.command(arguments).output().context("cargo cannot be started")?.into())
     }
 
     /// What cargo prints goes to standard error; what the guest prints comes decoded.
@@ -116,6 +138,16 @@ fn made(bench: &Bench<'_>) -> Result<Outcome> {
         said.expect_status(0)?;
         ensure!(said.text().contains("kernel8.img"), "no kernel on the card\n{}", said.text());
     }
+    let mounted = elsewhere.0.join("mounted");
+    fs::create_dir(&mounted).context("cannot make a folder")?;
+    let (from, to) = (firmware.to_string_lossy(), mounted.to_string_lossy());
+    let words = ["xtask", "flash", "--firmware", &from, "--dir", &to, "--no-install"];
+    project.cargo(&words)?.expect_status(0)?;
+    let kernel = fs::metadata(mounted.join("kernel8.img")).context("no kernel was copied")?;
+    ensure!(kernel.len() > 50_000, "the kernel has {} bytes", kernel.len());
+
+    verbs::watched(&project, &elsewhere.0)?;
+    verbs::on_the_line(bench, &project)?;
 
     let test = project.folder.join("tests/kernel.rs");
     let text = fs::read_to_string(&test).context("the project has no test")?;

@@ -35,7 +35,7 @@ const LOADED: Duration = Duration::from_secs(10);
 const EXAMPLE: &str = "hello";
 
 /// Ends QEMU with the case.
-struct Board(Child);
+pub struct Board(Child);
 
 impl Drop for Board {
     fn drop(&mut self) {
@@ -45,18 +45,23 @@ impl Drop for Board {
 }
 
 /// A board with the loader on its card.
-fn board(bench: &Bench<'_>, qemu: &Qemu, socket: &Path) -> Result<Board> {
+pub fn board(bench: &Bench<'_>, qemu: &Qemu, socket: &Path) -> Result<Board> {
     let tree = bench.folder.join("push.dtb");
     write_tree(&tree)?;
     let guest = Guest {
         tree: Some(tree),
         ..Guest::new(Machine::raspi4b(), write_flat(&build_loader()?)?, bench.limit)
     };
+    on_socket(qemu, &guest, socket, "off")
+}
+
+/// A guest with its serial line in a socket, which begins at once, or with `wait` on when somebody listens there.
+pub fn on_socket(qemu: &Qemu, guest: &Guest, socket: &Path, wait: &str) -> Result<Board> {
     let _ = std::fs::remove_file(socket);
-    let usual = guest_command(&qemu.path, &guest);
+    let usual = guest_command(&qemu.path, guest);
     // The usual command, with the serial line in the socket in place of standard output; and all cores on one thread of the
     // host's, because those that wait to be started would keep a processor of it busy each.
-    let line = OsString::from(format!("unix:{},server=on,wait=off", socket.display()));
+    let line = OsString::from(format!("unix:{},server=on,wait={wait}", socket.display()));
     let words = usual.get_args().map(|word| match word.to_str() {
         Some("stdio") => line.as_os_str(),
         Some("tcg,thread=multi") => "tcg,thread=single".as_ref(),
@@ -74,7 +79,7 @@ fn board(bench: &Bench<'_>, qemu: &Qemu, socket: &Path) -> Result<Board> {
 }
 
 /// The newest QEMU, or why there is none for the board.
-fn emulator() -> Result<Qemu, Outcome> {
+pub fn emulator() -> Result<Qemu, Outcome> {
     let found = Qemu::find().filter(|qemu| qemu.version >= OLDEST_FOR_RASPI4B);
     found.ok_or_else(|| Outcome::Skipped(format!("QEMU is older than {OLDEST_FOR_RASPI4B}")))
 }

@@ -90,7 +90,7 @@ fn complains(said: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{complains, is_version, ready};
+    use super::{VERSION, complains, is_version, ready};
     use crate::failure::{USAGE, status_of};
     use crate::setup::Install;
 
@@ -101,6 +101,13 @@ mod tests {
         assert_eq!(status_of(&error), USAGE);
         let text = "cargo install mdbook --locked --version 0.5.4 --no-default-features --features search --root /tools";
         assert!(error.to_string().contains(text), "{error}");
+    }
+
+    #[test]
+    fn ci_installs_the_same() {
+        let run = std::fs::read_to_string(crate::build::root().join(".ci/run")).unwrap();
+        let line = format!("mdbook --version {VERSION} --no-default-features --features search");
+        assert!(run.contains(&line), "no {line} in .ci/run");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::workspace::{Workspace, folder_of, root};
 use crate::progress;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -26,6 +27,23 @@ pub struct Features {
     pub uncounted: bool,
     /// It has the flight recorder, and sends traces and statistics if it is asked to.
     pub traced: bool,
+}
+
+impl Features {
+    /// The folder of programs that are built so, below the workspace's own; none for the usual ones.
+    fn folder(self) -> Option<String> {
+        let named =
+            [(self.board == Board::Rpi4, "rpi4"), (self.uncounted, "uncounted"), (self.traced, "traced")];
+        let names: Vec<_> = named.into_iter().filter(|(is_it, _)| *is_it).map(|(_, name)| name).collect();
+        (!names.is_empty()).then(|| names.join("-"))
+    }
+
+    /// What cargo needs for that: what all of them share is built once, and programs of one name do not replace each other.
+    fn folder_arguments(self, workspace: &Workspace) -> Vec<OsString> {
+        let Some(folder) = self.folder() else { return Vec::new() };
+        let build = format!("build.build-dir={:?}", workspace.build().display().to_string());
+        vec!["--target-dir".into(), workspace.target().join(folder).into(), "--config".into(), build.into()]
+    }
 }
 
 /// Something that cargo built.
@@ -113,7 +131,7 @@ pub fn build_named(
 /// Runs a build whose compiler messages appear as usual, and collects the programs it made.
 fn run_build(mut command: Command, features: Features, package: &str) -> Result<Vec<Executable>> {
     let workspace = Workspace::load()?;
-    command.args(features.board.cargo_arguments(&workspace));
+    command.args(features.folder_arguments(&workspace));
     let rpi4 = features.board == Board::Rpi4;
     for (wanted, feature) in [
         (rpi4, "rpi4"),
@@ -154,7 +172,17 @@ fn executable(line: &str) -> Option<Executable> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Executable, executable};
+    use super::{Board, Executable, Features, executable};
+
+    #[test]
+    fn programs_that_are_built_differently_have_folders_of_their_own() {
+        let usual = Features::default();
+        assert_eq!(usual.folder(), None);
+        assert_eq!(Features { board: Board::Rpi4, ..usual }.folder().as_deref(), Some("rpi4"));
+        assert_eq!(Features { uncounted: true, ..usual }.folder().as_deref(), Some("uncounted"));
+        let both = Features { board: Board::Rpi4, traced: true, ..usual };
+        assert_eq!(both.folder().as_deref(), Some("rpi4-traced"));
+    }
 
     #[test]
     fn picks_programs_from_cargos_report() {

@@ -4,7 +4,6 @@ use super::{Contents, Moment};
 use anyhow::{Context, Result};
 use fatfs::{FatType, FileSystem, FormatVolumeOptions, FsOptions};
 use fscommon::StreamSlice;
-use mbrman::{BOOT_ACTIVE, CHS, MBR, MBRPartitionEntry};
 use std::io::{Read, Seek, SeekFrom, Write};
 
 const SECTOR_BYTES: u64 = 512;
@@ -18,6 +17,8 @@ const LEAST_BYTES: u64 = 64 << 20;
 const SPARE_BYTES: u64 = 16 << 20;
 /// The disk's signature, so that two runs give the same bytes.
 const SIGNATURE: [u8; 4] = *b"MGPI";
+/// Marks the partition that is booted from.
+const BOOT_ACTIVE: u8 = 0x80;
 
 /// How large an image with these files is, in bytes.
 pub fn size(contents: &Contents) -> u64 {
@@ -34,16 +35,9 @@ pub fn write<D: Read + Write + Seek>(
     made: Moment,
 ) -> Result<()> {
     let sectors = u32::try_from(bytes / SECTOR_BYTES).context("the image is larger than a card can be")?;
-    let mut table = MBR::new_from(disk, SECTOR_BYTES as u32, SIGNATURE).context("no partition table")?;
-    table[1] = MBRPartitionEntry {
-        boot: BOOT_ACTIVE,
-        first_chs: CHS::empty(),
-        sys: FAT32_LBA,
-        last_chs: CHS::empty(),
-        starting_lba: FIRST_SECTOR,
-        sectors: sectors - FIRST_SECTOR,
-    };
-    table.write_into(disk).context("cannot write the partition table")?;
+    let own = sectors.checked_sub(FIRST_SECTOR).context("the image is too small")?;
+    disk.seek(SeekFrom::Start(0)).context("cannot go to the start")?;
+    disk.write_all(&partition_sector(own)).context("cannot write the partition table")?;
 
     let (start, end) = (u64::from(FIRST_SECTOR) * SECTOR_BYTES, u64::from(sectors) * SECTOR_BYTES);
     let mut partition = StreamSlice::new(&mut *disk, start, end).context("the image is too small")?;
@@ -58,6 +52,21 @@ pub fn write<D: Read + Write + Seek>(
         file.flush().with_context(|| format!("cannot write {name}"))?;
     }
     system.unmount().context("cannot finish the file system")
+}
+
+/// The first sector: a table of four partitions, of which the first has so many sectors. Nobody boots from the code in front of it.
+fn partition_sector(sectors: u32) -> [u8; SECTOR_BYTES as usize] {
+    let mut sector = [0; SECTOR_BYTES as usize];
+    sector[440..444].copy_from_slice(&SIGNATURE);
+    // Of an entry: whether it is booted from, its kind, and in sectors where it begins and how long it is. Cylinders and heads, between
+    // those, are zero, as is usual where sectors are counted.
+    let entry = &mut sector[446..462];
+    entry[0] = BOOT_ACTIVE;
+    entry[4] = FAT32_LBA;
+    entry[8..12].copy_from_slice(&FIRST_SECTOR.to_le_bytes());
+    entry[12..16].copy_from_slice(&sectors.to_le_bytes());
+    sector[510..].copy_from_slice(&[0x55, 0xaa]);
+    sector
 }
 
 #[cfg(test)]
@@ -128,6 +137,19 @@ mod tests {
         let entry = disk.chunks(32).find(|entry| entry[..11] == *names[0] && entry[11] != 0x0f).unwrap();
         let year = 1980 + (number(entry, 24, 2) >> 9);
         assert!(year == this_year || year == this_year - 1, "written in {year}");
+    }
+
+    #[test]
+    fn the_partition_is_as_long_as_the_rest_and_the_others_are_empty() {
+        let mut disk = Cursor::new(vec![0; LEAST_BYTES as usize]);
+        write(&mut disk, LEAST_BYTES, &sample(), Moment::now().unwrap()).unwrap();
+        let sector = &disk.get_ref()[..512];
+        assert_eq!(&sector[440..444], b"MGPI");
+        let (begin, sectors) = (number(&sector[446..], 8, 4), number(&sector[446..], 12, 4));
+        assert_eq!((begin * 512, (begin + sectors) * 512), (1 << 20, LEAST_BYTES as usize));
+        assert!(sector[462..510].iter().all(|&byte| byte == 0), "three empty entries");
+        assert!(sector[..440].iter().all(|&byte| byte == 0), "no code");
+        assert!(write(&mut Cursor::new(Vec::new()), 1 << 20, &sample(), Moment::now().unwrap()).is_err());
     }
 
     #[test]
