@@ -30,6 +30,7 @@ mod push;
 mod reference;
 mod rpi4;
 mod setup;
+mod terminal;
 mod text;
 mod tool;
 mod traces;

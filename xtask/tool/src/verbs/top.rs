@@ -1,24 +1,21 @@
 //! `cargo xtask top`: watches what each core does, in the terminal: an application on QEMU, a board at a serial port, or what was recorded before.
 //!
-//! One thread listens and hands frames on; this one draws and reads keys. A recording is a text: a line for each frame, with the
-//! milliseconds since the beginning and the frame's bytes.
+//! One thread listens and hands frames on; this one draws and reads keys.
 
 use super::qemu;
-use crate::failure::{SUCCESS, usage};
+use crate::failure::SUCCESS;
 use crate::serial::port;
 use crate::serial::watch::{WhenGone, watch};
 use crate::stream::{Decoder, Output};
 use crate::trace::view::View;
-use crate::trace::{Record, read};
+use crate::trace::{Record, tape};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::widgets::Paragraph;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -69,12 +66,11 @@ type Source = Box<dyn FnOnce(&Sender<Said>) -> Result<u8> + Send>;
 pub fn execute(options: Options) -> Result<u8> {
     let (sender, receiver) = mpsc::channel();
     let stop = Arc::new(AtomicBool::new(false));
-    let recorder = options.record.as_deref().map(create).transpose()?;
+    let mut recorder = options.record.as_deref().map(tape::Writer::create).transpose()?;
     let is_over = stop.clone();
     let source: Source = if let Some(path) = options.replay {
-        let file =
-            File::open(&path).map_err(|error| usage(format!("cannot read {}: {error}", path.display())))?;
-        Box::new(move |sender| replay(file, sender, &is_over))
+        let frames = tape::frames(&path)?;
+        Box::new(move |sender| replay(frames, sender, &is_over))
     } else if let (Some(name), Some(elf)) = (options.port, options.elf) {
         let decoder = Decoder::for_elf(&elf)?;
         Box::new(move |sender| listen(&name, options.baud, decoder, sender, &is_over))
@@ -99,8 +95,9 @@ pub fn execute(options: Options) -> Result<u8> {
     // What is built is said before the terminal is taken over.
     let Ok(first) = receiver.recv() else { return Err(anyhow!("the thread that listens is gone")) };
     let mut terminal = ratatui::init();
-    let shown = show(&mut terminal, first, &receiver, recorder);
+    let shown = show(&mut terminal, first, &receiver, &mut recorder);
     ratatui::restore();
+    recorder.map_or(Ok(()), tape::Writer::finish)?;
     // Relaxed: a flag on its own.
     stop.store(true, Ordering::Relaxed);
     let status = shown?;
@@ -109,10 +106,6 @@ pub fn execute(options: Options) -> Result<u8> {
         let _ = listener.join();
     }
     Ok(status.unwrap_or(SUCCESS))
-}
-
-fn create(path: &Path) -> Result<File> {
-    File::create(path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn hand_on(output: Output, sender: &Sender<Said>) {
@@ -131,20 +124,17 @@ fn show(
     terminal: &mut DefaultTerminal,
     first: Said,
     receiver: &Receiver<Said>,
-    mut recorder: Option<File>,
+    recorder: &mut Option<tape::Writer>,
 ) -> Result<Option<u8>> {
     let mut view = View::default();
-    let began = Instant::now();
     let mut status = None;
     let mut next = Some(first);
     loop {
         while let Some(said) = next.take().or_else(|| receiver.try_recv().ok()) {
             match said {
                 Said::Record(sequence, record, frame) => {
-                    if let Some(file) = &mut recorder {
-                        let bytes: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
-                        writeln!(file, "{} {bytes}", began.elapsed().as_millis())
-                            .context("cannot write the recording")?;
+                    if let Some(recorder) = recorder {
+                        recorder.take(&frame)?;
                     }
                     view.take(sequence, record);
                 }
@@ -199,31 +189,21 @@ fn listen(
 }
 
 /// Hands on what was recorded, as fast as it was.
-fn replay(file: File, sender: &Sender<Said>, is_over: &AtomicBool) -> Result<u8> {
+fn replay(
+    frames: impl Iterator<Item = Result<(Duration, u64, Record)>>,
+    sender: &Sender<Said>,
+    is_over: &AtomicBool,
+) -> Result<u8> {
     let began = Instant::now();
-    for line in BufReader::new(file).lines() {
-        let line = line.context("cannot read the recording")?;
-        let Some((at, record)) = recorded(&line) else {
-            return Err(usage("that is no recording of top's"));
-        };
+    for frame in frames {
+        let (at, sequence, record) = frame?;
         while began.elapsed() < at && !is_over.load(Ordering::Relaxed) {
             thread::sleep(at.saturating_sub(began.elapsed()).min(GLANCE));
         }
-        let (sequence, record) = record;
         if is_over.load(Ordering::Relaxed) || sender.send(Said::Record(sequence, record, Vec::new())).is_err()
         {
             break;
         }
     }
     Ok(SUCCESS)
-}
-
-/// What a line of a recording says: when, and what.
-fn recorded(line: &str) -> Option<(Duration, (u64, Record))> {
-    let (at, bytes) = line.split_once(' ')?;
-    let digits: Vec<u8> =
-        bytes.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
-    let frame: Vec<u8> =
-        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| (byte << 4) | digit)).collect();
-    Some((Duration::from_millis(at.parse().ok()?), read(&frame)?))
 }
