@@ -4,6 +4,7 @@
 //! statistics mean, `perfetto` makes a file of the events that Perfetto opens, by way of `proto`, `tape` keeps frames in a file.
 
 mod frame;
+pub mod pages;
 pub mod perfetto;
 mod proto;
 mod record;

@@ -106,6 +106,7 @@ pub type Hearer<'a> = &'a mut dyn FnMut(Output) -> ControlFlow<()>;
 /// What a guest says, decoded for somebody.
 struct Heard<'a> {
     decoder: Decoder,
+    lines: Option<Receiver<Vec<u8>>>,
     hearer: Hearer<'a>,
     has_panicked: bool,
     has_enough: bool,
@@ -113,7 +114,7 @@ struct Heard<'a> {
 
 impl Heard<'_> {
     fn decode(&mut self, decode: impl FnOnce(&mut Decoder, &mut dyn FnMut(Output))) {
-        let Self { decoder, hearer, has_panicked, has_enough } = self;
+        let Self { decoder, hearer, has_panicked, has_enough, .. } = self;
         decode(decoder, &mut |output| {
             *has_panicked |= matches!(output, Output::Notice(Notice::Panic(_)));
             *has_enough |= hearer(output).is_break();
@@ -130,16 +131,43 @@ impl Listener for Heard<'_> {
         self.decode(|decoder, sink| decoder.push(bytes, sink));
         if self.has_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
+
+    fn typed(&mut self) -> Receiver<Vec<u8>> {
+        self.lines.take().unwrap_or_else(typed::lines)
+    }
 }
 
 /// Boots what the options ask for, with more boot arguments, and hands on all that it says. Returns what its end comes to; it is well if the
 /// hearer has had enough.
-pub fn hear(mut options: Options, words: &str, hearer: Hearer<'_>) -> Result<u8> {
+pub fn hear(options: Options, words: &str, hearer: Hearer<'_>) -> Result<u8> {
+    hear_with(options, words, None, hearer)
+}
+
+/// The same of a kernel that takes commands: these lines.
+pub fn hear_and_tell(
+    mut options: Options,
+    words: &str,
+    lines: Receiver<Vec<u8>>,
+    hearer: Hearer<'_>,
+) -> Result<u8> {
+    options.commands = true;
+    hear_with(options, words, Some(lines), hearer)
+}
+
+fn hear_with(
+    mut options: Options,
+    words: &str,
+    lines: Option<Receiver<Vec<u8>>>,
+    hearer: Hearer<'_>,
+) -> Result<u8> {
+    if options.script.is_some() {
+        return Err(usage("--script is for cargo xtask qemu, and for monitor"));
+    }
     options.append = format!("{} {words}", options.append);
     let (qemu, guest) = ready(options, true)?;
     let decoder = Decoder::for_elf(&guest.image.elf)?;
     catch_interrupts()?;
-    let mut heard = Heard { decoder, hearer, has_panicked: false, has_enough: false };
+    let mut heard = Heard { decoder, lines, hearer, has_panicked: false, has_enough: false };
     let run = run_while_heard(&qemu.path, &guest, &mut heard)?;
     heard.decode(|decoder, sink| decoder.finish(sink));
     Ok(match run.ending {
