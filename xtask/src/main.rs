@@ -20,6 +20,8 @@ mod page_samples;
 #[path = "../../boot/src/random.rs"]
 mod random;
 mod rooms;
+#[cfg(test)]
+mod same_lists;
 mod testing;
 mod verbs;
 

@@ -6,7 +6,7 @@ use magpie::crash;
 use magpie::internals::{actor, supervise};
 use magpie::log::text;
 use magpie::registry;
-use magpie::sched::{self, LoadMonitor, Setting, SettingError, VictimRule};
+use magpie::sched::{self, LoadMonitor, ProcessRef, Setting, SettingError, VictimRule};
 use magpie::stats::{Table, Worst};
 
 #[cfg(feature = "traced")]
@@ -46,6 +46,7 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
         Command::Actors => print_with(actor::actors_printer()),
         Command::Mailboxes => print_with(actor::mailboxes_printer()),
         Command::Processes => processes(),
+        Command::Top => top(monitor),
         Command::Tree => print_with(supervise::printer()),
         Command::Kill(name) => {
             let is_killed = registry::kill(name).is_ok();
@@ -96,28 +97,53 @@ fn print_with(printer: Option<fn()>) {
 const MOST_PROCESSES: u64 = 100;
 
 fn processes() {
-    text!("    number state     core waiting reductions moved    age ms type, name");
+    text!("{PROCESS_HEADINGS}");
     let mut listed = 0;
     for process in sched::processes() {
         listed += 1;
         if listed <= MOST_PROCESSES {
-            let (id, name) = (process.id(), registry::name_of(process.id()));
-            text!(
-                "{id:10x} {:9} {:4} {:7} {:10} {:5} {:9} {} {}",
-                process.state(),
-                process.home().index(),
-                channel::waiting_for(&process),
-                process.reductions(),
-                process.migrations(),
-                process.age().as_millis() as u64,
-                process.type_name(),
-                name.as_deref().unwrap_or("")
-            );
+            show(&process);
         }
     }
     // Some may have ended since they were listed.
     let new = sched::live_processes().saturating_sub(listed);
     text!("{listed} in all, and {new} that have not had a turn yet");
+}
+
+const PROCESS_HEADINGS: &str = "    number state     core waiting reductions moved    age ms type, name";
+
+fn show(process: &ProcessRef) {
+    let (id, name) = (process.id(), registry::name_of(process.id()));
+    text!(
+        "{id:10x} {:9} {:4} {:7} {:10} {:5} {:9} {} {}",
+        process.state(),
+        process.home().index(),
+        channel::waiting_for(process),
+        process.reductions(),
+        process.migrations(),
+        process.age().as_millis() as u64,
+        process.type_name(),
+        name.as_deref().unwrap_or("")
+    );
+}
+
+/// What fits on one screen of 24 rows with 8 cores: their load, and the processes that have done most.
+fn top(monitor: &mut Option<LoadMonitor>) {
+    const MOST_SHOWN: usize = 10;
+    load(monitor);
+    let mut busiest = [const { None }; MOST_SHOWN];
+    for process in sched::processes() {
+        // Each takes the place of the first that has done less, which goes on to the next.
+        let mut next = Some(process);
+        for place in &mut busiest {
+            let done = |of: &Option<ProcessRef>| of.as_ref().map_or(0, |process| process.reductions());
+            if place.is_none() || done(&next) > done(place) {
+                core::mem::swap(place, &mut next);
+            }
+        }
+    }
+    text!("{PROCESS_HEADINGS}");
+    busiest.iter().flatten().for_each(show);
 }
 
 fn crashes() {

@@ -19,6 +19,8 @@ pub(super) enum Command<'a> {
     Mailboxes,
     /// The processes.
     Processes,
+    /// The load, and the processes that have done most.
+    Top,
     /// The supervisors and their children.
     Tree,
     /// Kills whoever has that name.
@@ -50,6 +52,7 @@ crashes          the last 32 crashes
 actors           the actors
 mailboxes        their mailboxes
 ps               the processes
+top              the load, and the processes that have done most
 tree             the supervisors and their children
 kill NAME        kills who has that name
 victim NAME      changes the rule by which thieves choose their victims
@@ -102,6 +105,7 @@ pub(super) fn parse(line: &str) -> Result<Command<'_>, CommandError<'_>> {
         "actors" => alone(Command::Actors, "actors"),
         "mailboxes" => alone(Command::Mailboxes, "mailboxes"),
         "ps" => alone(Command::Processes, "ps"),
+        "top" => alone(Command::Top, "top"),
         "tree" => alone(Command::Tree, "tree"),
         "kill" => match rest {
             [Some(name), None, _] => Ok(Command::Kill(name)),
@@ -156,6 +160,7 @@ mod tests {
             ("actors", Command::Actors),
             ("mailboxes", Command::Mailboxes),
             ("ps", Command::Processes),
+            ("top", Command::Top),
             ("tree", Command::Tree),
             ("kill printer", Command::Kill("printer")),
             ("victim load", Command::Victim("load")),

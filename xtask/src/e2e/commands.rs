@@ -1,6 +1,7 @@
 //! What is typed reaches the kernel, on either interrupt controller and on the Raspberry Pi's, among anything else that
 //! arrives there.
 
+use super::terminal::Terminal;
 use super::tool::{self, Said, tool};
 use super::{Bench, Case, Outcome};
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, Qemu};
@@ -15,6 +16,8 @@ pub const CASES: &[Case] = &[
     ("commands::crashes_are_listed", crashes),
     ("commands::supervisors_are_listed", supervisors),
     ("commands::mailboxes_are_listed", mailboxes),
+    ("commands::a_script_is_played", script),
+    ("commands::lines_are_edited_in_a_terminal", terminal),
     ("commands::noise_does_no_harm", noise),
     ("commands::nobody_listens_unasked", unasked),
     ("commands::a_flood_of_lines_does_not_stop_the_clock", flood),
@@ -47,7 +50,7 @@ fn flood(_: &Bench<'_>) -> Result<Outcome> {
 
 fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
     let typed =
-        b"help\nset sched.slice_us 500\r\ncrashes\nactors\nmailboxes\nps\ntree\nvictim load\nvictim nearest\nkill nobody\nkill\nset sched.slice_us 5\nset nonsense 1\nlaod\noffline 1\noffline 0\n\
+        b"help\nset sched.slice_us 500\r\ncrashes\nactors\nmailboxes\nps\ntop\ntree\nvictim load\nvictim nearest\nkill nobody\nkill\nset sched.slice_us 5\nset nonsense 1\nlaod\noffline 1\noffline 0\n\
                   online 1\nsettings\nload\nstats\nps\n";
     let said = tell(bench, &[options, &["--commands"]].concat(), typed)?;
     for line in [
@@ -84,7 +87,8 @@ fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
     }
     anyhow::ensure!(said.text().matches("> tree\nnone\n").count() == 1, "there is a tree\n{}", said.text());
     let count = |start: &str| said.text().lines().filter(|line| line.starts_with(start)).count();
-    anyhow::ensure!(count("load during ") == 1, "the load was not printed\n{}", said.text());
+    // By itself, and in the summary.
+    anyhow::ensure!(count("load during ") == 2, "the load was not printed\n{}", said.text());
     anyhow::ensure!(count("longest, ns") == 1, "what took longest was not printed\n{}", said.text());
     // Once asked for, once at the end.
     anyhow::ensure!(count("core   messages") == 2, "the table was not printed\n{}", said.text());
@@ -93,22 +97,10 @@ fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
 
 /// Three have crashed when the list is asked for; the main process does later.
 fn crashes(bench: &Bench<'_>) -> Result<Outcome> {
-    let mut command = tool()?;
-    command.args(["qemu", "panic", "--no-install", "--commands", "--append", "seconds=3"]);
-    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let mut child = command.spawn().context("this tool cannot start itself")?;
-    let mut input = child.stdin.take().context("it has no input")?;
-    let mut lines = BufReader::new(child.stdout.take().context("it says nothing")?).lines();
-    let mut told = 0;
-    while told < 3 {
-        let line = lines.next().context("it ends before three have crashed")??;
-        told += usize::from(line.starts_with("its end, as others see it: Err(Crashed)"));
-    }
-    input.write_all(b"crashes\n").context("it does not read its input")?;
-    let listed = lines.collect::<Result<Vec<_>, _>>()?;
-    child.wait().context("it cannot be waited for")?;
-    let listed = listed.join("\n");
+    let one = "expect its end, as others see it: Err(Crashed)\n";
+    let said = play(bench, &["panic", "--append", "seconds=3"], &format!("{}crashes\n", one.repeat(3)))?;
+    let listed = said.text();
+    ensure!(!said.err.contains("script:"), "the script was not met:\n{}\n{listed}", said.err);
     for part in [
         "> crashes\n3 crashes so far\ncrash 1 after ",
         ": data abort in magpie::sched::spawn::builder::procedure<(), panic::crashes::",
@@ -119,6 +111,63 @@ fn crashes(bench: &Bench<'_>) -> Result<Outcome> {
     ] {
         ensure!(listed.contains(part), "nothing says '{part}':\n{listed}");
     }
+    Ok(Outcome::Passed)
+}
+
+/// Runs an example with a script.
+fn play(bench: &Bench<'_>, options: &[&str], script: &str) -> Result<Said> {
+    let file = bench.folder.join("script");
+    std::fs::write(&file, script).context("cannot write the script")?;
+    let mut command = tool()?;
+    command.arg("qemu").args(options).arg("--no-install").arg("--script").arg(file);
+    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
+    Said::of(command)
+}
+
+/// It ends a run that would go on for long; what it does not meet is said, with its line.
+fn script(bench: &Bench<'_>) -> Result<Outcome> {
+    let kept = play(
+        bench,
+        &[EXAMPLE, "--append", "seconds=100000"],
+        "# as on any day\nvictim load\nexpect chosen by load now\nwait 0.1\nset sched.thieves 2\n\nexpect 2 now\nend\n",
+    )?;
+    kept.expect_status(0)?.expect_line("sched.thieves is 2 now")?;
+    let broken = play(bench, &[EXAMPLE, "--append", "seconds=1"], "ps\nexpect four elephants\n")?;
+    broken.expect_status(1)?.expect_error("script:2: no line has 'four elephants': it has ended")?;
+    play(bench, &[EXAMPLE], "wait a moment\n")?
+        .expect_status(2)?
+        .expect_error("script:1: wait takes seconds")?;
+    Ok(Outcome::Passed)
+}
+
+/// Words are completed, the line before comes back, and what the kernel says does not get lost.
+fn terminal(bench: &Bench<'_>) -> Result<Outcome> {
+    let mut command = tool()?;
+    command.args(["qemu", EXAMPLE, "--no-install", "--commands", "--append", "seconds=100000"]);
+    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
+    command.env("XDG_STATE_HOME", &bench.folder).env("TERM", "xterm");
+    let mut terminal = Terminal::start(command)?;
+    terminal.expect("commands are taken on this line")?;
+    // Up twice, and with another word at its end.
+    let typed = [
+        ("vic\tloc\t\r", "victims are chosen by locality now"),
+        ("set sched.thie\t3\r", "sched.thieves is 3 now"),
+        ("\x1b[A\x1b[A\x17random\r", "victims are chosen by random now"),
+    ];
+    for (before, (keys, answer)) in typed.into_iter().enumerate() {
+        // The editor has asked the terminal for pasted text in brackets: it has begun with the line.
+        terminal.expect_times("\x1b[?2004h", before + 1)?;
+        terminal.press(keys)?;
+        terminal.expect(answer)?;
+    }
+    terminal.expect_times("\x1b[?2004h", typed.len() + 1)?;
+    // Ctrl-C.
+    terminal.press("\x03")?;
+    ensure!(terminal.end()? == Some(130), "Ctrl-C does not end it: {}", terminal.text());
+    ensure!(terminal.is_as_it_was()?, "the terminal's settings are others afterwards");
+    let kept =
+        std::fs::read_to_string(bench.folder.join("magpie/commands")).context("there is no history")?;
+    ensure!(kept.contains("victim locality") && kept.contains("victim random"), "the history is {kept}");
     Ok(Outcome::Passed)
 }
 

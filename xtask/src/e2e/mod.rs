@@ -2,8 +2,8 @@
 //! checked. Cases run beside each other, each with a folder of its own. They are no `#[test]`s because they need QEMU, and because they are counted with the in-kernel
 //! suites.
 //!
-//! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel, `pty` is a serial line; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `book`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `examples`, `first`, `rpi4`, `card`, `commands`, `debugger`, `push`, `monitor`, `progress`, `project`, `watchdog` and `loaded`.
+//! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel, `pty` is a serial line, `terminal` a terminal; the cases are
+//! in `bad_input`, `setup`, `guest`, `boot`, `book`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `examples`, `first`, `rpi4`, `card`, `commands`, `debugger`, `push`, `monitor`, `progress`, `project`, `traces`, `live_view`, `watchdog` and `loaded`.
 
 mod bad_input;
 mod bench;
@@ -20,6 +20,7 @@ mod guest;
 mod idle;
 mod kernel_panic;
 mod ledger;
+mod live_view;
 mod loaded;
 mod monitor;
 mod pipeline;
@@ -30,6 +31,7 @@ mod push;
 mod reference;
 mod rpi4;
 mod setup;
+mod terminal;
 mod text;
 mod tool;
 mod traces;
@@ -77,6 +79,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         book::CASES,
         boot::CASES,
         traces::CASES,
+        live_view::CASES,
         trees::CASES,
         idle::CASES,
         bench::CASES,

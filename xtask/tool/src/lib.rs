@@ -16,6 +16,7 @@ pub mod project;
 #[cfg(test)]
 #[path = "../../../boot/src/random.rs"]
 mod random;
+pub mod report;
 pub mod serial;
 pub mod setup;
 pub mod stream;

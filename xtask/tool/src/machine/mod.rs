@@ -11,5 +11,7 @@ pub use debugger::{Debugger, write_script};
 pub use limits::{Gic, Machine};
 pub use qemu::{Guest, Typed, guest_command};
 pub use raspi4b::write_tree;
-pub use run::{Ending, Listener, catch_interrupts, end_with_this_tool, interrupted, run, run_while_heard};
+pub use run::{
+    Ending, Listener, catch_interrupts, end_with_this_tool, interrupt, interrupted, run, run_while_heard,
+};
 pub use size::Size;

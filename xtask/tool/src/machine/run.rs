@@ -17,7 +17,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -95,12 +95,25 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
+/// As if the user had.
+pub fn interrupt() {
+    INTERRUPTED.store(true, Ordering::Relaxed);
+}
+
 /// Who hears what a guest says.
 pub trait Listener {
     /// Whether there is room for more. If not, QEMU waits, and with it the guest.
     fn is_ready(&self) -> bool;
     /// Takes the next bytes, without waiting for anybody; or has had enough.
     fn hear(&mut self, bytes: &[u8]) -> ControlFlow<()>;
+    /// Asked now and then while nothing arrives: whether it has had enough.
+    fn is_content(&mut self) -> bool {
+        false
+    }
+    /// What is typed for the guest, a line at a time; asked for once, if the guest is to be given anything.
+    fn typed(&mut self) -> Receiver<Vec<u8>> {
+        typed::lines()
+    }
 }
 
 /// Always has room, and never enough.
@@ -149,7 +162,8 @@ pub fn run_while_heard(qemu: &Path, guest: &Guest, listener: &mut dyn Listener) 
     thread::spawn(move || read_all(stderr, &errors, From::Qemu));
 
     if let Some(input) = child.0.stdin.take() {
-        thread::spawn(move || typed::copy_to(input));
+        let lines = listener.typed();
+        thread::spawn(move || typed::copy_to(input, &lines));
     }
 
     let mut messages = Vec::new();
@@ -173,7 +187,7 @@ pub fn run_while_heard(qemu: &Path, guest: &Guest, listener: &mut dyn Listener) 
                 messages.extend_from_slice(&bytes);
                 messages.truncate(MAX_MESSAGES_BYTES);
             }
-            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Timeout) => is_heard = is_heard && !listener.is_content(),
             // Both ends are closed: QEMU has ended.
             Err(RecvTimeoutError::Disconnected) => break,
         }

@@ -38,10 +38,9 @@ pub fn lines() -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Writes lines from standard input to `port` as they come, until either ends. It waits for the port as long as that takes.
-pub fn copy_to(mut port: impl Write) {
-    let mut input = io::stdin().lock();
-    while let Some(line) = next_line(&mut input) {
+/// Writes lines to `port` as they come, until either ends. It waits for the port as long as that takes.
+pub fn copy_to(mut port: impl Write, lines: &Receiver<Vec<u8>>) {
+    for line in lines {
         if port.write_all(&line).and_then(|()| port.flush()).is_err() {
             return;
         }

@@ -41,7 +41,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 16] = [
+    /// Every kind, in the order of their numbers, from 1 on.
+    pub const ALL: [Self; 16] = [
         Self::Yielded,
         Self::Waits,
         Self::Done,
@@ -200,7 +201,7 @@ fn adler32(bytes: &[u8]) -> u32 {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::trace) mod tests {
     use super::{Kind, Record, adler32, read};
     use crate::random::{Random, setting};
 

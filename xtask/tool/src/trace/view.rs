@@ -145,6 +145,12 @@ impl View {
         }
     }
 
+    /// How many microseconds the process with this number ran in the last second, and in how many turns.
+    pub fn turns_of(&self, subject: u64) -> Option<(u64, u64)> {
+        let (_, busy) = self.shown.iter().find(|(shown, _)| *shown == subject)?;
+        Some((self.recording.nanoseconds(busy.ticks) / 1_000, busy.turns))
+    }
+
     /// What is shown in so many columns and rows.
     pub fn lines(&self, width: usize, height: usize) -> Vec<String> {
         let mut lines = vec![self.title(), String::new()];
@@ -170,7 +176,7 @@ impl View {
             lines.push(format!("{left:split$.split$}  {right}"));
         }
         lines.push(format!(
-            "q quits   p {}   s sorts by {}",
+            "q quits  p {}  s sorts by {}  1 cores 2 ps 3 actors 4 tree 5 settings",
             if self.is_paused { "goes on" } else { "pauses" },
             self.sort.next().name()
         ));

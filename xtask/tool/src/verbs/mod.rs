@@ -7,6 +7,7 @@ pub mod image;
 pub mod monitor;
 pub mod push;
 pub mod qemu;
+pub mod report;
 pub mod runner;
 pub mod stats;
 pub mod top;
@@ -36,6 +37,8 @@ pub enum Verb {
     Stats(stats::Options),
     /// Run an application on QEMU, or listen to a board, and watch what each core does
     Top(top::Options),
+    /// Run an application on QEMU, or take a recording, and write a page about what has happened
+    Report(report::Options),
     /// Print what this machine has and lacks
     Doctor,
     /// Decode a recorded serial stream
@@ -54,6 +57,7 @@ pub fn execute(verb: Verb) -> Result<u8> {
         Verb::Trace(options) => trace::execute(options),
         Verb::Stats(options) => stats::execute(options),
         Verb::Top(options) => top::execute(options),
+        Verb::Report(options) => report::execute(options),
         Verb::Doctor => doctor::execute(),
         Verb::Decode(options) => decode::execute(&options),
     }

@@ -3,13 +3,13 @@
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, usage};
 use crate::machine::{catch_interrupts, interrupted};
 use crate::serial::port::{self, Port};
-use crate::serial::typed;
+use crate::serial::script::Script;
+use crate::serial::source::Source;
 use crate::serial::watch::{Event, WhenGone, watch};
 use crate::stream::{Decoder, Notice, Output, show};
 use anyhow::{Context, Result};
 use clap::Args;
-use std::cell::Cell;
-use std::io;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
 /// The line to a board.
@@ -34,6 +34,9 @@ pub struct Options {
     /// The ELF of the image that runs on the board
     #[arg(long)]
     elf: PathBuf,
+    /// Send the commands of this file, in place of what is typed: docs/host-tool.md says what else may be in it
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
 }
 
 /// Runs the verb.
@@ -44,21 +47,31 @@ pub fn execute(options: &Options) -> Result<u8> {
             options.elf.display()
         )));
     }
+    let script = options.script.as_deref().map(Script::read).transpose()?;
     catch_interrupts()?;
     let port = port::open_now(&options.line.port, options.line.baud)?;
     eprintln!("xtask: listening to {}; Ctrl-C ends it", options.line.port);
-    follow(port, Vec::new(), &options.line, &options.elf)
+    follow(port, Vec::new(), &options.line, &options.elf, script)
 }
 
 /// Shows what comes from an open port, and sends what is typed, until Ctrl-C, or until it vanishes if that is wanted, or
 /// nobody reads the output any more. `heard` was read from it already. A kernel that has panicked makes that a failure.
-pub fn follow(port: Box<dyn Port>, heard: Vec<u8>, line: &Line, elf: &Path) -> Result<u8> {
+pub fn follow(
+    port: Box<dyn Port>,
+    heard: Vec<u8>,
+    line: &Line,
+    elf: &Path,
+    script: Option<Script>,
+) -> Result<u8> {
     let mut decoder = Decoder::for_elf(elf)?;
-    let mut out = io::stdout().lock();
+    // The kernel may have run for long.
+    let Source { lines, mut out, played, editor } = Source::of_commands(script, false)?;
+    let played = RefCell::new(played);
     let mut written = Ok(());
     let (mut panicked, unheard) = (false, Cell::new(false));
     let mut sink = |output: Output| {
         panicked |= matches!(output, Output::Notice(Notice::Panic(_)));
+        played.borrow().hear(&output);
         if written.is_ok() {
             written = show(&output, &mut out);
             unheard.set(written.is_err());
@@ -73,18 +86,20 @@ pub fn follow(port: Box<dyn Port>, heard: Vec<u8>, line: &Line, elf: &Path) -> R
     let reopen = || port::open(&line.port, line.baud);
     watch(
         port,
-        &typed::lines(),
+        &lines,
         when_gone,
         reopen,
         |bytes| decoder.push(bytes, &mut sink),
         on_event,
-        || interrupted() || unheard.get(),
+        || interrupted() || unheard.get() || played.borrow_mut().is_over(),
     );
     decoder.finish(&mut sink);
+    drop(editor);
+    let is_wanted = played.into_inner().finish()?;
     written.context("cannot write the output")?;
     Ok(match (panicked, interrupted()) {
         (true, _) => FAILURE,
-        (false, true) => INTERRUPTED,
-        (false, false) => SUCCESS,
+        (false, true) if !is_wanted => INTERRUPTED,
+        (false, _) => SUCCESS,
     })
 }

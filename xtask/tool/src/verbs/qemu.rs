@@ -6,15 +6,19 @@ use crate::machine::{
     Debugger, Ending, Gic, Guest, Listener, Machine, Size, Typed, catch_interrupts, interrupted,
     run_while_heard, write_script,
 };
+use crate::serial::script::Script;
+use crate::serial::source::{Played, Source};
+use crate::serial::typed;
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu, ready_target};
 use crate::stream::{Decoder, Notice, Outlet, Output};
 use anyhow::{Context, Result};
 use clap::Args;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -59,6 +63,9 @@ pub struct Options {
     /// Take commands: what is typed here goes to the guest's serial port; `help` lists them
     #[arg(long)]
     commands: bool,
+    /// Send the commands of this file, in place of what is typed: docs/host-tool.md says what else may be in it
+    #[arg(long, value_name = "FILE", conflicts_with = "typed")]
+    script: Option<PathBuf>,
     /// Give the application what is typed here, by the guest's serial port
     #[arg(long, conflicts_with = "commands")]
     typed: bool,
@@ -81,8 +88,16 @@ pub struct Options {
 
 /// Runs the verb.
 pub fn execute(options: Options) -> Result<u8> {
+    // What is wrong with it is said before anything is built.
+    let script = options.script.as_deref().map(Script::read).transpose()?;
     let (qemu, guest) = ready(options, false)?;
-    show_guest(&qemu, &guest)
+    catch_interrupts()?;
+    let source = match guest.typed {
+        Typed::Nothing => None,
+        Typed::Commands => Some(Source::of_commands(script, true)?),
+        Typed::Application => Some(Source::as_it_is()),
+    };
+    show(&qemu, &guest, source)
 }
 
 /// Who is handed all that a guest says, until it has heard enough.
@@ -91,6 +106,7 @@ pub type Hearer<'a> = &'a mut dyn FnMut(Output) -> ControlFlow<()>;
 /// What a guest says, decoded for somebody.
 struct Heard<'a> {
     decoder: Decoder,
+    lines: Option<Receiver<Vec<u8>>>,
     hearer: Hearer<'a>,
     has_panicked: bool,
     has_enough: bool,
@@ -98,7 +114,7 @@ struct Heard<'a> {
 
 impl Heard<'_> {
     fn decode(&mut self, decode: impl FnOnce(&mut Decoder, &mut dyn FnMut(Output))) {
-        let Self { decoder, hearer, has_panicked, has_enough } = self;
+        let Self { decoder, hearer, has_panicked, has_enough, .. } = self;
         decode(decoder, &mut |output| {
             *has_panicked |= matches!(output, Output::Notice(Notice::Panic(_)));
             *has_enough |= hearer(output).is_break();
@@ -115,16 +131,43 @@ impl Listener for Heard<'_> {
         self.decode(|decoder, sink| decoder.push(bytes, sink));
         if self.has_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
+
+    fn typed(&mut self) -> Receiver<Vec<u8>> {
+        self.lines.take().unwrap_or_else(typed::lines)
+    }
 }
 
 /// Boots what the options ask for, with more boot arguments, and hands on all that it says. Returns what its end comes to; it is well if the
 /// hearer has had enough.
-pub fn hear(mut options: Options, words: &str, hearer: Hearer<'_>) -> Result<u8> {
+pub fn hear(options: Options, words: &str, hearer: Hearer<'_>) -> Result<u8> {
+    hear_with(options, words, None, hearer)
+}
+
+/// The same of a kernel that takes commands: these lines.
+pub fn hear_and_tell(
+    mut options: Options,
+    words: &str,
+    lines: Receiver<Vec<u8>>,
+    hearer: Hearer<'_>,
+) -> Result<u8> {
+    options.commands = true;
+    hear_with(options, words, Some(lines), hearer)
+}
+
+fn hear_with(
+    mut options: Options,
+    words: &str,
+    lines: Option<Receiver<Vec<u8>>>,
+    hearer: Hearer<'_>,
+) -> Result<u8> {
+    if options.script.is_some() {
+        return Err(usage("--script is for cargo xtask qemu, and for monitor"));
+    }
     options.append = format!("{} {words}", options.append);
     let (qemu, guest) = ready(options, true)?;
     let decoder = Decoder::for_elf(&guest.image.elf)?;
     catch_interrupts()?;
-    let mut heard = Heard { decoder, hearer, has_panicked: false, has_enough: false };
+    let mut heard = Heard { decoder, lines, hearer, has_panicked: false, has_enough: false };
     let run = run_while_heard(&qemu.path, &guest, &mut heard)?;
     heard.decode(|decoder, sink| decoder.finish(sink));
     Ok(match run.ending {
@@ -180,7 +223,7 @@ fn ready(options: Options, traced: bool) -> Result<(Qemu, Guest)> {
         arguments: options.append,
         limit: Duration::from_secs(options.timeout.unwrap_or(usual_limit)),
         typed: match () {
-            () if options.commands => Typed::Commands,
+            () if options.commands || options.script.is_some() => Typed::Commands,
             () if options.typed => Typed::Application,
             () => Typed::Nothing,
         },
@@ -253,15 +296,18 @@ struct Shown {
     decoder: Decoder,
     outlet: Outlet,
     panic_message: Option<String>,
+    played: Played,
+    lines: Option<Receiver<Vec<u8>>>,
 }
 
 impl Shown {
     fn decode(&mut self, decode: impl FnOnce(&mut Decoder, &mut dyn FnMut(Output))) {
-        let Self { decoder, outlet, panic_message } = self;
+        let Self { decoder, outlet, panic_message, played, .. } = self;
         decode(decoder, &mut |output| {
             if let Output::Notice(Notice::Panic(message)) = &output {
                 panic_message.get_or_insert_with(|| message.clone());
             }
+            played.hear(&output);
             outlet.put(output);
         });
     }
@@ -274,30 +320,60 @@ impl Listener for Shown {
 
     fn hear(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         self.decode(|decoder, sink| decoder.push(bytes, sink));
-        if self.outlet.has_failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        let has_enough = self.outlet.has_failed() || self.played.is_over();
+        if has_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn is_content(&mut self) -> bool {
+        self.played.is_over()
+    }
+
+    fn typed(&mut self) -> Receiver<Vec<u8>> {
+        self.lines.take().unwrap_or_else(typed::lines)
     }
 }
 
-/// Boots a guest, shows what it prints as it happens, and returns its exit status.
+/// Boots a guest that is given nothing, shows what it prints as it happens, and returns its exit status.
 pub fn show_guest(qemu: &Qemu, guest: &Guest) -> Result<u8> {
-    let decoder = Decoder::for_elf(&guest.image.elf)?;
     catch_interrupts()?;
+    show(qemu, guest, None)
+}
+
+/// The same of one that is given what comes from there.
+fn show(qemu: &Qemu, guest: &Guest, source: Option<Source>) -> Result<u8> {
+    let decoder = Decoder::for_elf(&guest.image.elf)?;
+    let (lines, out, played, editor) = match source {
+        Some(Source { lines, out, played, editor }) => (Some(lines), out, played, editor),
+        None => (None, Box::new(io::stdout()) as Box<dyn Write + Send>, Played::default(), None),
+    };
     eprintln!("xtask: QEMU {} ({}); Ctrl-C ends it", qemu.version, qemu.path.display());
-    let mut shown = Shown { decoder, outlet: Outlet::to(io::stdout()), panic_message: None };
+    let mut shown = Shown { decoder, outlet: Outlet::to(out), panic_message: None, played, lines };
     let run = run_while_heard(&qemu.path, guest, &mut shown)?;
     shown.decode(|decoder, sink| decoder.finish(sink));
-    let Shown { outlet, panic_message, .. } = shown;
+    let Shown { outlet, panic_message, played, .. } = shown;
     // A guest that was ended is not to be outlived by who reads; one that has ended by itself is read to its end, or to
     // Ctrl-C.
     let was_ended = matches!(run.ending, Ending::TimeLimit | Ending::Interrupted);
     let ended = Instant::now();
     let written = outlet.end(|| (was_ended || interrupted()) && ended.elapsed() >= LAST_WORDS);
+    // What is said below is said in a terminal as it was.
+    drop(editor);
     let is_stuck = written.is_none();
     written.unwrap_or(Ok(())).context("the guest's output cannot be written")?;
+    let is_wanted = match played.finish() {
+        Ok(is_wanted) => is_wanted,
+        Err(error) => {
+            if let Ending::Signal(_) | Ending::TimeLimit | Ending::Status(FAILURE..) = run.ending {
+                eprintln!("xtask: {}", run.describe(guest.limit));
+            }
+            return Err(error);
+        }
+    };
 
     let status = match run.ending {
         _ if is_stuck && interrupted() => INTERRUPTED,
         Ending::Status(SUCCESS) if panic_message.is_none() => return Ok(SUCCESS),
+        Ending::Unheard if is_wanted && panic_message.is_none() => return Ok(SUCCESS),
         // 2 is kept for wrong usage of this tool.
         Ending::Status(SUCCESS | USAGE) | Ending::Signal(_) | Ending::TimeLimit | Ending::Unheard => FAILURE,
         Ending::Status(status) => status,

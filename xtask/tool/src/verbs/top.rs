@@ -1,24 +1,23 @@
 //! `cargo xtask top`: watches what each core does, in the terminal: an application on QEMU, a board at a serial port, or what was recorded before.
 //!
-//! One thread listens and hands frames on; this one draws and reads keys. A recording is a text: a line for each frame, with the
-//! milliseconds since the beginning and the frame's bytes.
+//! One thread listens and hands frames on; this one draws and reads keys.
 
 use super::qemu;
-use crate::failure::{SUCCESS, usage};
+use crate::failure::SUCCESS;
 use crate::serial::port;
 use crate::serial::watch::{WhenGone, watch};
 use crate::stream::{Decoder, Output};
-use crate::trace::view::View;
-use crate::trace::{Record, read};
+use crate::trace::pages::{Act, Key, Pages};
+use crate::trace::{Record, tape};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use ratatui::widgets::Paragraph;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use ratatui::style::Stylize;
+use ratatui::text::{Line, Text};
+use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -50,6 +49,10 @@ pub struct Options {
 
 /// How often what is shown is drawn anew, and keys are looked for.
 const GLANCE: Duration = Duration::from_millis(100);
+/// How often the page that is seen is asked for.
+const ASK: Duration = Duration::from_millis(500);
+/// After so long without a line an answer is whole.
+const QUIET: Duration = Duration::from_millis(150);
 /// What the kernel is asked for.
 const WORDS: &str = "trace series=0.25";
 const COMMANDS: &[u8] = b"series 0.25\ntrace start\n";
@@ -69,19 +72,20 @@ type Source = Box<dyn FnOnce(&Sender<Said>) -> Result<u8> + Send>;
 pub fn execute(options: Options) -> Result<u8> {
     let (sender, receiver) = mpsc::channel();
     let stop = Arc::new(AtomicBool::new(false));
-    let recorder = options.record.as_deref().map(create).transpose()?;
+    let mut recorder = options.record.as_deref().map(tape::Writer::create).transpose()?;
     let is_over = stop.clone();
+    let (typist, typed) = mpsc::channel();
+    let can_ask = options.replay.is_none();
     let source: Source = if let Some(path) = options.replay {
-        let file =
-            File::open(&path).map_err(|error| usage(format!("cannot read {}: {error}", path.display())))?;
-        Box::new(move |sender| replay(file, sender, &is_over))
+        let frames = tape::frames(&path)?;
+        Box::new(move |sender| replay(frames, sender, &is_over))
     } else if let (Some(name), Some(elf)) = (options.port, options.elf) {
         let decoder = Decoder::for_elf(&elf)?;
-        Box::new(move |sender| listen(&name, options.baud, decoder, sender, &is_over))
+        Box::new(move |sender| listen(&name, options.baud, decoder, &typed, sender, &is_over))
     } else {
         let qemu = options.qemu;
         Box::new(move |sender| {
-            qemu::hear(qemu, WORDS, &mut |output| {
+            qemu::hear_and_tell(qemu, WORDS, typed, &mut |output| {
                 hand_on(output, sender);
                 if is_over.load(Ordering::Relaxed) {
                     ControlFlow::Break(())
@@ -99,8 +103,9 @@ pub fn execute(options: Options) -> Result<u8> {
     // What is built is said before the terminal is taken over.
     let Ok(first) = receiver.recv() else { return Err(anyhow!("the thread that listens is gone")) };
     let mut terminal = ratatui::init();
-    let shown = show(&mut terminal, first, &receiver, recorder);
+    let shown = show(&mut terminal, first, &receiver, can_ask.then_some(&typist), &mut recorder);
     ratatui::restore();
+    recorder.map_or(Ok(()), tape::Writer::finish)?;
     // Relaxed: a flag on its own.
     stop.store(true, Ordering::Relaxed);
     let status = shown?;
@@ -109,10 +114,6 @@ pub fn execute(options: Options) -> Result<u8> {
         let _ = listener.join();
     }
     Ok(status.unwrap_or(SUCCESS))
-}
-
-fn create(path: &Path) -> Result<File> {
-    File::create(path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn hand_on(output: Output, sender: &Sender<Said>) {
@@ -131,45 +132,76 @@ fn show(
     terminal: &mut DefaultTerminal,
     first: Said,
     receiver: &Receiver<Said>,
-    mut recorder: Option<File>,
+    typist: Option<&Sender<Vec<u8>>>,
+    recorder: &mut Option<tape::Writer>,
 ) -> Result<Option<u8>> {
-    let mut view = View::default();
-    let began = Instant::now();
+    let mut pages = Pages::new(typist.is_some());
     let mut status = None;
     let mut next = Some(first);
+    let (mut asked, mut heard) = (None::<Instant>, Instant::now());
+    let tell = |line: &str| {
+        if let Some(typist) = typist {
+            // Nobody may be left to take it.
+            let _ = typist.send(format!("{line}\n").into_bytes());
+        }
+    };
     loop {
         while let Some(said) = next.take().or_else(|| receiver.try_recv().ok()) {
             match said {
                 Said::Record(sequence, record, frame) => {
-                    if let Some(file) = &mut recorder {
-                        let bytes: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
-                        writeln!(file, "{} {bytes}", began.elapsed().as_millis())
-                            .context("cannot write the recording")?;
+                    if let Some(recorder) = recorder {
+                        recorder.take(&frame)?;
                     }
-                    view.take(sequence, record);
+                    pages.view.take(sequence, record);
                 }
-                Said::Text(text) => view.said = text,
+                Said::Text(text) => {
+                    heard = Instant::now();
+                    pages.hear(&text);
+                }
                 Said::Over(ended) => {
                     status = Some(ended?);
-                    view.said = "it has ended: q quits".into();
+                    pages.quiet();
+                    pages.view.said = "it has ended: q quits".into();
                 }
             }
         }
+        if heard.elapsed() >= QUIET {
+            pages.quiet();
+        }
+        if let Some(question) = pages.question()
+            && asked.is_none_or(|asked| asked.elapsed() >= ASK)
+        {
+            asked = Some(Instant::now());
+            tell(question);
+        }
         terminal.draw(|frame| {
             let area = frame.area();
-            let lines = view.lines(area.width.into(), area.height.into());
-            frame.render_widget(Paragraph::new(lines.join("\n")), area);
+            let (lines, chosen) = pages.lines(area.width.into(), area.height.into());
+            let line = |(index, line): (usize, String)| {
+                if chosen == Some(index) { Line::from(line).reversed() } else { Line::from(line) }
+            };
+            frame.render_widget(Text::from_iter(lines.into_iter().enumerate().map(line)), area);
         })?;
         if event::poll(GLANCE)?
             && let Event::Key(key) = event::read()?
             && key.kind == KeyEventKind::Press
         {
-            match key.code {
+            let key = match key.code {
                 KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(status),
-                KeyCode::Char('q') | KeyCode::Esc => return Ok(status),
-                KeyCode::Char('p') => view.is_paused = !view.is_paused,
-                KeyCode::Char('s') => view.sort = view.sort.next(),
-                _ => {}
+                KeyCode::Char(char) => Key::Char(char),
+                KeyCode::Up => Key::Up,
+                KeyCode::Down => Key::Down,
+                KeyCode::Enter => Key::Enter,
+                KeyCode::Esc => Key::Escape,
+                KeyCode::Backspace => Key::Backspace,
+                _ => continue,
+            };
+            // Another page is asked for at once.
+            asked = None;
+            match pages.press(key) {
+                Act::Draw => {}
+                Act::Send(line) => tell(&line),
+                Act::Quit => return Ok(status),
             }
         }
     }
@@ -180,15 +212,15 @@ fn listen(
     name: &str,
     baud: u32,
     mut decoder: Decoder,
+    lines: &Receiver<Vec<u8>>,
     sender: &Sender<Said>,
     is_over: &AtomicBool,
 ) -> Result<u8> {
-    let port = port::open_now(name, baud)?;
-    let (typed, lines) = mpsc::channel();
-    typed.send(COMMANDS.to_vec()).context("nobody takes the commands")?;
+    let mut port = port::open_now(name, baud)?;
+    port.write_all(COMMANDS).context("the port takes nothing")?;
     watch(
         port,
-        &lines,
+        lines,
         WhenGone::Wait,
         || port::open(name, baud),
         |bytes| decoder.push(bytes, &mut |output| hand_on(output, sender)),
@@ -199,31 +231,21 @@ fn listen(
 }
 
 /// Hands on what was recorded, as fast as it was.
-fn replay(file: File, sender: &Sender<Said>, is_over: &AtomicBool) -> Result<u8> {
+fn replay(
+    frames: impl Iterator<Item = Result<(Duration, u64, Record)>>,
+    sender: &Sender<Said>,
+    is_over: &AtomicBool,
+) -> Result<u8> {
     let began = Instant::now();
-    for line in BufReader::new(file).lines() {
-        let line = line.context("cannot read the recording")?;
-        let Some((at, record)) = recorded(&line) else {
-            return Err(usage("that is no recording of top's"));
-        };
+    for frame in frames {
+        let (at, sequence, record) = frame?;
         while began.elapsed() < at && !is_over.load(Ordering::Relaxed) {
             thread::sleep(at.saturating_sub(began.elapsed()).min(GLANCE));
         }
-        let (sequence, record) = record;
         if is_over.load(Ordering::Relaxed) || sender.send(Said::Record(sequence, record, Vec::new())).is_err()
         {
             break;
         }
     }
     Ok(SUCCESS)
-}
-
-/// What a line of a recording says: when, and what.
-fn recorded(line: &str) -> Option<(Duration, (u64, Record))> {
-    let (at, bytes) = line.split_once(' ')?;
-    let digits: Vec<u8> =
-        bytes.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
-    let frame: Vec<u8> =
-        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| (byte << 4) | digit)).collect();
-    Some((Duration::from_millis(at.parse().ok()?), read(&frame)?))
 }

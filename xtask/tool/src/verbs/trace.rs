@@ -3,7 +3,7 @@
 
 use super::qemu;
 use crate::stream::{Output, show};
-use crate::trace::{Record, Recording, perfetto, values::Values};
+use crate::trace::{Record, Recording, perfetto, tape, values::Values};
 use anyhow::{Context, Result};
 use clap::Args;
 use std::io;
@@ -17,18 +17,28 @@ pub struct Options {
     /// The file to write
     #[arg(short, long, value_name = "FILE", default_value = "magpie.pftrace")]
     output: PathBuf,
+    /// Write what was sent to a file, too, for `report` and `top --replay`
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     #[command(flatten)]
     qemu: qemu::Options,
 }
 
 /// Runs the verb.
 pub fn execute(options: Options) -> Result<u8> {
-    let Options { output: path, qemu } = options;
+    let Options { output: path, record, qemu } = options;
+    let mut recorder = record.as_deref().map(tape::Writer::create).transpose()?;
+    let mut recorded = Ok(());
     let mut recording = Recording::default();
     let mut waiting = Vec::new();
     let mut out = io::stdout().lock();
     let status = qemu::hear(qemu, "trace series=0.01", &mut |output| match output {
-        Output::Record(sequence, record, _) => {
+        Output::Record(sequence, record, frame) => {
+            if let Some(recorder) = &mut recorder
+                && recorded.is_ok()
+            {
+                recorded = recorder.take(&frame);
+            }
             if let Record::Values(core, values) = &record
                 && let Some(values) = Values::of(values)
             {
@@ -43,6 +53,8 @@ pub fn execute(options: Options) -> Result<u8> {
             ControlFlow::Continue(())
         }
     })?;
+    recorded?;
+    recorder.map_or(Ok(()), tape::Writer::finish)?;
     let (file, drawn) = perfetto::draw(&recording, &waiting);
     std::fs::write(&path, &file).with_context(|| format!("cannot write {}", path.display()))?;
     let perfetto::Drawn { turns, thefts, mailbox_thefts, arrows, arrows_left_out } = drawn;
