@@ -71,7 +71,7 @@ pub(super) fn end_crashed(
     };
     tally.set_dropping(None);
     // One whose state was being dropped has no word any more that says it.
-    let meter = tally.take_meter().max(was.meter());
+    let left = tally.take_meter();
     if let Some(remains) = remains {
         if remains == Remains::Whole {
             tally.add_end(false);
@@ -93,6 +93,9 @@ pub(super) fn end_crashed(
     tell_of_crash(identity(cell, word));
     if remains.is_some() {
         tell_of_end(cell, word, exit);
-        meter::give(meter);
+    }
+    meter::give(left);
+    if remains == Some(Remains::Whole) {
+        meter::give(was.meter());
     }
 }
