@@ -90,7 +90,7 @@ impl fmt::Display for CommandError<'_> {
 
 /// Parses a line that is not empty.
 pub(super) fn parse(line: &str) -> Result<Command<'_>, CommandError<'_>> {
-    let mut words = line.split_whitespace();
+    let mut words = line.split_ascii_whitespace();
     let name = words.next().unwrap_or("");
     let rest = [words.next(), words.next(), words.next()];
     let alone = |command, usage| match rest {

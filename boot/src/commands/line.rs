@@ -50,9 +50,9 @@ impl Line {
         match core::str::from_utf8(&self.bytes[..length]) {
             Err(_) => Some(Completed::NotText),
             // Also the empty line between CR and LF.
-            Ok(line) if line.trim().is_empty() => None,
+            Ok(line) if line.trim_ascii().is_empty() => None,
             Ok(line) if line.contains(|c: char| c.is_control() && c != '\t') => Some(Completed::NotText),
-            Ok(line) => Some(Completed::Line(line.trim())),
+            Ok(line) => Some(Completed::Line(line.trim_ascii())),
         }
     }
 }
