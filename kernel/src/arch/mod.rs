@@ -48,7 +48,7 @@ mod primitives;
 #[cfg(not(any(not(target_arch = "aarch64"), feature = "portable", loom, shuttle, miri)))]
 #[path = "aarch64/primitives.rs"]
 mod primitives;
-pub(crate) use primitives::{deque_ops, swap};
+pub(crate) use primitives::{deque_ops, pair, swap};
 
 pub use core_id::{CoreId, CoreSet, MAX_CORES};
 pub(crate) use outcomes::{Full, Steal, SwapOutcome};

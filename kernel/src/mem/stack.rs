@@ -6,17 +6,17 @@
 //! lock: only code with preemption disabled holds it, and such code is never preempted, so the core that
 //! waits for it waits for another core.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::UnsafeCell;
 use core::ptr;
 
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use crate::arch::percpu;
 use crate::arch::stack_layout::{BLOCK_BYTES, slot_bytes};
 #[cfg(target_os = "none")]
 use crate::arch::stack_layout::{RESERVE_BYTES, reserve_start};
 #[cfg(target_os = "none")]
 use crate::arch::switch;
 use crate::arch::switch::Frame;
+use crate::arch::{pair, percpu};
 use crate::sync::{AccountWord, PreemptWord, SpinLock};
 
 #[cfg(target_os = "none")]
@@ -37,26 +37,19 @@ pub struct StackBlock {
     charged: AtomicU64,
     /// Reductions that the turn began with.
     granted: AtomicU64,
-    process: AtomicPtr<()>,
+    /// The process whose turn runs here, or null; and the same if it has more to do, which nobody else needs to be told: see `yield_now`.
+    turn: [AtomicPtr<()>; 2],
     next_free: AtomicPtr<StackBlock>,
     crashes: AtomicU32,
-    in_reserve: AtomicBool,
-    /// How many stretches of code the caller is in that are not to be cut off.
-    shields: AtomicU8,
     /// How often code on this stack has crashed; read from any core.
     lives: AtomicU32,
-    /// The process whose turn runs here has more to do, which nobody else needs to be told: see `yield_now`.
-    yields: Yields,
     saved: Saved,
     /// What the code on this stack has crashed of, while it says so; it lies on this stack.
     remembered: AtomicPtr<()>,
+    in_reserve: AtomicBool,
+    /// How many stretches of code the caller is in that are not to be cut off.
+    shields: AtomicU8,
 }
-
-/// A note from a turn to its end. No atomic, so that the compiler can do without it where one follows the other.
-struct Yields(Cell<bool>);
-
-// SAFETY: touched by the code of the turn on the stack, and by what ends that turn, on the same stack.
-unsafe impl Sync for Yields {}
 
 /// The registers of the code on a stack while it is interrupted or suspended.
 #[repr(C, align(64))]
@@ -92,13 +85,12 @@ impl StackBlock {
             index,
             charged: AtomicU64::new(0),
             granted: AtomicU64::new(0),
-            process: AtomicPtr::new(ptr::null_mut()),
+            turn: [const { AtomicPtr::new(ptr::null_mut()) }; 2],
             next_free: AtomicPtr::new(ptr::null_mut()),
             crashes: AtomicU32::new(0),
             in_reserve: AtomicBool::new(false),
             shields: AtomicU8::new(0),
             lives: AtomicU32::new(0),
-            yields: Yields(Cell::new(false)),
             saved: Saved(UnsafeCell::new(Frame::EMPTY)),
             remembered: AtomicPtr::new(ptr::null_mut()),
         }
@@ -138,21 +130,21 @@ impl StackBlock {
     /// The process whose turn runs on this stack, or null.
     #[inline(always)]
     pub(crate) fn process(&self) -> *mut () {
-        self.process.load(Ordering::Relaxed)
+        self.turn[0].load(Ordering::Relaxed)
     }
 
     /// Says whose turn runs on this stack.
     #[inline(always)]
     pub(crate) fn set_process(&self, process: *mut ()) {
-        self.process.store(process, Ordering::Relaxed);
+        self.turn[0].store(process, Ordering::Relaxed);
     }
 
-    /// Says that no turn runs on this stack, and returns whose did.
+    /// Says that no turn runs on this stack, and returns whose did, and the same if that has said that it has more to do; otherwise another.
     #[inline(always)]
-    pub(crate) fn take_process(&self) -> *mut () {
-        let process = self.process();
-        self.set_process(ptr::null_mut());
-        process
+    pub(crate) fn end_turn(&self) -> [*mut (); 2] {
+        let ended = pair::load_pointers(&self.turn);
+        pair::clear(&self.turn);
+        ended
     }
 
     /// The registers of the code that is interrupted or suspended on this stack.
@@ -331,16 +323,16 @@ impl StackBlock {
         Some(charged)
     }
 
-    /// The process whose turn runs on this stack has more to do.
+    /// The process whose turn runs on this stack, which is this one, has more to do.
     #[inline(always)]
-    pub(crate) fn note_yield(&self) {
-        self.yields.0.set(true);
+    pub(crate) fn note_yield(&self, process: *mut ()) {
+        self.turn[1].store(process, Ordering::Relaxed);
     }
 
-    /// Whether it said so, which is then forgotten.
+    /// It has not, whatever it said.
     #[inline(always)]
-    pub(crate) fn take_yield(&self) -> bool {
-        self.yields.0.replace(false)
+    pub(crate) fn forget_yield(&self) {
+        self.turn[1].store(ptr::null_mut(), Ordering::Relaxed);
     }
 }
 

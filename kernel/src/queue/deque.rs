@@ -142,16 +142,13 @@ impl<T, const N: usize> Deque<T, N> {
         unsafe { deque_ops::pop_oldest(&self.top.0, &self.bottom.0, &self.slots) }
     }
 
-    /// Puts an item at the bottom and takes the oldest, for the owner: the next of those that take turns. If it is lost to a
-    /// thief, the item was put there all the same.
-    ///
-    /// # Errors
-    /// [`Full`]; then the item stays the caller's, and nothing was taken.
+    /// Takes the oldest item and puts another at the bottom, for the owner: the next of those that take turns. If none waits it is that
+    /// very item, which does not come here then. A full deque has room.
     ///
     /// # Safety
     /// The caller is the owner, and the item is as for [`push_bottom`](Self::push_bottom).
     #[inline(always)]
-    pub unsafe fn rotate(&self, item: NonNull<T>) -> Result<Steal<T>, Full> {
+    pub unsafe fn rotate(&self, item: NonNull<T>) -> NonNull<T> {
         // SAFETY: as above.
         unsafe { deque_ops::rotate(&self.top.0, &self.bottom.0, &self.slots, item) }
     }

@@ -3,6 +3,7 @@
 //! With the feature `uncounted` they count nothing and take no instructions; readers find zeros.
 
 use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::pair;
 
 /// A number that its core counts up.
 ///
@@ -43,41 +44,82 @@ impl Counter {
 }
 
 /// How many values there were, their sum and the largest.
+// In this order, as `record_time_at` says.
+#[repr(C)]
 pub struct Summary {
-    count: Counter,
-    sum: Counter,
+    /// How many, and their sum.
+    both: [AtomicU64; 2],
     largest: AtomicU64,
 }
 
 impl Summary {
     pub(super) const fn new() -> Self {
-        Self { count: Counter::new(), sum: Counter::new(), largest: AtomicU64::new(0) }
+        Self { both: [const { AtomicU64::new(0) }; 2], largest: AtomicU64::new(0) }
     }
 
     /// Adds a value. Only the summary's own core does this, with preemption disabled.
     #[inline(always)]
     pub(crate) fn record(&self, value: u64) {
-        self.count.bump();
-        self.sum.add(value);
+        if cfg!(feature = "uncounted") {
+            return;
+        }
         // Relaxed: as for a counter.
-        if !cfg!(feature = "uncounted") && value > self.largest.load(Ordering::Relaxed) {
+        if value > self.largest.load(Ordering::Relaxed) {
             self.largest.store(value, Ordering::Relaxed);
         }
+        let [count, sum] = &self.both;
+        count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        sum.store(sum.load(Ordering::Relaxed).wrapping_add(value), Ordering::Relaxed);
+    }
+
+    /// Adds the time from one moment to another, or none if that seems to be before: the clock of two processors may differ by a little. The summary
+    /// lies so many bytes behind `base`. As [`Self::record`].
+    ///
+    /// # Safety
+    /// It does, and stays valid during the call.
+    #[inline(always)]
+    pub(super) unsafe fn record_time_at<const OFFSET: usize>(base: *const u8, began: u64, now: u64) {
+        if cfg!(feature = "uncounted") {
+            return;
+        }
+        // SAFETY: by contract.
+        let summary = unsafe { &*base.add(OFFSET).cast::<Self>() };
+        let time = now.wrapping_sub(began);
+        // SAFETY: by contract; the pair comes first.
+        unsafe {
+            let [count, sum] = pair::load::<OFFSET>(base);
+            pair::store::<OFFSET>(base, [count.wrapping_add(1), sum.wrapping_add(time)]);
+        }
+        // Relaxed: as for a counter.
+        if time > summary.largest.load(Ordering::Relaxed) {
+            summary.note_unusual(time);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_unusual(&self, time: u64) {
+        if (time as i64) < 0 {
+            // It counts as no time.
+            let sum = &self.both[1];
+            return sum.store(sum.load(Ordering::Relaxed).wrapping_sub(time), Ordering::Relaxed);
+        }
+        self.largest.store(time, Ordering::Relaxed);
     }
 
     /// How many values.
     pub fn count(&self) -> u64 {
-        self.count.get()
+        self.both[0].load(Ordering::Relaxed)
     }
 
     /// Their sum.
     pub fn sum(&self) -> u64 {
-        self.sum.get()
+        self.both[1].load(Ordering::Relaxed)
     }
 
     /// The mean, rounded down; 0 if there was no value.
     pub fn mean(&self) -> u64 {
-        self.sum.get().checked_div(self.count.get()).unwrap_or(0)
+        self.sum().checked_div(self.count()).unwrap_or(0)
     }
 
     /// The largest.

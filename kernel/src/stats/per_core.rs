@@ -79,6 +79,19 @@ pub struct CoreStatistics {
 }
 
 impl CoreStatistics {
+    /// A process that waited since then has its turn. Owner only.
+    #[inline(always)]
+    pub(crate) fn note_waited(&self, since: u64, now: u64) {
+        // SAFETY: that is where the summary lies.
+        unsafe {
+            Summary::record_time_at::<{ core::mem::offset_of!(Self, scheduling_latency) }>(
+                core::ptr::from_ref(self).cast(),
+                since,
+                now,
+            );
+        }
+    }
+
     /// Turns given to processes. As each waited before it, this is the number of waits, and not counted again.
     pub fn context_switches(&self) -> u64 {
         self.scheduling_latency.count()

@@ -44,7 +44,7 @@ fn pop_oldest<T, const N: usize>(deque: &Deque<T, N>) -> Option<NonNull<T>> {
     unsafe { deque.pop_oldest() }
 }
 
-fn rotate<T, const N: usize>(deque: &Deque<T, N>, item: NonNull<T>) -> Result<Steal<T>, Full> {
+fn rotate<T, const N: usize>(deque: &Deque<T, N>, item: NonNull<T>) -> NonNull<T> {
     // SAFETY: as for `push`.
     unsafe { deque.rotate(item) }
 }
@@ -149,20 +149,13 @@ fn items_take_turns(_: &Cores) {
             for number in 0..waiting {
                 assert_eq!(push(&deque, items.prepare(number)), Ok(()));
             }
-            let pushed = if waiting == 4 {
-                assert_eq!(rotate(&deque, items.prepare(4)), Err(Full), "it takes no item of a full deque");
-                items.take(items.prepare(4));
-                4
-            } else {
-                for number in waiting..13 {
-                    let next = rotate(&deque, items.prepare(number));
-                    let next = next.map(|next| next.taken().map(|item| items.take(item)));
-                    assert_eq!(next, Ok(Some(number - waiting)), "the oldest, and itself if it is alone");
-                    verify(&deque);
-                }
-                13
-            };
-            for number in pushed - waiting..pushed {
+            for number in waiting..13 {
+                let next = items.take(rotate(&deque, items.prepare(number)));
+                assert_eq!(next, number - waiting, "the oldest, and itself if it is alone");
+                assert_eq!(deque.len(), waiting, "also of a full deque");
+                verify(&deque);
+            }
+            for number in 13 - waiting..13 {
                 assert_eq!(pop_oldest(&deque).map(|item| items.take(item)), Some(number));
             }
             assert!(deque.is_empty());
@@ -316,10 +309,8 @@ fn stress_with<const N: usize>(cores: &Cores) {
             while pushed < items.len() {
                 match random.below(5) {
                     4 => {
-                        if let Ok(taken) = rotate(&deque, items.prepare(pushed)) {
-                            pushed += 1;
-                            taken.taken().map(|item| items.take(item));
-                        }
+                        items.take(rotate(&deque, items.prepare(pushed)));
+                        pushed += 1;
                     }
                     0 => _ = pop_newest(&deque).map(|item| items.take(item)),
                     1 => _ = pop_oldest(&deque).map(|item| items.take(item)),

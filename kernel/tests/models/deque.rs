@@ -37,13 +37,13 @@ pub const MODELS: &[Model] = &[
         name: "deque::owner_rotates",
         preemptions: None,
         body: owner_rotates,
-        mutants: &[ordering("push-relaxed"), ordering("steal-bottom-relaxed"), step("rotate-unasked")],
+        mutants: &[ordering("rotate-puts-relaxed"), ordering("steal-bottom-relaxed"), step("rotate-unasked")],
     },
     Model {
         name: "deque::rotated_slot_reused",
         preemptions: None,
         body: rotated_slot_reused,
-        mutants: &[step("push-ignores-full"), step("steal-reads-late")],
+        mutants: &[step("steal-reads-late"), step("rotate-puts-first")],
     },
     Model {
         name: "deque::slot_reused",
@@ -106,12 +106,11 @@ impl<const N: usize> Setup<N> {
         unsafe { self.deque.pop_oldest() }.map(|item| self.take(item))
     }
 
-    /// Pushes item `number` and takes the oldest, as the owner, if there is room.
-    fn rotate(&self, number: usize) -> Option<Option<u64>> {
+    /// Takes the oldest and puts item `number` behind the others, as the owner.
+    fn rotate(&self, number: usize) -> u64 {
         self.items[number].number.set(number as u64);
         // SAFETY: as for `push`.
-        let taken = unsafe { self.deque.rotate(NonNull::from(&self.items[number])) };
-        taken.ok().map(|item| item.taken().map(|item| self.take(item)))
+        self.take(unsafe { self.deque.rotate(NonNull::from(&self.items[number])) })
     }
 
     fn steal(&self) -> Option<u64> {
@@ -200,27 +199,28 @@ fn owner_oldest() {
     setup.finish(pushed);
 }
 
-/// The owner puts an item behind another and takes the oldest in one, while a thief takes both: each is taken once, and the
-/// owner goes without one only if the thief has taken one.
+/// The owner takes the oldest and puts an item behind the others in one, while a thief takes both: each is taken once, and the owner has that very
+/// item only if the thief has taken the other.
 fn owner_rotates() {
     let setup = Setup::<2>::new(2);
     setup.push(0);
-    let owner = task(|setup: &Setup<2>| u64::from(setup.rotate(1).expect("there is room").is_some()));
+    let owner = task(|setup: &Setup<2>| setup.rotate(1));
     let thief = task(|setup: &Setup<2>| (0..2).map(|_| u64::from(setup.steal().is_some())).sum());
     let [owned, stolen] = run(&setup, [owner, thief]);
-    assert!(owned == 1 || stolen > 0, "the owner lost an item that nobody took");
+    assert!(owned == 0 || stolen == 1, "the owner passed over an item that nobody took");
     setup.finish(2);
 }
 
-/// A ring of one slot, in which the owner writes an item anew as soon as the thief has it.
+/// A full ring: the slot in which the owner puts an item is that of the oldest, which it takes itself, or whose thief has read it.
 fn rotated_slot_reused() {
-    let setup = Setup::<1>::new(2);
+    let setup = Setup::<2>::new(3);
     setup.push(0);
-    let owner = task(|setup: &Setup<1>| u64::from(setup.rotate(1).is_some()));
-    let thief = task(|setup: &Setup<1>| setup.steal().map_or(0, |_| 1));
-    let [rotated, stolen] = run(&setup, [owner, thief]);
-    assert!(rotated <= stolen, "there was room, and nobody had taken the item");
-    setup.finish(1 + rotated as usize);
+    setup.push(1);
+    let owner = task(|setup: &Setup<2>| setup.rotate(2));
+    let thief = task(|setup: &Setup<2>| setup.steal().unwrap_or(u64::MAX));
+    let [owned, stolen] = run(&setup, [owner, thief]);
+    assert!(owned == 0 && stolen != 0 || owned == 1 && stolen == 0, "the oldest was not taken first");
+    setup.finish(3);
 }
 
 /// A ring of one slot: the owner writes it anew as soon as the thief has it.

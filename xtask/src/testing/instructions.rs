@@ -28,8 +28,8 @@ const EXPECTED: &[Expected] = &[
     Expected { symbol: "probe_pop_bottom", instructions: &["stlr", "dmb ish", "ldxr", "stxr"] },
     // The owner's take from the top: the exchange alone.
     Expected { symbol: "probe_pop_oldest", instructions: &["ldxr", "stxr"] },
-    // Both, one after the other.
-    Expected { symbol: "probe_rotate", instructions: &["ldar", "stlr", "ldxr", "stxr"] },
+    // Both, one after the other: the acquire is the exclusive load's.
+    Expected { symbol: "probe_rotate", instructions: &["ldaxr", "stxr", "stlr"] },
     // The thief: fence between top and bottom, acquire of bottom, release in the exchange.
     Expected { symbol: "probe_pop_top", instructions: &["dmb ish", "ldar", "ldxr", "stlxr"] },
     // Steps 2, 3 and 4, and the restore.

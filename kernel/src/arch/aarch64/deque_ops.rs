@@ -10,7 +10,7 @@
 //! 2. *Decrement before look*: DMB ISH on both sides. STLR followed by LDAR would do on hardware, but QEMU
 //!    on x86 lets the two pass each other; and on hardware STLR followed by LDR orders nothing.
 //! 3. *Read before reuse*: the thief's LDR of the slot is before its STLXR of `top` (a store-release);
-//!    the owner's LDAR of `top` is before its STR to the slot.
+//!    the owner's LDAR of `top`, or LDAXR, is before its STR to the slot.
 //!
 //! An exclusive pair holds nothing but the comparison and the addition: no memory access stands between
 //! LDXR and STXR. A pair that is left without a store leaves the monitor armed, which is harmless: the next
@@ -242,63 +242,59 @@ pub unsafe fn pop_oldest<T, const N: usize>(
     NonNull::new(item)
 }
 
-/// Puts an item at the bottom and takes the oldest, which may be that very item: [`push_bottom`] and one attempt of
-/// [`pop_oldest`], with one look at each index. [`Steal::Lost`] if a thief was faster: then it has put the item there and
-/// taken none.
-///
-/// # Errors
-/// [`Full`]; then the item stays the caller's, and nothing was taken.
+/// Takes the oldest item and puts another at the bottom; of an empty deque that very item, which does not come there then. A full one has room,
+/// because an item is taken before.
 ///
 /// # Safety
-/// As for [`push_bottom`]. Items are aligned to more than a byte.
+/// As for [`push_bottom`].
 #[inline(always)]
 pub unsafe fn rotate<T, const N: usize>(
     top: &AtomicU64,
     bottom: &AtomicU64,
     slots: &[AtomicPtr<T>; N],
     item: NonNull<T>,
-) -> Result<Steal<T>, Full> {
-    const { assert!(align_of::<T>() > 1, "the address 1 stands for a full deque") };
+) -> NonNull<T> {
+    const { assert!(N > 1, "a mask of no bits cannot be part of an instruction") };
     let oldest: *mut T;
     // SAFETY: as for `push_bottom`.
     unsafe {
-        deque_asm!(on(top, bottom, slots), in(item = item.as_ptr(), n = N), out(x => _, w => _, oldest => oldest), fails(force);
+        exclusive_asm!(fails(force);
             // Only this core writes bottom.
             "ldr {b}, [{bottom}]",
-            // Acquire: pairs with STLXR in pop_top (3).
-            "ldar {t}, [{top}]",
-            "sub {x}, {b}, {t}",
-            "cmp {x}, {n}",
-            "b.ge 7f",
+            "mov {oldest}, {item}",
+            "3:",
+            // Acquire: pairs with STLXR in pop_top (3), for the store to a slot below.
+            "ldaxr {t}, [{top}]",
+            // They are the same or top is behind, because the owner alone lowers bottom, and not here.
+            "cmp {b}, {t}",
+            "b.eq 9f",
+            "add {x}, {t}, #1",
+            may_fail!("force"),
+            "stxr {w:w}, {x}, [{top}]",
+            "cbnz {w:w}, 3b",
+            // The owner's own writing: ordered by coherence, and there although top has moved.
+            "and {x}, {t}, {mask}",
+            "ldr {oldest}, [{slots}, {x}, lsl #3]",
             "and {x}, {b}, {mask}",
             "str {item}, [{slots}, {x}, lsl #3]",
             "add {b}, {b}, #1",
             // Release: pairs with LDAR of bottom in pop_top (1).
             "stlr {b}, [{bottom}]",
-            // Now there is an item at top, unless a thief has taken it: then top has moved. From here on as in pop_oldest.
-            "and {x}, {t}, {mask}",
-            "ldr {oldest}, [{slots}, {x}, lsl #3]",
-            "3:",
-            "ldxr {x}, [{top}]",
-            "cmp {x}, {t}",
-            "b.ne 8f",
-            "add {x}, {x}, #1",
-            may_fail!("force"),
-            "stxr {w:w}, {x}, [{top}]",
-            "cbz {w:w}, 9f",
-            "b 3b",
-            "7:",
-            "mov {oldest}, #1",
-            "b 9f",
-            // A thief was faster.
-            "8:",
-            "mov {oldest}, xzr",
             "9:",
+            top = in(reg) top.as_ptr(),
+            bottom = in(reg) bottom.as_ptr(),
+            slots = in(reg) slots.as_ptr(),
+            item = in(reg) item.as_ptr(),
+            mask = const N - 1,
+            b = out(reg) _,
+            t = out(reg) _,
+            x = out(reg) _,
+            w = out(reg) _,
+            oldest = out(reg) oldest,
+            options(nostack),
         );
     }
-    if oldest.addr() > 1 {
-        // SAFETY: the line above.
-        return Ok(Steal::Taken(unsafe { NonNull::new_unchecked(oldest) }));
-    }
-    if oldest.is_null() { Ok(Steal::Lost) } else { Err(Full) }
+    debug_assert!(!oldest.is_null(), "a slot below `bottom` is never null");
+    // SAFETY: a slot below `bottom` is never null: only `push_bottom` and this write slots.
+    unsafe { NonNull::new_unchecked(oldest) }
 }

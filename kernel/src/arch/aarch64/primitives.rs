@@ -3,4 +3,5 @@
 
 pub mod deque_ops;
 mod exclusive_asm;
+pub mod pair;
 pub mod swap;

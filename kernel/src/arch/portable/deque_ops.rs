@@ -15,7 +15,7 @@
 //!    `bottom`. If both miss the other, one item is taken twice. A store before a load is ordered by a full
 //!    fence alone, on both sides: the two `fence(SeqCst)`.
 //! 3. *Read before reuse*: the thief reads its slot before its swap of `top` is seen, because the owner may overwrite
-//!    the slot once it sees the advanced `top`. The swap is a release; `put` loads `top` with acquire. A later
+//!    the slot once it sees the advanced `top`. The swap is a release; `put` loads `top` with acquire, and `rotate` moves it so. A later
 //!    swap by somebody else continues the release sequence.
 //!
 //! `arch/aarch64/deque_ops.rs` has the same functions as LDXR/STXR assembly.
@@ -182,12 +182,8 @@ pub unsafe fn pop_oldest<T, const N: usize>(
     }
 }
 
-/// Puts an item at the bottom and takes the oldest, which may be that very item: [`push_bottom`] and one attempt of
-/// [`pop_oldest`], with one look at each index. [`Steal::Lost`] if a thief was faster: then it has put the item there and
-/// taken none.
-///
-/// # Errors
-/// [`Full`]; then the item stays the caller's, and nothing was taken.
+/// Takes the oldest item and puts another at the bottom; of an empty deque that very item, which does not come there then. A full one has room,
+/// because an item is taken before.
 ///
 /// # Safety
 /// As for [`push_bottom`].
@@ -197,12 +193,26 @@ pub unsafe fn rotate<T, const N: usize>(
     bottom: &AtomicU64,
     slots: &[AtomicPtr<T>; N],
     item: NonNull<T>,
-) -> Result<Steal<T>, Full> {
-    // SAFETY: by contract. For the exchange below any value would do, which checks it.
-    let t = unsafe { put(top, bottom, slots, item) }?;
-    // Relaxed, both: as in `pop_oldest`. At `t` there is an item now, unless a thief has taken it: then `top` has moved.
+) -> NonNull<T> {
+    // Relaxed: only this thread writes `bottom`.
+    let b = bottom.load(Ordering::Relaxed);
+    let t = loop {
+        // Relaxed: the swap checks it. Each turn of the loop means that a thief has taken an item.
+        let t = top.load(Ordering::Relaxed);
+        if count(t, b) <= 0 {
+            return item;
+        }
+        // Acquire: pairs with the swap in `pop_top` (3): the slot at `bottom` may be one that a thief has read.
+        if decided_u64(top, t, t.wrapping_add(1), Ordering::Acquire) {
+            break t;
+        }
+    };
+    // Relaxed: only this thread writes slots, so the item is there although `top` has moved.
     let oldest = slot(slots, t).load(Ordering::Relaxed);
-    let won = decided_u64(top, t, t.wrapping_add(1), Ordering::Relaxed);
-    // A slot below `bottom` is never null.
-    Ok(if won { NonNull::new(oldest).map_or(Steal::Lost, Steal::Taken) } else { Steal::Lost })
+    debug_assert!(!oldest.is_null(), "a slot below `bottom` is never null");
+    slot(slots, b).store(item.as_ptr(), Ordering::Relaxed);
+    // Release: pairs with the acquire of `bottom` in `pop_top` (1).
+    bottom.store(b.wrapping_add(1), Ordering::Release);
+    // SAFETY: a slot below `bottom` is never null: only `put` and this write slots.
+    unsafe { NonNull::new_unchecked(oldest) }
 }

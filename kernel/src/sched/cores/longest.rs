@@ -4,11 +4,12 @@
 //! all before. What exactly is measured, and what is not, is said at the fields of [`CoreStatistics`](crate::stats::CoreStatistics).
 
 use core::cell::Cell;
+use core::mem::offset_of;
 
 use super::block::Core;
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::switch::Frame;
-use crate::arch::{barrier, clock};
+use crate::arch::{barrier, clock, pair};
 use crate::mem::stack::StackBlock;
 use crate::sched::cores;
 use crate::sched::process::Header;
@@ -18,11 +19,10 @@ use crate::trace::{self, Kind};
 /// When stretches that have not ended yet began, in clock ticks, and what is to be exceeded.
 #[repr(C)]
 pub(crate) struct Open {
-    /// When the turn in progress began. The next to it, so that both are loaded at once.
-    turn_began_at: Cell<u64>,
-    /// The longest turn, and the longest interrupt: here again, where a turn's end and a handler find them soonest.
-    /// While a trace is on, [`EVERY`]: then all are looked at. Written by other cores for that alone.
-    longest_turn: AtomicU64,
+    /// When the turn in progress began, and the longest turn: side by side, so that both are loaded at once. The longest turn, and the longest
+    /// interrupt, are here again where a turn's end and a handler find them soonest. While a trace is on they are [`EVERY`]: then all are looked at.
+    /// Written by other cores for that alone.
+    turn: [AtomicU64; 2],
     longest_interrupt: AtomicU64,
     /// When interrupts were masked, if that is known: zero otherwise.
     masked_at: Cell<u64>,
@@ -35,13 +35,17 @@ pub(crate) struct Open {
 impl Open {
     pub(super) const fn new() -> Self {
         Self {
-            turn_began_at: Cell::new(0),
-            longest_turn: AtomicU64::new(0),
+            turn: [AtomicU64::new(0), AtomicU64::new(0)],
             longest_interrupt: AtomicU64::new(0),
             masked_at: Cell::new(0),
             postponed_at: Cell::new(0),
             postponed_in: Cell::new(0),
         }
+    }
+
+    #[inline(always)]
+    fn longest_turn(&self) -> &AtomicU64 {
+        &self.turn[1]
     }
 }
 
@@ -58,7 +62,7 @@ pub fn set_tracing(on: bool) {
     barrier::full();
     if on {
         for core in cores::all() {
-            core.open.longest_turn.store(EVERY, Ordering::Relaxed);
+            core.open.longest_turn().store(EVERY, Ordering::Relaxed);
             core.open.longest_interrupt.store(EVERY, Ordering::Relaxed);
         }
     }
@@ -98,12 +102,13 @@ impl Core {
     /// A turn begins.
     #[inline(always)]
     pub(crate) fn begin_turn(&self, now: u64) {
-        self.open.turn_began_at.set(now);
+        // Relaxed: this core alone writes and reads it.
+        self.open.turn[0].store(now, Ordering::Relaxed);
     }
 
     /// When the turn in progress began.
     pub(crate) fn turn_began_at(&self) -> u64 {
-        self.open.turn_began_at.get()
+        self.open.turn[0].load(Ordering::Relaxed)
     }
 
     /// A turn follows another at once. What else counts from its beginning does not go on from one such turn to the next.
@@ -117,9 +122,11 @@ impl Core {
     /// The turn of a process is over, or suspended. By the core's loop, before another begins.
     #[inline(always)]
     pub(crate) fn note_turn(&self, process: &Header, now: u64, how: Kind, name: impl FnOnce() -> Name) {
-        let began = self.open.turn_began_at.get();
-        // Relaxed: see `set_tracing`.
-        if is_longer(began, now, self.open.longest_turn.load(Ordering::Relaxed)) {
+        // Of the longest see `set_tracing`.
+        // SAFETY: that is where the two lie.
+        let [began, longest] =
+            unsafe { pair::load::<{ offset_of!(Self, open.turn) }>(core::ptr::from_ref(self).cast()) };
+        if is_longer(began, now, longest) {
             self.note_longer_turn(process, now, how, name());
         }
     }
@@ -128,18 +135,18 @@ impl Core {
     #[inline(never)]
     fn note_longer_turn(&self, process: &Header, now: u64, how: Kind, name: Name) {
         // The clock of two processors may differ by a little.
-        let ticks = now.saturating_sub(self.open.turn_began_at.get());
+        let ticks = now.saturating_sub(self.turn_began_at());
         let place = core::ptr::from_ref(process).addr() as u64;
         if trace::is_on() {
             trace::note_at(now, how, place, value(ticks), Some(name));
         }
-        note_longer(&self.open.longest_turn, &self.statistics.longest_turn, ticks, name, place);
+        note_longer(self.open.longest_turn(), &self.statistics.longest_turn, ticks, name, place);
     }
 
     /// The turn of a process was suspended, or has crashed: where there are traces that is written down always.
     pub(crate) fn note_broken_turn(&self, process: &Header, now: u64, how: Kind, name: impl Fn() -> Name) {
         if trace::ENABLED && !trace::is_on() {
-            let ticks = now.saturating_sub(self.open.turn_began_at.get());
+            let ticks = now.saturating_sub(self.turn_began_at());
             trace::note_at(now, how, core::ptr::from_ref(process).addr() as u64, value(ticks), Some(name()));
         }
         // Writes it down where a trace is on.

@@ -39,13 +39,13 @@ impl ReadyMask {
         self.0.fetch_or(bit, Ordering::AcqRel);
     }
 
-    /// The owner has put something there itself. A set bit stays set, because the owner alone clears it, and to itself it
-    /// has nothing to publish.
+    /// The owner has put something there itself, or where several bits are for. A set bit stays set, because the owner alone clears it, and to itself
+    /// it has nothing to publish.
     #[inline(always)]
-    pub fn flag_own(&self, bit: u32) {
+    pub fn flag_own(&self, bits: u32) {
         // Relaxed: a bit that is read as set was set by this core, or is set for good until this core clears it.
-        if self.0.load(Ordering::Relaxed) & bit == 0 {
-            self.flag(bit);
+        if self.0.load(Ordering::Relaxed) & bits != bits {
+            self.flag(bits);
         }
     }
 

@@ -33,6 +33,10 @@ const OVERFLOWED: u32 = 1 << 9;
 /// The bit that says that something may be among those with a deadline. The owner alone puts anything there.
 const BY_DEADLINE: u32 = 1 << 10;
 
+/// The bit that says that something may be in the run-next slot, or pinned to this core and in its list, or that a streak is counted. The owner alone
+/// puts anything there. It stays set until a turn that only yields finds nothing of it.
+const ASIDE: u32 = 1 << 11;
+
 /// The bit for what other cores and interrupts have put into the inboxes of a priority.
 const fn arrived(priority: Priority) -> u32 {
     priority.bit() << 4
@@ -207,6 +211,11 @@ impl RunQueue {
         if process.has_deadline() {
             self.push_by_deadline(process);
         // SAFETY: the caller is the owner's core.
+        } else if process.is_pinned() {
+            // SAFETY: as above.
+            unsafe { self.of(priority).push_bound(process) };
+            return self.ready.flag_own(priority.bit() | ASIDE);
+        // SAFETY: as above.
         } else if unsafe { self.of(priority).push_own(process) } {
             self.ready.flag_own(OVERFLOWED);
         }
@@ -226,6 +235,7 @@ impl RunQueue {
     /// # Safety
     /// As for [`Self::push_own`]; the process is `Normal` and not pinned.
     pub(super) unsafe fn put_next(&self, process: Runnable) -> bool {
+        self.ready.flag_own(ASIDE);
         // AcqRel: the release hands the process to whoever takes it; the acquire receives the old one.
         let old = self.next.swap(process.into_pointer().as_ptr(), Ordering::AcqRel);
         let Some(old) = NonNull::new(old) else { return false };

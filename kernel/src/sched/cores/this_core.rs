@@ -101,9 +101,9 @@ impl<'a> ThisCore<'a> {
 
     /// See [`RunQueue::rotate`](super::run_queue::RunQueue::rotate).
     #[inline(always)]
-    pub(crate) fn rotate(&self, process: Runnable, has_no_room: impl FnOnce(Runnable)) -> Option<Runnable> {
+    pub(crate) fn rotate(&self, process: Runnable) -> Runnable {
         // SAFETY: as in `push`.
-        unsafe { self.core.queue.rotate(process, has_no_room) }
+        unsafe { self.core.queue.rotate(process) }
     }
 
     /// See [`RunQueue::prefer_bound`](super::run_queue::RunQueue::prefer_bound).

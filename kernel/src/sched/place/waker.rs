@@ -34,7 +34,7 @@ pub(crate) unsafe fn borrowed(header: NonNull<Header>) -> Waker {
 #[inline]
 pub(crate) fn wake_again(waker: &Waker) {
     if is_own(waker) && core::ptr::eq(waker.data(), StackBlock::current().process()) {
-        StackBlock::current().note_yield();
+        StackBlock::current().note_yield(waker.data().cast_mut());
     } else {
         waker.wake_by_ref();
     }

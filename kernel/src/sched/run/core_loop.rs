@@ -106,30 +106,33 @@ fn pass_over(core: &ThisCore<'_>, process: Runnable) -> Next {
 /// Gives a process its turn, and then others as long as each is due for one at once; or resumes it on the stack it was
 /// suspended on. Gives up the core, too: after a turn it may be another.
 fn turn(core: ThisCore<'_>, process: Runnable) {
-    let (mut core, mut next) = (core, process);
-    'begin: loop {
-        let Some(mut process) = begin_turn(&core, next) else { return };
-        loop {
+    let Some(mut process) = begin_turn(&core, process) else { return };
+    loop {
+        let next = loop {
             // SAFETY: its turn has begun, so it is alive.
-            let (ended, step) = take_turn(process, unsafe { process.as_ref() }.vtable().step);
-            // SAFETY: preemption is disabled; the turn may have moved to another core.
-            core = unsafe { ThisCore::of_loop() };
-            attention::notice_timer(&core);
-            // SAFETY: the scheduler's reference has kept the process alive during its turn.
-            if step != Step::Yield || !core.is_ordinary() || !unsafe { ended.as_ref() }.is_ordinary() {
+            let ended = match take_turn(process, unsafe { process.as_ref() }.vtable().step) {
+                Ended::Yields(ended) => ended,
                 // SAFETY: this is the core's loop, right after the turn.
-                return unsafe { finish_turn(ended, step) };
+                Ended::Otherwise(ended, step) => return unsafe { finish_turn(ended, step) },
+            };
+            // SAFETY: preemption is disabled; the turn may have moved to another core.
+            let core = unsafe { ThisCore::of_loop() };
+            attention::notice_timer(&core);
+            note_charged(ended);
+            // SAFETY: the scheduler's reference has kept the process alive during its turn.
+            if !core.is_ordinary() || !unsafe { ended.as_ref() }.is_ordinary() {
+                // SAFETY: this is the core's loop, right after the turn.
+                return unsafe { finish_turn(ended, Step::Yield) };
             }
             // SAFETY: its turn is over, and it stays marked as running while it is queued.
             match go_on(&core, unsafe { Runnable::new(ended) }) {
-                Some(Follows::AtOnce(following)) => process = following,
-                Some(Follows::Begins(following)) => {
-                    next = following;
-                    continue 'begin;
-                }
-                None => return,
+                Follows::AtOnce(following) => process = following,
+                Follows::Begins(following) => break following,
             }
-        }
+        };
+        // SAFETY: as above.
+        let Some(begun) = begin_turn(&unsafe { ThisCore::of_loop() }, next) else { return };
+        process = begun;
     }
 }
 
@@ -141,9 +144,17 @@ enum Follows {
     Begins(Runnable),
 }
 
-/// Runs a turn, and says whose it was at its end, and how it ended.
+/// Whose turn has ended, and how.
+enum Ended {
+    /// It has noted on its stack that it has more to do. What it was charged is not noted yet.
+    Yields(NonNull<Header>),
+    /// As its step says.
+    Otherwise(NonNull<Header>, Step),
+}
+
+/// Runs a turn.
 #[inline(always)]
-fn take_turn(process: NonNull<Header>, run: unsafe fn(NonNull<Header>) -> Step) -> (NonNull<Header>, Step) {
+fn take_turn(process: NonNull<Header>, run: unsafe fn(NonNull<Header>) -> Step) -> Ended {
     let block = StackBlock::current();
     // Relaxed: the block is touched by code on this stack and by interrupts on it.
     block.set_process(process.as_ptr().cast());
@@ -151,20 +162,31 @@ fn take_turn(process: NonNull<Header>, run: unsafe fn(NonNull<Header>) -> Step) 
     // SAFETY: the process is running, and this core alone runs it; the function is of its table.
     let step = unsafe { run(process) };
     block.preempt().disable();
-    // SAFETY: preemption is disabled again, by the line above; the turn may have moved to another core.
-    let core = || unsafe { ThisCore::of_loop() };
-    let Some(ended) = NonNull::new(block.take_process().cast::<Header>()) else {
+    let [ended, yields] = block.end_turn();
+    if ended == yields {
+        // SAFETY: before the turn, the process was written there; and nobody but it writes down that it yields.
+        return Ended::Yields(unsafe { NonNull::new_unchecked(ended.cast::<Header>()) });
+    }
+    let Some(ended) = NonNull::new(ended.cast::<Header>()) else {
         panic!(
             "the stack block of core {} names no process after a turn: it was overwritten",
-            core().number()
+            // SAFETY: preemption is disabled again; the turn may have moved to another core.
+            unsafe { ThisCore::of_loop() }.number()
         );
     };
-    if let Some(charged) = block.take_charged() {
-        core().statistics.reductions.add(charged);
+    note_charged(ended);
+    Ended::Otherwise(ended, step)
+}
+
+/// Notes what the turn of this process was charged that has ended.
+#[inline(always)]
+fn note_charged(ended: NonNull<Header>) {
+    if let Some(charged) = StackBlock::current().take_charged() {
+        // SAFETY: this is the core's loop, right after the turn.
+        unsafe { ThisCore::of_loop() }.statistics.reductions.add(charged);
         // SAFETY: its turn has ended just now; the scheduler's reference has kept it alive.
         unsafe { ended.as_ref() }.note_charged(charged);
     }
-    (ended, step)
 }
 
 /// What comes before the turn of a process that was taken from a queue. `None` if it was put aside, or killed: then it has had the turn in which it
@@ -185,7 +207,7 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>>
         0 => clock::now(),
         ended => ended,
     };
-    core.statistics.scheduling_latency.record(now.saturating_sub(header.take_enqueued_at()));
+    core.statistics.note_waited(header.take_enqueued_at(), now);
     header.set_home(core.id());
     core.begin_turn(now);
     core.in_turn.begin(header.priority().is_urgent());
@@ -237,9 +259,10 @@ fn cancel(process: NonNull<Header>) {
     // SAFETY: its turn has begun, so it is alive.
     let table = unsafe { process.as_ref() }.vtable();
     // Who has none is never marked as killed.
-    let (ended, _) = take_turn(process, table.cancel.unwrap_or(table.step));
-    // SAFETY: this is the core's loop, right after the turn.
-    unsafe { finish_turn(ended, Step::Done) }
+    if let Ended::Otherwise(ended, step) = take_turn(process, table.cancel.unwrap_or(table.step)) {
+        // SAFETY: this is the core's loop, right after the turn.
+        unsafe { finish_turn(ended, step) }
+    }
 }
 
 #[inline(always)]
@@ -252,8 +275,7 @@ fn check(core: &Core, header: &Header) {
     );
 }
 
-/// The short way: queues a process whose turn is over, and begins the turn of the one that is next. `None` if there is none
-/// any more.
+/// The short way: queues a process whose turn is over, and begins the turn of the one that is next, which may be the same.
 ///
 /// What [`begin_turn`] does besides was done for a turn before this one and still holds:
 /// - the slice's end is armed, by the interrupt that ends one;
@@ -261,28 +283,24 @@ fn check(core: &Core, header: &Header) {
 ///   now counts as the first of the coming turn;
 /// - nothing was stolen or looked for, and the reductions are as many as were granted. A setting that changes is read at
 ///   the end of a slice;
+/// - an idle core was called, if this one has more than it will reach soon: that is looked at when a process comes into a queue, and at the end of a
+///   slice;
 /// - nobody pays for what is allocated: one for whom somebody does begins no turn here (`finish_turn` sees to that);
 /// - the core is the home of what has had a turn and waits in its deque: see `enqueue::deliver` and `move_process`.
 #[inline(always)]
-fn go_on(core: &ThisCore<'_>, ended: Runnable) -> Option<Follows> {
+fn go_on(core: &ThisCore<'_>, ended: Runnable) -> Follows {
     let now = clock::now();
     core.note_turn(&ended, now, Kind::Yielded, || ended.vtable().name);
     ended.set_enqueued_at(now);
-    // SAFETY: this is the core's loop, right after the turn.
-    let has_no_room = |ended: Runnable| unsafe { finish_turn(ended.into_pointer(), Step::Yield) };
-    let Some(next) = core.rotate(ended, has_no_room) else {
-        core.in_turn.end();
-        return None;
-    };
+    let next = core.rotate(ended);
     if !next.run_state().goes_on() {
         core.turn_ended_at.set(now);
-        return Some(Follows::Begins(next));
+        return Follows::Begins(next);
     }
     check(core, &next);
     core.begin_next_turn(now);
-    core.statistics.scheduling_latency.record(now.saturating_sub(next.take_enqueued_at()));
-    enqueue::call_thief(core);
-    Some(Follows::AtOnce(next.into_pointer()))
+    core.statistics.note_waited(next.enqueued_until_now(), now);
+    Follows::AtOnce(next.into_pointer())
 }
 
 /// A process has ended a turn by itself and waits, for the first time. From here on it is seen among the others.

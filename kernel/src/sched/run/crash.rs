@@ -237,7 +237,7 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
     crate::log::frames::dropped_with(core::ptr::from_ref(block).cast());
     core.statistics.crashes.bump();
     note_stack(block, frame, here);
-    if let Some(process) = NonNull::new(block.take_process().cast::<Header>()) {
+    if let Some(process) = NonNull::new(block.end_turn()[0].cast::<Header>()) {
         // SAFETY: the process ran here until now, so its reference is alive.
         unsafe {
             let now = clock::now();

@@ -56,7 +56,7 @@ pub(crate) unsafe fn abandon_turn() -> ! {
     // SAFETY: preemption is disabled by the line above.
     let core = unsafe { Core::this() };
     core.in_turn.end();
-    block.take_yield();
+    block.forget_yield();
     core.has_crashed.set(true);
     let top = StackRef::top_of(block);
     // SAFETY: the code below the top of this stack has ended; nothing on it is used again.

@@ -130,14 +130,14 @@ where
         // the task was boxed, and dropped in place below.
         let body = unsafe { Pin::new_unchecked(&mut **task.body.get()) };
         match body.poll(&mut context) {
-            Poll::Pending if StackBlock::current().take_yield() => Step::Yield,
+            // If it has said that it has more to do the end of the turn knows.
             Poll::Pending => Step::Pending,
             Poll::Ready(output) => {
                 // SAFETY: the future has returned and no turn follows, so this is its only drop.
                 unsafe { ManuallyDrop::drop(&mut *task.body.get()) };
                 task.joinable.end(Ok(output));
                 // It may have been about to yield, and found more to do.
-                StackBlock::current().take_yield();
+                StackBlock::current().forget_yield();
                 Step::Done
             }
         }
@@ -151,7 +151,7 @@ where
         // SAFETY: it waits, or never began, so nobody borrows the future; no turn follows, so this is its only drop.
         unsafe { ManuallyDrop::drop(&mut *task.body.get()) };
         task.joinable.end(Err(JoinError::Killed));
-        StackBlock::current().take_yield();
+        StackBlock::current().forget_yield();
         Step::Done
     }
 

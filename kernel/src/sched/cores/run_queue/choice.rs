@@ -9,9 +9,8 @@
 use core::ptr::NonNull;
 
 use super::streaks::MOST_STREAK;
-use super::{BY_DEADLINE, OVERFLOWED, RunQueue, arrived};
+use super::{ASIDE, BY_DEADLINE, OVERFLOWED, RunQueue, arrived};
 use crate::arch::atomic::Ordering;
-use crate::arch::{Full, Steal};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Priority, Runnable};
 
@@ -41,9 +40,7 @@ impl RunQueue {
                 // First the bit, then the look: see `ReadyMask`.
                 self.ready.clear(arrived(priority));
                 // SAFETY: the caller is the owner's core.
-                if unsafe { self.of(priority).drain_inboxes(|process| self.push_by_deadline(process)) } {
-                    self.ready.flag_own(OVERFLOWED);
-                }
+                unsafe { self.drain_inboxes(priority) };
                 mask = self.ready.bits();
             }
             if mask & OVERFLOWED != 0 && self.queues.iter().all(|queue| queue.overflow.is_empty()) {
@@ -87,12 +84,23 @@ impl RunQueue {
         }
         self.ready.clear(arrived(priority));
         // SAFETY: the caller is the owner's core.
-        if unsafe { self.of(priority).drain_inboxes(|process| self.push_by_deadline(process)) } {
-            self.ready.flag_own(OVERFLOWED);
-        }
+        unsafe { self.drain_inboxes(priority) };
         self.bound_first.set(!self.bound_first.get());
         // SAFETY: as above.
         unsafe { self.of(priority).take_own(self.bound_first.get()) }
+    }
+
+    /// Puts what has arrived where the owner looks.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    unsafe fn drain_inboxes(&self, priority: Priority) {
+        // What is pinned may be among it.
+        self.ready.flag_own(ASIDE);
+        // SAFETY: by contract.
+        if unsafe { self.of(priority).drain_inboxes(|process| self.push_by_deadline(process)) } {
+            self.ready.flag_own(OVERFLOWED);
+        }
     }
 
     fn next_priority(&self, mask: u32) -> Option<Priority> {
@@ -144,42 +152,42 @@ impl RunQueue {
         self.bound_first.set(false);
     }
 
-    /// Whether nothing wants a look but the deque of `Normal`.
+    /// Whether nothing wants a look but the deque of `Normal`, and no streak is counted: the core's next turn is that of the oldest there.
     ///
     /// # Safety
     /// As for [`Self::push_own`].
     #[inline(always)]
     pub(in crate::sched::cores) unsafe fn is_ordinary(&self) -> bool {
-        self.ready.are_only(Priority::Normal.bit())
-            && !self.run_next_is_taken()
-            && self.of(Priority::Normal).bound.is_empty()
+        self.ready.are_only(Priority::Normal.bit()) || self.is_ordinary_after_all()
     }
 
-    /// Puts a `Normal` process that is not pinned at the back, and takes the next to run, while [`Self::is_ordinary`]. Hands
-    /// it to `has_no_room` if there is no room, and then takes none; nor if a thief was faster.
+    /// The same after a closer look. What was put aside has had its turn, or waits for it: the run-next slot, what is pinned, and a streak, which
+    /// only turns from that slot begin, and which ends with the next turn that is not of it.
+    #[inline(never)]
+    fn is_ordinary_after_all(&self) -> bool {
+        if !self.ready.are_only(Priority::Normal.bit() | ASIDE)
+            || self.run_next_is_taken()
+            || !self.of(Priority::Normal).bound.is_empty()
+        {
+            return false;
+        }
+        self.streaks.set(0, 0);
+        // The owner alone puts anything there.
+        self.ready.clear(ASIDE);
+        self.ready.are_only(Priority::Normal.bit())
+    }
+
+    /// Puts a `Normal` process that is not pinned at the back, and takes the next to run, while [`Self::is_ordinary`]: itself if no other
+    /// waits.
     ///
     /// # Safety
     /// As for [`Self::push_own`].
     #[inline(always)]
-    pub(in crate::sched::cores) unsafe fn rotate(
-        &self,
-        process: Runnable,
-        has_no_room: impl FnOnce(Runnable),
-    ) -> Option<Runnable> {
+    pub(in crate::sched::cores) unsafe fn rotate(&self, process: Runnable) -> Runnable {
         // As in `take` and `next_priority`, where neither the run-next slot nor `Low` has anything. Whose turn it is, the
         // pinned ones' or the others', does not matter, because none is pinned.
-        self.streaks.set(0, 0);
-        let process = process.into_pointer();
-        // SAFETY: by contract.
-        match unsafe { self.of(Priority::Normal).deque.rotate(process) } {
-            // SAFETY: what comes from a queue is in hand.
-            Ok(Steal::Taken(next)) => Some(unsafe { Runnable::new(next) }),
-            Ok(Steal::Lost | Steal::Empty) => None,
-            Err(Full) => {
-                // SAFETY: it was in hand, and went nowhere.
-                has_no_room(unsafe { Runnable::new(process) });
-                None
-            }
-        }
+        debug_assert!(self.streaks.next() == 0 && self.streaks.normal() == 0, "a streak goes on");
+        // SAFETY: by contract; what comes from a queue is in hand.
+        unsafe { Runnable::new(self.of(Priority::Normal).deque.rotate(process.into_pointer())) }
     }
 }

@@ -71,17 +71,22 @@ impl PriorityQueue {
         self.stealable() == 0 && self.inbox.is_empty() && self.bound.len() == 0 && self.bound_inbox.is_empty()
     }
 
-    /// Puts a process at the back. Returns whether it went to the overflow list.
+    /// Puts a process that is pinned at the back.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    #[inline(always)]
+    pub(super) unsafe fn push_bound(&self, process: Runnable) {
+        // SAFETY: the caller is the owner; what is in hand is in no list.
+        unsafe { self.bound.push(process.into_pointer()) };
+    }
+
+    /// Puts a process that is not pinned at the back. Returns whether it went to the overflow list.
     ///
     /// # Safety
     /// The caller is the owner's core, with preemption disabled and not in an interrupt.
     #[inline(always)]
     pub(super) unsafe fn push_own(&self, process: Runnable) -> bool {
-        if process.is_pinned() {
-            // SAFETY: the caller is the owner; what is in hand is in no list.
-            unsafe { self.bound.push(process.into_pointer()) };
-            return false;
-        }
         let process = process.into_pointer();
         // What overflowed earlier is older than this one: stay behind it.
         // SAFETY: the caller is the owner.

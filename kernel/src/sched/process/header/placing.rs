@@ -120,6 +120,16 @@ impl Header {
         at
     }
 
+    /// The same where its turn follows another at once: there it stays, if nobody looks at it, because that is sooner.
+    #[inline(always)]
+    pub(crate) fn enqueued_until_now(&self) -> u64 {
+        if Self::KEEPS_TIME { self.enqueued_at() } else { self.take_enqueued_at() }
+    }
+
+    /// Whether one that has a turn may still have the time of when it was enqueued. Not where that is checked, nor on threads, where nobody could
+    /// tell otherwise that it has a turn.
+    pub(super) const KEEPS_TIME: bool = cfg!(target_os = "none") && !cfg!(debug_assertions);
+
     pub(crate) fn set_enqueued_at(&self, now: u64) {
         // Relaxed: as above.
         self.enqueued_at.store(now, Ordering::Relaxed);

@@ -81,13 +81,22 @@ impl Header {
             ProcessState::Ended
         } else if self.run_state.is_suspended() {
             ProcessState::Suspended
-        } else if self.enqueued_at() != 0 {
+        } else if self.enqueued_at() != 0 && self.run_state.is_dispatchable() && !self.is_in_turn() {
             ProcessState::Ready
         } else if self.run_state.has_begun() {
             ProcessState::Running
         } else {
             ProcessState::Waiting
         }
+    }
+
+    /// Whether a stack has a turn of it. What is suspended was looked at before.
+    fn is_in_turn(&self) -> bool {
+        #[cfg(target_os = "none")]
+        if Self::KEEPS_TIME {
+            return crate::mem::stack::all().any(|block| core::ptr::eq(block.process().cast::<Self>(), self));
+        }
+        false
     }
 
     /// Whether it has ended in a panic or fault, or was killed in its turn.

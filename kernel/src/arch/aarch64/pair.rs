@@ -1,0 +1,55 @@
+//! Two words side by side, read or written by one instruction.
+//!
+//! The architecture has each of the two accessed by itself, atomically, in no order; so these are the relaxed accesses of
+//! `arch/portable/pair.rs`, which the compiler does not put together.
+
+use crate::arch::atomic::AtomicPtr;
+
+/// Reads both of a pair that lies so many bytes behind `base`, which is a part of the instruction.
+///
+/// # Safety
+/// One does, and stays valid during the call.
+#[inline(always)]
+pub unsafe fn load<const OFFSET: usize>(base: *const u8) -> [u64; 2] {
+    let (first, second);
+    // SAFETY: by contract; each of the two accesses is single-copy atomic.
+    unsafe {
+        core::arch::asm!("ldp {}, {}, [{}, {}]", out(reg) first, out(reg) second, in(reg) base, const OFFSET,
+            options(nostack, preserves_flags, readonly));
+    }
+    [first, second]
+}
+
+/// Writes both; likewise.
+///
+/// # Safety
+/// As for [`load`].
+#[inline(always)]
+pub unsafe fn store<const OFFSET: usize>(base: *const u8, [first, second]: [u64; 2]) {
+    // SAFETY: as in `load`; atomics may be written through a pointer that came from a shared reference.
+    unsafe {
+        core::arch::asm!("stp {}, {}, [{}, {}]", in(reg) first, in(reg) second, in(reg) base, const OFFSET,
+            options(nostack, preserves_flags));
+    }
+}
+
+/// Reads two pointers.
+#[inline(always)]
+pub fn load_pointers<T>(pair: &[AtomicPtr<T>; 2]) -> [*mut T; 2] {
+    let (first, second);
+    // SAFETY: the reference is valid for the accesses, each of which is single-copy atomic.
+    unsafe {
+        core::arch::asm!("ldp {}, {}, [{}]", out(reg) first, out(reg) second, in(reg) pair.as_ptr(),
+            options(nostack, preserves_flags, readonly));
+    }
+    [first, second]
+}
+
+/// Writes two null pointers.
+#[inline(always)]
+pub fn clear<T>(pair: &[AtomicPtr<T>; 2]) {
+    // SAFETY: as in `load_pointers`; atomics may be written through a shared reference.
+    unsafe {
+        core::arch::asm!("stp xzr, xzr, [{}]", in(reg) pair.as_ptr(), options(nostack, preserves_flags));
+    }
+}
