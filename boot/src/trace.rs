@@ -34,7 +34,8 @@ static IS_SENT: AtomicBool = AtomicBool::new(false);
 /// How far apart statistics are sent, in microseconds; 0 for never.
 static SERIES: AtomicU64 = AtomicU64::new(0);
 
-// Relaxed throughout: numbers, from which nothing else is inferred. One process sends, and at the end who ends the system.
+// Relaxed throughout: numbers, from which nothing else is inferred. One process sends, and at the end who ends the system, perhaps while the
+// process is suspended with a frame half made: whoever moves the number on has sent what is before it.
 
 /// Does what the boot arguments ask for.
 pub(crate) fn begin() {
@@ -155,14 +156,16 @@ fn send_all() {
     let mut known = [0_u32; NAMES];
     for core in cores() {
         let sent = &SENT[core.index()];
-        let end = sent.load(Ordering::Relaxed) + 2 * KEPT as u64;
+        // What is there now, and as much again that comes meanwhile. Not counted from what was sent: what is lost in between costs nothing.
+        let end = ring(core).written() + KEPT as u64;
         loop {
             let at = sent.load(Ordering::Relaxed);
-            let (next, _) = send_core(core, at, |name| {
+            let is_known = |name: u32| {
                 let place = &mut known[name as usize % NAMES];
                 core::mem::replace(place, name) == name
-            });
-            sent.store(next, Ordering::Relaxed);
+            };
+            let claim = |next| sent.compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+            let next = send_core(core, at, is_known, claim);
             if next == at || next >= end {
                 break;
             }

@@ -21,7 +21,7 @@
 //! What runs: [`sched`], processes; [`actor`], state that handles messages; [`channel`], processes that receive messages;
 //! [`supervise`], processes that start others anew. What they use: [`time`], [`mutex`], and [`mem`] where memory may run out. What they can know: [`machine`], the boot
 //! arguments and the host's input; [`arch`], numbers and sets of cores; [`stats`], what was counted; [`crash`], what has crashed. What they say: [`log`],
-//! and [`text!`] for a line. On the developer's machine there is `testing` besides: tests of one's own actors.
+//! [`text!`] for a line, and [`trace`] for marks in a picture of the run. On the developer's machine there is `testing` besides: tests of one's own actors.
 #![cfg_attr(target_os = "none", no_std)]
 
 #[cfg(doctest)]
@@ -32,7 +32,7 @@ pub mod prelude;
 pub use kernel::testing;
 pub use kernel::{
     actor, arch, channel, crash, group, interrupt, log, machine, mem, message, mutex, registry, sched, stats,
-    supervise, text, time, watch,
+    supervise, text, time, trace, watch,
 };
 
 /// Devices: where they are, by the device tree; their registers; and memory that they share.

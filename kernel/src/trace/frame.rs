@@ -15,9 +15,9 @@
 
 use super::event::{Event, name_of};
 use super::{Reading, ring};
-use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::arch::{CoreId, clock};
 use crate::log::console;
+use crate::sync::SpinLock;
 
 /// The version of all this.
 const VERSION: u8 = 1;
@@ -30,27 +30,27 @@ const NAME: u8 = 2;
 const VALUES: u8 = 3;
 const HELLO: u8 = 4;
 
-static SEQUENCE: AtomicU32 = AtomicU32::new(0);
+/// Bytes before the body at most: version, kind, core, sequence.
+const HEAD_BYTES: usize = 3 + 5;
 
-/// A frame that is being made.
+/// The number of the next frame. Held while one is written, so that they arrive in the order of their numbers.
+static SEQUENCE: SpinLock<u32> = SpinLock::new(0);
+
+/// A frame that is being made: its body, so far.
 struct Frame {
+    kind: u8,
+    core: CoreId,
     bytes: [u8; MOST_BYTES],
     used: usize,
 }
 
 impl Frame {
     fn new(kind: u8, core: CoreId) -> Self {
-        let mut frame = Self { bytes: [0; MOST_BYTES], used: 0 };
-        for byte in [VERSION, kind, core.index() as u8] {
-            frame.push(byte);
-        }
-        // Relaxed: a number.
-        frame.number(SEQUENCE.fetch_add(1, Ordering::Relaxed).into());
-        frame
+        Self { kind, core, bytes: [0; MOST_BYTES], used: 0 }
     }
 
     fn room(&self) -> usize {
-        MOST_BYTES - CHECKSUM_BYTES - self.used
+        MOST_BYTES - CHECKSUM_BYTES - HEAD_BYTES - self.used
     }
 
     /// What does not fit is left out: who cares asks [`Self::room`] first.
@@ -69,14 +69,36 @@ impl Frame {
         self.push(number as u8);
     }
 
-    fn send(mut self) {
-        let checksum = adler32(&self.bytes[..self.used]);
-        self.bytes[self.used..self.used + CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
-        let length = self.used + CHECKSUM_BYTES;
+    fn send(self) {
+        self.send_if(|| true);
+    }
+
+    /// Sends it unless that says, with nobody else sending, that it is not wanted any more.
+    fn send_if(self, is_wanted: impl FnOnce() -> bool) {
+        let mut sequence = SEQUENCE.lock();
+        if !is_wanted() {
+            return;
+        }
+        let mut payload = [0; MOST_BYTES];
+        payload[..3].copy_from_slice(&[VERSION, self.kind, self.core.index() as u8]);
+        let (mut length, mut number) = (3, *sequence);
+        *sequence = sequence.wrapping_add(1);
+        while number > 0x7f {
+            payload[length] = number as u8 | 0x80;
+            length += 1;
+            number >>= 7;
+        }
+        payload[length] = number as u8;
+        length += 1;
+        payload[length..length + self.used].copy_from_slice(&self.bytes[..self.used]);
+        length += self.used;
+        let checksum = adler32(&payload[..length]);
+        payload[length..length + CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
+        length += CHECKSUM_BYTES;
         // One block of COBS: each zero, and the end, is announced by the byte before its block.
         let mut encoded = [0; MOST_BYTES + 1];
         let mut code_at = 0;
-        for (index, byte) in self.bytes[..length].iter().enumerate() {
+        for (index, byte) in payload[..length].iter().enumerate() {
             if *byte == 0 {
                 encoded[code_at] = (index + 1 - code_at) as u8;
                 code_at = index + 1;
@@ -129,9 +151,14 @@ fn send_name(kept: u32) {
 /// An event takes at most: kind, five numbers.
 const EVENT_BYTES: usize = 1 + 10 + 4 + 5 + 10;
 
-/// Sends a frame of the events of a core from `at` on, with what is there; first the names in it that `is_known` does not know. Returns the number of the event that
-/// is next, and how many were lost; `at` itself if there is nothing to send.
-pub fn send_core(core: CoreId, at: u64, mut is_known: impl FnMut(u32) -> bool) -> (u64, u64) {
+/// Sends a frame of the events of a core from `at` on, with what is there; first the names in it that `is_known` does not know. It is sent if `claim` takes the number of
+/// the event that is next: one sender may be suspended here while another, who ends the system, has sent these. Returns that number; `at` itself if there is nothing to send.
+pub fn send_core(
+    core: CoreId,
+    at: u64,
+    mut is_known: impl FnMut(u32) -> bool,
+    claim: impl FnOnce(u64) -> bool,
+) -> u64 {
     // At most so many fit, since each takes five bytes at least.
     let mut events: [Option<Event>; MOST_BYTES / 8] = [None; MOST_BYTES / 8];
     let (mut next, mut lost, mut count) = (at, 0, 0);
@@ -153,7 +180,7 @@ pub fn send_core(core: CoreId, at: u64, mut is_known: impl FnMut(u32) -> bool) -
     }
     if count == 0 {
         // What was lost the next frame would not know of: it is told then, again.
-        return (at, 0);
+        return at;
     }
     let events = || events[..count].iter().flatten();
     events().filter(|event| event.name != 0 && !is_known(event.name)).for_each(|event| send_name(event.name));
@@ -176,8 +203,8 @@ pub fn send_core(core: CoreId, at: u64, mut is_known: impl FnMut(u32) -> bool) -
         frame.number(event.subject);
         sent = event.number + 1;
     }
-    frame.send();
-    (sent, lost)
+    frame.send_if(|| claim(sent));
+    sent
 }
 
 #[cfg(test)]

@@ -37,7 +37,16 @@ static RINGS: [Ring<KEPT>; MAX_CORES] = [const { Ring::new() }; MAX_CORES];
 
 static ON: AtomicBool = AtomicBool::new(false);
 
-/// Whether frequent events are written down, too.
+/// Whether frequent events, and [marks](mark), are written down.
+///
+/// ```
+/// # fn expensive_to_find_out() -> u32 { 3 }
+/// use magpie::trace;
+///
+/// if trace::is_on() {
+///     trace::mark(1, expensive_to_find_out());
+/// }
+/// ```
 #[inline(always)]
 pub fn is_on() -> bool {
     // Relaxed: a switch. Who needs more has a barrier.
