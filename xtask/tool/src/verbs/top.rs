@@ -3,7 +3,8 @@
 //! One thread listens and hands frames on; this one draws and reads keys.
 
 use super::qemu;
-use crate::failure::SUCCESS;
+use crate::failure::{INTERRUPTED, SUCCESS};
+use crate::machine::interrupted;
 use crate::serial::port;
 use crate::serial::watch::{WhenGone, watch};
 use crate::stream::{Decoder, Output};
@@ -103,6 +104,7 @@ pub fn execute(options: Options) -> Result<u8> {
     // What is built is said before the terminal is taken over.
     let Ok(first) = receiver.recv() else { return Err(anyhow!("the thread that listens is gone")) };
     let mut terminal = ratatui::init();
+    thread::spawn(leave_when_told);
     let shown = show(&mut terminal, first, &receiver, can_ask.then_some(&typist), &mut recorder);
     ratatui::restore();
     recorder.map_or(Ok(()), tape::Writer::finish)?;
@@ -125,6 +127,18 @@ fn hand_on(output: Output, sender: &Sender<Said>) {
     };
     // Nobody may be left to hear it.
     let _ = sender.send(said);
+}
+
+/// Ends the tool when it is told to, by a signal, and does not by itself: where the terminal is gone, as with its window, the library that reads keys goes
+/// round for ever. QEMU ends with the tool.
+fn leave_when_told() {
+    const BY_ITSELF: Duration = Duration::from_secs(1);
+    while !interrupted() {
+        thread::sleep(GLANCE);
+    }
+    thread::sleep(BY_ITSELF);
+    ratatui::restore();
+    std::process::exit(INTERRUPTED.into());
 }
 
 /// Draws until a key ends it (then nothing comes back) or the source has ended and a key was pressed: with its status.
@@ -182,6 +196,9 @@ fn show(
             };
             frame.render_widget(Text::from_iter(lines.into_iter().enumerate().map(line)), area);
         })?;
+        if interrupted() {
+            return Ok(Some(INTERRUPTED));
+        }
         if event::poll(GLANCE)?
             && let Event::Key(key) = event::read()?
             && key.kind == KeyEventKind::Press
