@@ -132,18 +132,16 @@ fn refill(kind: &'static Kind, here: &PreemptGuard) -> Option<CellRef> {
     // SAFETY: nothing in between uses the table.
     let list = unsafe { own_list(kind, here) };
     if from_shared.first.is_null() {
-        let chunk = Chunk::new(kind)?;
-        // SAFETY: the chunk was just made; allocating it may have used the heap, never this table.
+        let (first, length) = Chunk::make(kind, |next, place, header| {
+            let cell = place.cast::<FreeCell>();
+            // SAFETY: a new chunk's cells are free and nobody else's; every cell has room for the link.
+            unsafe { cell.write(FreeCell { header, next }) };
+            cell.as_ptr()
+        })?;
+        // SAFETY: allocating the chunk may have used the heap, never this table.
         let list = unsafe { own_list(kind, here) };
-        // Not in the table while it grows: each cell would cost twice as much.
-        let mut cells = List { kind, ..List::EMPTY };
-        for cell in Chunk::cells(chunk) {
-            // SAFETY: a new chunk's cells are free and nobody else's.
-            unsafe { cells.push(cell) };
-        }
-        let first = cells.pop();
-        *list = cells;
-        return first;
+        *list = List { kind, first, length };
+        return list.pop();
     }
     *list = List { kind, ..from_shared };
     list.pop()

@@ -9,7 +9,7 @@ use core::mem::offset_of;
 use super::block::Core;
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::switch::Frame;
-use crate::arch::{barrier, clock, pair};
+use crate::arch::{barrier, clock, irq, pair};
 use crate::mem::stack::StackBlock;
 use crate::sched::cores;
 use crate::sched::process::Header;
@@ -24,6 +24,10 @@ pub(crate) struct Open {
     /// Written by other cores for that alone.
     turn: [AtomicU64; 2],
     longest_interrupt: AtomicU64,
+    /// An interrupt that was longer than all before, and is not written down yet: how long; zero: there is none. Then its name and its place.
+    new_interrupt: Cell<u64>,
+    new_interrupt_name: Cell<Option<Name>>,
+    new_interrupt_place: Cell<u64>,
     /// When interrupts were masked, if that is known: zero otherwise.
     masked_at: Cell<u64>,
     /// When a preemption was postponed, and the instruction that was interrupted then. Good while the preemption word of the stack
@@ -37,6 +41,9 @@ impl Open {
         Self {
             turn: [AtomicU64::new(0), AtomicU64::new(0)],
             longest_interrupt: AtomicU64::new(0),
+            new_interrupt: Cell::new(0),
+            new_interrupt_name: Cell::new(None),
+            new_interrupt_place: Cell::new(0),
             masked_at: Cell::new(0),
             postponed_at: Cell::new(0),
             postponed_in: Cell::new(0),
@@ -78,7 +85,13 @@ fn note_longer(known: &AtomicU64, longest: &Longest, ticks: u64, name: Name, pla
     if trace::is_on() {
         return;
     }
-    known.store(longest.ticks().max(ticks), Ordering::Relaxed);
+    know(known, longest.ticks().max(ticks));
+}
+
+/// From now on what is longer than this is looked at closely.
+#[inline(always)]
+fn know(known: &AtomicU64, ticks: u64) {
+    known.store(ticks, Ordering::Relaxed);
     // Pairs with the barrier in `set_tracing`.
     barrier::full();
     if trace::is_on() {
@@ -167,10 +180,45 @@ impl Core {
     fn note_longer_interrupt(&self, name: Name, ticks: u64, now: u64) {
         // What was taken without an exception has interrupted nothing.
         let place = if self.waits.get() { 0 } else { place_in(StackBlock::current()) };
+        let (known, longest) = (&self.open.longest_interrupt, &self.statistics.longest_interrupt);
         if trace::is_on() {
             trace::note_at(now, Kind::Interrupt, 0, value(ticks), Some(name));
+            return note_longer(known, longest, ticks, name, place);
         }
-        note_longer(&self.open.longest_interrupt, &self.statistics.longest_interrupt, ticks, name, place);
+        // Interrupts are masked: the loop writes it down.
+        let new = &self.open.new_interrupt;
+        if ticks > new.get() {
+            new.set(ticks);
+            self.open.new_interrupt_name.set(Some(name));
+            self.open.new_interrupt_place.set(place);
+        }
+        know(known, longest.ticks().max(new.get()));
+    }
+
+    /// Writes down what interrupts have left. By the core's loop.
+    #[inline(always)]
+    pub(crate) fn note_interrupts(&self) {
+        if self.open.new_interrupt.get() != 0 {
+            self.note_new_interrupt();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_new_interrupt(&self) {
+        // An interrupt may write there, too.
+        let were_masked = irq::mask();
+        let ticks = self.open.new_interrupt.replace(0);
+        let longest = &self.statistics.longest_interrupt;
+        if ticks as i64 > longest.ticks() as i64
+            && let Some(name) = self.open.new_interrupt_name.get()
+        {
+            longest.replace(ticks, name, self.open.new_interrupt_place.get());
+        }
+        if !were_masked {
+            // SAFETY: they were not masked before.
+            unsafe { irq::enable() };
+        }
     }
 
     /// Interrupts have been masked since then, by an interrupt or by the kernel. They are when this is called.
@@ -188,8 +236,13 @@ impl Core {
     /// Interrupts are about to be unmasked, in a transition of this name. On the stack of `interrupted` lies what the masking interrupt
     /// has met.
     pub(crate) fn end_masked(&self, name: Name, interrupted: Option<&StackBlock>) {
-        let (began, longest) = (self.take_masked(), &self.statistics.longest_transition);
-        let now = clock::now();
+        self.note_masked((self.take_masked(), clock::now()), name, interrupted);
+    }
+
+    /// As [`Self::end_masked`], of a stretch from the first moment to the second. What it has met is still suspended. Interrupts may be
+    /// unmasked by now, in the core's loop, because none of them ends such a stretch there.
+    pub(crate) fn note_masked(&self, (began, now): (u64, u64), name: Name, interrupted: Option<&StackBlock>) {
+        let longest = &self.statistics.longest_transition;
         if began != 0 && is_longer(began, now, longest.ticks()) {
             longest.replace(now - began, name, interrupted.map_or(0, place_in));
         }

@@ -28,13 +28,13 @@ pub(crate) fn preempts(waiting: Priority, running: Priority) -> bool {
 /// timers wake that are due (`is_timer_due`), nobody knows yet when it is due. A timer is fired whoever it wakes, because the job of
 /// that begins no earlier.
 #[inline(always)]
-pub(crate) fn is_due_before(core: &Core, running: &Header, is_timer_due: fn(&Core) -> bool) -> bool {
+pub(crate) fn is_due_before(core: &Core, running: &Header, is_timer_due: impl Fn(&Core) -> bool) -> bool {
     running.priority() == Priority::High && may_be_due_before(core, running, is_timer_due)
 }
 
 #[cold]
 #[inline(never)]
-fn may_be_due_before(core: &Core, running: &Header, is_timer_due: fn(&Core) -> bool) -> bool {
+fn may_be_due_before(core: &Core, running: &Header, is_timer_due: impl Fn(&Core) -> bool) -> bool {
     let due = running.due();
     core.queue.earliest() < due
         || (core.queue.has_unsorted() && deadline::earliest_from(clock::now()) < due)

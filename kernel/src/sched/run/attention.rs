@@ -174,6 +174,7 @@ fn housekeeping(core: &ThisCore<'_>, more_timers: bool) {
     core.timer_due.store(0, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     time::free_ended(core.id());
+    core.note_interrupts();
     let keeps_more = HEAP.answer_shortage();
     #[cfg(target_os = "none")]
     collect::begin_if_wanted();

@@ -1,6 +1,6 @@
 //! A core's loop on a fresh stack: after a preemption, or on the stack of what has crashed.
 
-use crate::arch::{irq, switch};
+use crate::arch::{clock, irq, switch};
 use crate::mem::stack::{StackBlock, StackRef};
 use crate::sched::cores::handover::Handover;
 use crate::sched::cores::{Core, ThisCore};
@@ -13,16 +13,17 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
     let core = unsafe { ThisCore::of_loop() };
     let block = StackBlock::current();
     let handover = core.handover.take();
-    match &handover {
-        Handover::Turn(interrupted) => core.end_masked(|| "a preemption", Some(interrupted.block)),
-        Handover::Nothing | Handover::Crashed(..) => {
-            // What crashed may have been a handler. After a preemption time counts as running anyway.
-            core.enter(Activity::Running);
-            core.end_masked(|| "a crash", None);
-        }
+    if !matches!(handover, Handover::Turn(_)) {
+        // What crashed may have been a handler. After a preemption time counts as running anyway.
+        core.enter(Activity::Running);
     }
+    let masked = (core.take_masked(), clock::now());
     // SAFETY: the loop runs with interrupts unmasked; nothing here relies on them being masked.
     unsafe { irq::enable() };
+    match &handover {
+        Handover::Turn(interrupted) => core.note_masked(masked, || "a preemption", Some(interrupted.block)),
+        Handover::Nothing | Handover::Crashed(..) => core.note_masked(masked, || "a crash", None),
+    }
     if block.is_in_reserve() {
         // SAFETY: what ran on this stack has crashed, and its reserve is far below this.
         unsafe { block.map_reserve(false) };

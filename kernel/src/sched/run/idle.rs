@@ -49,6 +49,7 @@ pub(crate) fn idle(core: &ThisCore<'_>) {
     // Mail elsewhere is left to a core that was called and to the one that watches; a worker that has run dry has
     // looked for itself.
     let mut looks = core.watches.replace(false);
+    core.note_interrupts();
     for _ in 0..FRUITLESS_SEARCHES {
         // Relaxed: set by whoever called this core, before the claim that this core has acquired since.
         if core.called_to_steal.load(Ordering::Relaxed) != 0 {

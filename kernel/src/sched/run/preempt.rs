@@ -99,7 +99,7 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     let process = NonNull::new(block.process().cast::<Header>());
     // SAFETY: the process runs, so it is alive.
     let reason = process.and_then(|process| reason(core, block, unsafe { process.as_ref() }));
-    let is_wanted = reason.is_some() || (process.is_none() && is_urgent(core, Priority::Low));
+    let is_wanted = reason.is_some() || (process.is_none() && is_urgent(core));
     let leaves = preemption::decide(block.preempt(), Found { is_turn: process.is_some(), is_wanted });
     if let (true, Some(process), Some(mut reason)) = (leaves, process, reason) {
         if reason.asks {
@@ -150,11 +150,21 @@ pub(crate) unsafe fn end_section(frame: *mut Frame) {
 #[inline(always)]
 fn reason(core: &Core, block: &StackBlock, process: &Header) -> Option<Reason> {
     let turn = core.in_turn.turn();
-    let is_urgent = (is_urgent(core, process.priority())
+    // Once, because interrupts are masked, and mostly none is.
+    let is_timer_due = is_timer_due(core);
+    let may_wake_urgent =
+        |core: &Core| (is_timer_due && is_urgent_timer_due(core)) || core.raised.has_urgent();
+    let priority = process.priority();
+    let is_urgent = (core.queue.has_more_urgent(priority)
+        || (urgent::preempts(Priority::High, priority) && may_wake_urgent(core))
         || urgent::is_due_before(core, process, may_wake_urgent))
         && !ending::is_granted(core, process);
     let is_resident = is_resident(process);
-    let is_over = if is_resident { turn.is_long() } else { turn.slices() >= SLICE_ENDS && others_wait(core) };
+    let is_over = if is_resident {
+        turn.is_long()
+    } else {
+        turn.slices() >= SLICE_ENDS && (is_timer_due || others_wait_now(core))
+    };
     let is_spent = !is_resident && aside::is_spent(core, process);
     let may_end = !block.is_shielded();
     let is_ended_from_outside = may_end && process.run_state().is_killed_or_ending();
@@ -215,28 +225,38 @@ fn is_resident(process: &Header) -> bool {
     process.vtable().detach.is_some()
 }
 
-/// Whether something urgent waits on this core that preempts a turn of this priority: a process, or what a timer that is due wakes, or
+/// Whether something urgent waits on this core, which preempts any turn that is not: a process, or what a timer that is due wakes, or
 /// what an interrupt has raised.
 #[inline(always)]
-fn is_urgent(core: &Core, running: Priority) -> bool {
-    core.queue.has_more_urgent(running)
-        || (urgent::preempts(Priority::High, running) && may_wake_urgent(core))
+fn is_urgent(core: &Core) -> bool {
+    core.queue.has_more_urgent(Priority::Low) || is_urgent_timer_due(core) || core.raised.has_urgent()
 }
 
-/// Whether a timer is due that wakes something urgent, or an interrupt has raised what does.
-fn may_wake_urgent(core: &Core) -> bool {
+/// Whether a timer is due that wakes something urgent.
+#[inline(always)]
+fn is_urgent_timer_due(core: &Core) -> bool {
     time::next_urgent_deadline(core.id()).is_some_and(|deadline| deadline <= clock::now())
-        || core.raised.has_urgent()
+}
+
+/// Whether any timer is due.
+#[inline(always)]
+fn is_timer_due(core: &Core) -> bool {
+    time::next_deadline(core.id()).is_some_and(|deadline| deadline <= clock::now())
 }
 
 /// Whether anything would run in the process's place.
 #[inline(always)]
 pub(crate) fn others_wait(core: &Core) -> bool {
+    others_wait_now(core) || is_timer_due(core)
+}
+
+/// The same but for timers that are due.
+#[inline(always)]
+fn others_wait_now(core: &Core) -> bool {
     core.queue.has_any()
         || core.raised.has_any()
         || global::has_work_for(core)
         || balance::is_called_for(core)
-        || time::next_deadline(core.id()).is_some_and(|deadline| deadline <= clock::now())
         || stop::is_requested()
 }
 

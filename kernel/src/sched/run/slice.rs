@@ -69,7 +69,8 @@ fn timer_fired(core: &'static Core, now: u64) {
     }
     let look = core.next_look.get();
     if slice_ended || (look != 0 && now >= look) {
-        look_for_waiting(core, now);
+        let is_resident = if slice_ended { resident.is_some() } else { residents::running_here().is_some() };
+        look_for_waiting(core, now, is_resident);
     }
     // It may have been a timer of the core's queue; the slice, or the wait for a look, goes on. Or it was the slice's end, before the moment
     // of something urgent. What is due by now the end of this interrupt takes care of.
@@ -164,7 +165,7 @@ const LOOKED_AT_ONCE: usize = 8;
 /// If something waits here while another core is idle, looks once more soon; if it then still does, an idle core comes
 /// to see what may leave. In the timer's interrupt, which looks at the queues alone: behind a resident many mailboxes may wait, so that is
 /// left to [`look_behind`].
-fn look_for_waiting(core: &Core, now: u64) {
+fn look_for_waiting(core: &Core, now: u64, is_resident: bool) {
     if cores::count() == 1 {
         // Nobody will come, and to look at all mailboxes takes longer than all else that a slice's end does.
         return;
@@ -172,7 +173,7 @@ fn look_for_waiting(core: &Core, now: u64) {
     let was_waiting = core.next_look.replace(0) != 0;
     // Notes what it sees, so that the core that is called finds how long it has been so.
     place::note_waiting(core, now);
-    if residents::running_here().is_some() {
+    if is_resident {
         core.in_turn.ask_to_look(was_waiting);
     } else if wake::some_core_is_idle() && core.queue.has_any() {
         call_or_look_again(core, now, was_waiting);
