@@ -48,7 +48,8 @@ macro_rules! accesses {
 
 impl Registers {
     /// Claims the registers in this range of addresses for the caller, a process or in a behaviour an actor, and maps them. The claim ends with that one; then, or
-    /// when this is dropped, `quiet` makes the device leave memory alone. In a crash it is called in the middle of it: it writes a few registers, and waits for nothing.
+    /// when this is dropped, `quiet` makes the device leave memory alone. It is called under a lock, in a crash in the middle of that:
+    /// it reads and writes a few registers that there are, and does nothing else. A panic in it stops the system.
     ///
     /// # Safety
     /// These are the registers of a device, whole, and reading and writing them is what it expects. What it reads and writes by itself is
