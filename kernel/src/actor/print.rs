@@ -6,6 +6,7 @@ use spin::Once;
 
 use super::inspect::{ActorInfo, MailboxInfo, actors, mailboxes};
 use crate::log::text;
+use crate::sync::set_once;
 
 /// How many are shown: a thousand would flood the line.
 const MOST_LINES: usize = 100;
@@ -27,12 +28,12 @@ static NAMES: Once<NameOf> = Once::new();
 
 /// There is an executor.
 pub(super) fn note_used() {
-    USED.call_once(|| Printers { actors: print_actors, mailboxes: print_mailboxes });
+    set_once(&USED, || Printers { actors: print_actors, mailboxes: print_mailboxes });
 }
 
 /// There are names.
 pub(crate) fn note_names(name_of: NameOf) {
-    NAMES.call_once(|| name_of);
+    set_once(&NAMES, || name_of);
 }
 
 /// How to print the actors, if there ever was an executor.

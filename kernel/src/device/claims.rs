@@ -13,7 +13,7 @@ use super::registers::Registers;
 #[cfg(target_os = "none")]
 use crate::arch::mmu::{self, Tables, Use};
 use crate::sched;
-use crate::sync::{Identity, SpinLock, watch_crashes};
+use crate::sync::{Identity, SpinLock, set_once, watch_crashes};
 
 /// The most devices that are driven at a time.
 const MOST: usize = 64;
@@ -143,7 +143,7 @@ pub(super) fn claim(range: Range<usize>, quiet: fn(&Registers)) -> Result<(usize
     if range.start >= range.end {
         return Err(ClaimError::Unfit);
     }
-    WATCHING.call_once(|| watch_crashes(on_crash));
+    set_once(&WATCHING, || watch_crashes(on_crash));
     let owner = sched::identity_here();
     let mut claims = CLAIMS.lock();
     let overlaps = |claim: &Claim| range.start < claim.range.end && claim.range.start < range.end;

@@ -14,7 +14,7 @@ use crate::actor::Signal;
 use crate::arch::atomic::{AtomicU32, Ordering};
 use crate::arch::{CoreId, gic};
 use crate::message::Message;
-use crate::sync::{Identity, PreemptGuard, SpinGuard, SpinLock, keep_waker, watch_crashes};
+use crate::sync::{Identity, PreemptGuard, SpinGuard, SpinLock, keep_waker, set_once, watch_crashes};
 use crate::{machine, sched, time};
 
 /// No line has this number.
@@ -141,7 +141,7 @@ impl Interrupt {
         }
         let slot = table::get_or_make(line).map_err(|_| ClaimError::OutOfMemory)?;
         let slot = slot.ok_or(ClaimError::NoSuchLine)?;
-        WATCHING.call_once(|| watch_crashes(on_crash));
+        set_once(&WATCHING, || watch_crashes(on_crash));
         let core = sched::current_core().unwrap_or(CoreId::BOOT);
         let owner = sched::identity_here();
         let setting_up = SETTING_UP.lock();

@@ -16,7 +16,7 @@ use super::named::Named;
 use super::named::sealed::Holder;
 use crate::actor::note_names;
 use crate::mem;
-use crate::sync::SpinLock;
+use crate::sync::{SpinLock, set_once};
 
 /// A power of two.
 const LISTS: usize = 64;
@@ -233,7 +233,7 @@ pub fn register<A: Named>(name: &str, address: A) -> Result<(), RegisterError> {
         holder: holder::<A>,
     };
     let full = mem::kernel_box(Full { entry, address }).map_err(|_| RegisterError::OutOfMemory)?;
-    USED.call_once(|| Used { name_of: find_name_of, kill: kill_holder });
+    set_once(&USED, || Used { name_of: find_name_of, kill: kill_holder });
     note_names(|number, say| say(find_name_of(number).as_deref().unwrap_or("")));
     let mut first = list_of(name).lock();
     // SAFETY: under the lock.

@@ -6,6 +6,7 @@ use super::handle::ChildId;
 use super::inspect::{ChildInfo, SupervisorInfo, children, supervisors};
 use crate::log::text;
 use crate::sched::ProcessRef;
+use crate::sync::set_once;
 
 /// How many lines are printed: a thousand would flood the line.
 const MOST_LINES: usize = 100;
@@ -17,7 +18,7 @@ static USED: Once<fn()> = Once::new();
 
 /// There is a supervisor.
 pub(super) fn note_used() {
-    USED.call_once(|| print as fn());
+    set_once(&USED, || print as fn());
 }
 
 /// How to print the supervisors and their children, if there ever was one.

@@ -5,6 +5,7 @@
 //! - [`keep_waker`]: wakers that may be called anywhere;
 //! - [`ReferenceCount`]: how many keep a thing, and who is the last;
 //! - [`watch_crashes`]: who is told of a crash;
+//! - `set_once`: a value that is set once, by whoever may be preempted;
 //! - [`PaidBy`]: who pays for memory;
 //! - [`critical_section`]: what libraries that know no kernel take for mutual exclusion.
 
@@ -16,6 +17,8 @@ mod kept_waker;
 mod preempt;
 mod reference_count;
 mod section_lock;
+#[cfg(not(loom))]
+mod set_once;
 mod spin_lock;
 mod waiters;
 
@@ -26,5 +29,7 @@ pub use kept_waker::{Keeper, is_kept_for, keep_waker, register_keeper};
 pub use preempt::{PreemptGuard, PreemptWord, preemption_is_disabled};
 pub use reference_count::ReferenceCount;
 pub use section_lock::{Entered, SectionLock};
+#[cfg(not(loom))]
+pub(crate) use set_once::set_once;
 pub use spin_lock::{SpinGuard, SpinLock};
 pub use waiters::{Seat, Waiters};

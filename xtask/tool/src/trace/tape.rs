@@ -8,13 +8,13 @@ use super::frame::{Record, read};
 use crate::failure::usage;
 use anyhow::{Context, Result};
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, LineWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A file that frames are written to.
 pub struct Writer {
-    file: BufWriter<File>,
+    file: LineWriter<File>,
     began: Instant,
 }
 
@@ -22,7 +22,7 @@ impl Writer {
     /// Makes the file.
     pub fn create(path: &Path) -> Result<Self> {
         let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { file: BufWriter::new(file), began: Instant::now() })
+        Ok(Self { file: LineWriter::new(file), began: Instant::now() })
     }
 
     /// Writes a frame, as it came.
