@@ -181,6 +181,9 @@ pub struct Context<A> {
     pub(super) word: Word,
     /// What the behaviour has said last.
     pub(super) outcome: Outcome,
+    /// The executor, where a test calls behaviours: that may go on when the mailbox leads nowhere any more, or to another executor.
+    #[cfg(not(any(target_os = "none", shuttle)))]
+    pub(super) of_test: Option<core::ptr::NonNull<super::run::ExecutorState>>,
     // As in `Addr`, which is made of it.
     actor: core::marker::PhantomData<fn(A) -> A>,
 }
@@ -188,6 +191,13 @@ pub struct Context<A> {
 impl<A: Actor> Context<A> {
     #[inline(always)]
     pub(super) fn new(cell: CellRef, word: Word) -> Self {
-        Self { cell, word, outcome: Outcome::Continue, actor: core::marker::PhantomData }
+        Self {
+            cell,
+            word,
+            outcome: Outcome::Continue,
+            #[cfg(not(any(target_os = "none", shuttle)))]
+            of_test: None,
+            actor: core::marker::PhantomData,
+        }
     }
 }

@@ -8,6 +8,8 @@ use super::mail::{Bound, directory};
 use super::run::ExecutorState;
 use super::spawn::{self, NotSpawned};
 use super::storage::Outcome;
+use crate::mem::Counted;
+use core::ptr::NonNull;
 
 impl<A: Actor> Context<A> {
     /// The address of the actor itself.
@@ -18,11 +20,16 @@ impl<A: Actor> Context<A> {
 
     /// The executor that runs the actor.
     pub fn executor(&self) -> ExecutorHandle {
-        // SAFETY: a behaviour is running.
-        ExecutorHandle::new(unsafe { ExecutorState::counted(directory::get(self.word.mailbox())) })
+        // SAFETY: the executor lives, because a behaviour is running, or for as long as a test's context; all of them are counted.
+        ExecutorHandle::new(unsafe { Counted::of(NonNull::from(self.state())) })
     }
 
     fn state(&self) -> &ExecutorState {
+        #[cfg(not(any(target_os = "none", shuttle)))]
+        if let Some(executor) = self.of_test {
+            // SAFETY: whoever made the context lets the executor live as long.
+            return unsafe { executor.as_ref() };
+        }
         // SAFETY: a behaviour is running.
         unsafe { ExecutorState::of(directory::get(self.word.mailbox())) }
     }
@@ -124,10 +131,15 @@ impl<A: Actor> Context<A> {
         self.outcome = Outcome::Retire;
     }
 
-    /// A context of the actor at `address` for behaviours that a test calls. The executor of that actor must live as long as it is used.
+    /// A context of the actor at `address` for behaviours that a test calls.
+    ///
+    /// # Safety
+    /// `executor` is that of the actor, and lives as long as the context, although the actor and its mailbox may be gone.
     #[cfg(not(any(target_os = "none", shuttle)))]
-    pub(crate) fn for_test(address: Addr<A>) -> Self {
-        Self::new(address.cell(), address.word())
+    pub(crate) unsafe fn for_test(address: Addr<A>, executor: &ExecutorHandle) -> Self {
+        let mut context = Self::new(address.cell(), address.word());
+        context.of_test = Some(NonNull::from(executor.state()));
+        context
     }
 
     /// What behaviours have said last.

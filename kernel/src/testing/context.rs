@@ -42,6 +42,7 @@ pub enum Said {
 pub struct TestContext<A: Actor> {
     context: Context<A>,
     address: Addr<A>,
+    executor: ExecutorHandle,
 }
 
 // SAFETY: it consists of what an address consists of, which may be used on any core. A plain context stays with its behaviour because
@@ -105,7 +106,9 @@ pub fn context<A: Actor>(executor: &ExecutorHandle, stand_in: A) -> Result<TestC
     // A context relies on its executor, and a behaviour may put it where nobody knows when it is used: the executor lives as long
     // as the test's process.
     mem::forget(executor.clone());
-    Ok(TestContext { context: Context::for_test(address), address })
+    // SAFETY: the actor was just spawned there, and it lives for ever.
+    let context = unsafe { Context::for_test(address, executor) };
+    Ok(TestContext { context, address, executor: executor.clone() })
 }
 
 impl<A: Actor> TestContext<A> {
@@ -129,7 +132,8 @@ impl<A: Actor> TestContext<A> {
     /// If a behaviour has swapped it for another one.
     pub fn forget_said(&mut self) {
         self.check();
-        self.context = Context::for_test(self.address);
+        // SAFETY: as it was made.
+        self.context = unsafe { Context::for_test(self.address, &self.executor) };
     }
 
     fn check(&self) {

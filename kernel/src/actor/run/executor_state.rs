@@ -179,15 +179,6 @@ impl ExecutorState {
         unsafe { &*mailbox.runner().cast() }
     }
 
-    /// A reference to the executor that a mailbox belongs to.
-    ///
-    /// # Safety
-    /// As for [`Self::of`].
-    pub(crate) unsafe fn counted(mailbox: &Mailbox) -> Counted<Self> {
-        // SAFETY: mailboxes are opened with what `Counted::pointer` says, and by contract the executor exists.
-        unsafe { Counted::of(NonNull::new_unchecked(mailbox.runner().cast_mut().cast())) }
-    }
-
     /// Mail has come for an empty mailbox, and was counted; or a worker has put it down, and there is mail. While a
     /// worker has it in hand nobody is told: that worker looks when it puts it down.
     #[inline(always)]
