@@ -49,6 +49,7 @@ pub const SETTINGS: &[&str] = &[
     "sched.dispatch",
     "sched.processes",
     "sched.timers_per_pass",
+    "sched.lead_us",
     "migration.interval_us",
     "migration.per_process",
     "migration.per_core",
