@@ -9,11 +9,12 @@ use std::fs;
 use std::path::Path;
 
 /// Where what the pages show in Rust is compiled and run: on the host, in the booted kernel, as examples, as a project.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "kernel/tests/guide",
     "magpie/tests",
     "tests/suites/process",
     "tests/suites/libraries",
+    "examples/clock/src",
     "examples/first/src",
     "xtask/src/project",
 ];

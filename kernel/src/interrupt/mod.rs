@@ -4,6 +4,7 @@
 //! [`Signal`](crate::actor::Signal). It takes no lock, runs nothing of a driver's, and does not touch the device, which may go on asking until its driver has a turn.
 //!
 //! ```
+//! use core::error::Error;
 //! use magpie::interrupt::{ClaimError, Interrupt, Line, Revoked, Trigger};
 //! use magpie::sched;
 //!
@@ -15,7 +16,7 @@
 //!     }
 //! }
 //!
-//! fn start() -> magpie::Result {
+//! fn start() -> Result<(), Box<dyn Error>> {
 //!     // As the device tree says.
 //!     let line = Line { number: 79, trigger: Trigger::Edge };
 //!     sched::spawn(drive(Interrupt::claim(line)?))?;

@@ -1,7 +1,8 @@
-//! Messages that an interrupt sends.
+//! Messages that an interrupt sends, and a process that waits for a device's interrupts.
 
 use super::Result;
 use magpie::actor::{Actor, Config, Context, Executor, Hook, Receive, Signal};
+use magpie::interrupt::{ClaimError, Interrupt, Line, Revoked, Trigger};
 use magpie::sched;
 
 /// Something has arrived.
@@ -32,6 +33,14 @@ impl Receive<Arrived> for Port {
     }
 }
 
+/// What a driver does, in a process of its own.
+async fn drive(mut interrupt: Interrupt) -> Result<(), Revoked> {
+    loop {
+        interrupt.wait().await?;
+        // Here it would look at its device, and quieten it.
+    }
+}
+
 pub async fn chapter() -> Result {
     let executor = Executor::start(&Config::default())?;
     executor.handle().spawn(Port)?;
@@ -44,6 +53,13 @@ pub async fn chapter() -> Result {
     on_interrupt();
     assert!(!LINE.has_recipient());
     assert_eq!(LINE.missed(), 0);
+
+    let line = Line { number: 79, trigger: Trigger::Edge };
+    match Interrupt::claim(line) {
+        Ok(interrupt) => drive(interrupt).await?,
+        // A host has no devices, either.
+        Err(error) => assert!(matches!(error, ClaimError::NoSuchLine), "{error}"),
+    }
     executor.stop().await;
     Ok(())
 }

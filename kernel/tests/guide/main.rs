@@ -34,7 +34,7 @@ mod timers;
 mod watching;
 
 /// What a chapter returns.
-pub type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+pub type Result<T = (), E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
 /// What chapters have printed.
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
