@@ -1,6 +1,8 @@
 //! How late a timer wakes who waits for it, on a machine that does nothing else.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
@@ -180,5 +182,40 @@ kernel_test! {
         sched::set_setting(Setting::LeadMicroseconds, lead)?;
         judge_lead(&sleeps, &without.0?, ON_TIME, "an urgent sleep")?;
         judge_lead(&messages, &without.1?, MESSAGE_ON_TIME, "a message")
+    }
+}
+
+kernel_test! {
+    /// Who sleeps urgently for less than the lead, again and again, leaves its core to others meanwhile.
+    async fn a_lead_does_not_keep_the_core() -> Outcome {
+        needs_counted_time()?;
+        let lead = sched::setting(Setting::LeadMicroseconds);
+        sched::set_setting(Setting::LeadMicroseconds, 20)?;
+        let over = Arc::new(AtomicBool::new(false));
+        let turns = Arc::new(AtomicU64::new(0));
+        let other = {
+            let (over, turns) = (over.clone(), turns.clone());
+            Spawn::new().pinned(CoreId::BOOT).start(async move {
+                while !over.load(Ordering::Relaxed) {
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    sched::yield_now().await;
+                }
+            })?
+        };
+        let sleeper = Spawn::new().priority(Priority::High).pinned(CoreId::BOOT).start(async move {
+            let mut with_others = 0;
+            for _ in 0..SLEEPS {
+                let before = turns.load(Ordering::Relaxed);
+                time::sleep(Duration::from_micros(15)).await;
+                with_others += u64::from(turns.load(Ordering::Relaxed) != before);
+            }
+            with_others
+        })?;
+        let with_others = sleeper.await;
+        over.store(true, Ordering::Relaxed);
+        sched::set_setting(Setting::LeadMicroseconds, lead)?;
+        other.await?;
+        ensure_eq!(with_others?, SLEEPS, "sleeps in which others had turns");
+        Ok(())
     }
 }
