@@ -5,12 +5,14 @@
 extern crate alloc;
 
 pub mod changed;
+pub mod comes;
 pub mod everywhere;
 #[cfg(target_os = "none")]
 pub mod gated_buffer;
 pub mod heap_exhauster;
 
 pub use changed::Changed;
+pub use comes::comes;
 #[cfg(target_os = "none")]
 pub use gated_buffer::GatedBuffer;
 pub use heap_exhauster::HeapExhauster;

@@ -13,7 +13,7 @@ use magpie::sched::{self, ExternalSource, JoinHandle, Priority, Spawn};
 use magpie::time::Instant;
 use magpie::{machine, stats};
 use magpie_boot::claim;
-use magpie_tests::{Changed, Failure, HANGS_AFTER, amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Changed, Failure, HANGS_AFTER, amount, comes, ensure, ensure_eq, kernel_test};
 
 /// What the device raises: all of those that are told of.
 static SIGNALS: [Signal<u64>; 4] = [const { Signal::new() }; 4];
@@ -70,16 +70,6 @@ fn holds(condition: impl Fn() -> bool, complaint: &'static str) -> Result<(), Fa
     while !condition() {
         ensure!(began.elapsed() < HANGS_AFTER, "{complaint}");
         core::hint::spin_loop();
-    }
-    Ok(())
-}
-
-/// Gives turns to others until it does.
-async fn comes(condition: impl Fn() -> bool, complaint: &'static str) -> Result<(), Failure> {
-    let began = Instant::now();
-    while !condition() {
-        ensure!(began.elapsed() < HANGS_AFTER, "{complaint}");
-        sched::yield_now().await;
     }
     Ok(())
 }

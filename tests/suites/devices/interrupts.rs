@@ -11,9 +11,8 @@ use magpie::arch::CoreId;
 use magpie::internals::arch::gic;
 use magpie::interrupt::{self, ClaimError, Interrupt, Line, Revoked, Trigger};
 use magpie::sched::{self, ExternalSource, JoinError, Priority, Spawn};
-use magpie::time::Instant;
 use magpie::{machine, time};
-use magpie_tests::{Failure, HANGS_AFTER, amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Failure, amount, comes, ensure, ensure_eq, kernel_test};
 
 /// Lines without a device, on every machine that the tests are run on.
 const FIRST: u32 = 100;
@@ -29,16 +28,6 @@ fn ask(index: u32) {
 
 fn cores() -> impl Iterator<Item = CoreId> {
     (0..machine::cores()).filter_map(CoreId::new)
-}
-
-/// Gives turns to others until it does.
-async fn comes(condition: impl Fn() -> bool, complaint: &'static str) -> Result<(), Failure> {
-    let began = Instant::now();
-    while !condition() {
-        ensure!(began.elapsed() < HANGS_AFTER, "{complaint}");
-        sched::yield_now().await;
-    }
-    Ok(())
 }
 
 fn claimed(index: u32) -> Option<interrupt::Claimed> {
