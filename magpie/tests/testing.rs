@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use magpie::actor::stop::End;
 use magpie::actor::{Actor, Addr, AskError, Config, Context, Executor, Receive};
+use magpie::arch::CoreId;
+use magpie::sched::Spawn;
 use magpie::testing::{Options, Said, context, run};
 use magpie::{machine, sched, time};
 
@@ -197,6 +199,24 @@ fn virtual_time_takes_no_time() {
 }
 
 /// However many, on whatever core, and however close.
+/// Who looks at the clock moves it on, past the moment that another core sleeps until: that one wakes, although no timer's deadline is reached.
+#[test]
+fn a_moment_may_pass_while_somebody_looks_at_the_clock() {
+    run(&Options::default().cores(2).virtual_time(), || async {
+        let other = CoreId::new(1).ok_or("there is no core 1")?;
+        let sleeps = Spawn::new().pinned(other).start(time::sleep(Duration::from_micros(20)))?;
+        let looks = Spawn::new().pinned(CoreId::BOOT).start(async {
+            // Until the other core sleeps; in real time, for the other stands still.
+            std::thread::sleep(Duration::from_millis(50));
+            let begin = time::Instant::now();
+            while begin.elapsed() < Duration::from_micros(100) {}
+        })?;
+        looks.await?;
+        sleeps.await?;
+        Ok::<(), Failure>(())
+    });
+}
+
 #[test]
 fn virtual_timers_fire_in_order() {
     static FIRED: AtomicU32 = AtomicU32::new(0);

@@ -87,7 +87,12 @@ fn is_due(core: CoreId) -> bool {
 /// If all cores sleep, and none is about to wake, the time goes on to the first deadline. Whether it has.
 fn goes_on(cores: &Cores) -> bool {
     let all = || (0..MAX_CORES).filter_map(CoreId::new).filter(|core| cores.all & core.mask() != 0);
-    if cores.asleep & cores.all != cores.all || cores.woken & cores.all != 0 || all().any(is_due) {
+    if cores.asleep & cores.all != cores.all || cores.woken & cores.all != 0 {
+        return false;
+    }
+    if all().any(is_due) {
+        // Whoever read the clock has moved it past that one's deadline, which it does not know.
+        CHANGED.notify_all();
         return false;
     }
     let Some(first) = all().filter_map(timer::deadline).min() else { return false };
