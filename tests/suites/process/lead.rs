@@ -204,7 +204,9 @@ kernel_test! {
     /// What is sent at intervals, some of them shorter than the lead, comes no earlier than its multiple of the period.
     async fn no_interval_is_early() -> Outcome {
         struct Counter {
-            first: Instant,
+            /// When it was set at the earliest: so many clock ticks after this.
+            base: Instant,
+            set: Arc<AtomicU64>,
             period: Duration,
             seen: Arc<Seen>,
         }
@@ -213,8 +215,9 @@ kernel_test! {
             type Reply = ();
 
             fn receive(&mut self, _: u32, _: &mut Context<Self>) {
-                let number = self.seen.all.load(Ordering::Relaxed);
-                self.seen.note(self.first + self.period * number as u32);
+                let number = self.seen.all.load(Ordering::Relaxed) as u32 + 1;
+                let set = self.base + time::of_ticks(self.set.load(Ordering::Relaxed));
+                self.seen.note(set + self.period * number);
             }
         }
         let _lead = LongestLead::set()?;
@@ -222,10 +225,10 @@ kernel_test! {
         // Of each the first few: later one may have been left out, and the next then comes at a later multiple.
         for round in 0..rounds() {
             let period = Duration::from_nanos([50_011, 200_003][round as usize % 2]);
-            let seen = Arc::new(Seen::default());
-            // When it was set is known only at the earliest.
-            let first = Instant::now() + period;
-            let counter = executor.handle().spawn(Counter { first, period, seen: seen.clone() })?;
+            let (seen, base, set) = (Arc::new(Seen::default()), Instant::now(), Arc::new(AtomicU64::new(0)));
+            let counter = executor.handle().spawn(Counter { base, set: set.clone(), period, seen: seen.clone() })?;
+            // When it is set is known only at the earliest: as little as possible comes in between.
+            set.store(Instant::now().ticks() - base.ticks(), Ordering::Relaxed);
             let ticks = counter.send_interval(period, 0)?;
             while seen.all.load(Ordering::Relaxed) < 3 {
                 time::sleep(period).await;
