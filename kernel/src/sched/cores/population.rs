@@ -2,9 +2,11 @@
 
 use crate::arch::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::arch::{CoreId, MAX_CORES, barrier};
+use crate::sched::cores::ThisCore;
 use crate::sched::cores::{self, roll_call};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::Header;
+use crate::sync::PreemptGuard;
 
 /// Processes that exist.
 static LIVE: AtomicU64 = AtomicU64::new(0);
@@ -17,6 +19,13 @@ pub(crate) fn pinned_to(core: CoreId) -> u32 {
     // Relaxed: ordered by the caller's barrier.
     PINNED[core.index()].load(Ordering::Relaxed)
 }
+
+/// Proof that nobody can kill who runs here before it has done the next steps, too: whoever were killed after it has counted a process, and before
+/// it has queued that, would leave it counted for ever.
+pub(crate) trait Unbroken {}
+
+impl Unbroken for PreemptGuard {}
+impl Unbroken for ThisCore<'_> {}
 
 fn pinned_core(affinity: u64) -> Option<usize> {
     affinity.is_power_of_two().then(|| affinity.trailing_zeros() as usize)
@@ -61,7 +70,7 @@ pub fn live_processes() -> u64 {
 }
 
 /// Counts a process that is about to be started. Returns whether [`Setting::ProcessLimit`] allows one more.
-pub(crate) fn count_start() -> bool {
+pub(crate) fn count_start(_: &impl Unbroken) -> bool {
     // Relaxed: a limit; nothing is inferred from the count.
     if LIVE.fetch_add(1, Ordering::Relaxed) >= settings::get(Setting::ProcessLimit) {
         LIVE.fetch_sub(1, Ordering::Relaxed);
@@ -72,7 +81,7 @@ pub(crate) fn count_start() -> bool {
 
 /// A detached piece is a process until it ends. It is bounded by the stacks that can be lent, and refusing
 /// it would let a hog go on, so no limit applies.
-pub(crate) fn count_detached(affinity: u64) {
+pub(crate) fn count_detached(affinity: u64, _: &impl Unbroken) {
     // Relaxed: as above.
     LIVE.fetch_add(1, Ordering::Relaxed);
     // Its core may be offline only if its worker was not pinned to it, so this cannot fail.

@@ -340,7 +340,7 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         try_again_soon();
     }
     // SAFETY: as above.
-    let handed_over = if reason.suspends { unsafe { hand_over(core.core(), process) } } else { None };
+    let handed_over = if reason.suspends { unsafe { hand_over(core, process) } } else { None };
     let Some((suspended, resident)) = handed_over else {
         core.statistics.detachments_refused.add(reason.suspends.into());
         if reason.is_urgent {
@@ -396,23 +396,23 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
 ///
 /// # Safety
 /// The turn of `process` was interrupted on this core and holds no lock; the caller suspends it.
-unsafe fn hand_over(core: &'static Core, process: NonNull<Header>) -> Option<(Runnable, Option<Runnable>)> {
+unsafe fn hand_over(core: &ThisCore<'_>, process: NonNull<Header>) -> Option<(Runnable, Option<Runnable>)> {
     // SAFETY: its turn was interrupted, so it is alive.
     let header = unsafe { process.as_ref() };
     due::note_more_to_do(core, header, clock::now);
     // SAFETY: its turn ends here, so it is nobody's but the caller's.
     let own = || unsafe {
-        roll_call::enter(core, process, true);
+        roll_call::enter(core.core(), process, true);
         Runnable::new(process)
     };
     let Some(detach) = header.vtable().detach else { return Some((own(), None)) };
     let reservation = detached::Reservation::new(header, core.id())?;
     // SAFETY: its turn was interrupted and holds no lock, as the caller promised.
     let token = unsafe { detach(process) }?;
-    let piece = reservation.fill(token).into_pointer();
+    let piece = reservation.fill(token, core).into_pointer();
     // SAFETY: just made, and nobody else's.
     let piece = unsafe {
-        roll_call::enter(core, piece, true);
+        roll_call::enter(core.core(), piece, true);
         Runnable::new(piece)
     };
     Some((piece, Some(own())))

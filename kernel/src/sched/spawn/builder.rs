@@ -7,7 +7,8 @@ use core::time::Duration;
 
 use crate::arch::{CoreId, CoreSet};
 use crate::mem::{MemoryLimit, Payer};
-use crate::sched::cores::{self, here, population};
+use crate::sched::cores::population::{self, Unbroken};
+use crate::sched::cores::{self, here};
 use crate::sched::place::enqueue;
 use crate::sched::process::{Deadline, Priority, ProcessRef, Runnable, ShareRef};
 use crate::sched::spawn::task::{self, JoinHandle, Sort};
@@ -77,12 +78,12 @@ pub struct Spawn {
     payer: Option<Payer>,
 }
 
-/// Counts a process that may run on these cores, which is about to be started.
+/// Counts a process that may run on these cores, which is about to be started before `unbroken` is given up.
 ///
 /// # Errors
 /// None more may be started, or its only core is offline; then nothing was counted.
-pub(crate) fn count(affinity: u64) -> Result<(), SpawnError> {
-    if !population::count_start() {
+pub(crate) fn count(affinity: u64, unbroken: &impl Unbroken) -> Result<(), SpawnError> {
+    if !population::count_start(unbroken) {
         return Err(SpawnError::TooManyProcesses);
     }
     if !population::count_pinned(affinity) {
@@ -286,9 +287,9 @@ impl Spawn {
         let affinity = if self.affinity == u64::MAX { u64::MAX } else { affinity };
         let created = task::create(future, sort, self.priority, (deadline, share), affinity, self.payer);
         let Ok((process, reference)) = created else { return Err(SpawnError::OutOfMemory) };
-        // Whoever is killed between the two would leave it counted for ever, and its core in service.
+        // Until it is queued.
         let here = PreemptGuard::new();
-        if let Err(error) = count(affinity) {
+        if let Err(error) = count(affinity, &here) {
             drop(here);
             // SAFETY: just made, with the scheduler's reference, which nobody else will give up. With the other the future goes.
             drop(unsafe { ProcessRef::from_counted(process) });

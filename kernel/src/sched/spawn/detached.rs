@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use core::ptr::NonNull;
 
 use crate::arch::CoreId;
-use crate::sched::cores::population;
+use crate::sched::cores::{ThisCore, population};
 use crate::sched::process::{AtWork, Detached, EndOfPiece, Header, Runnable, Step, VTable};
 use crate::watch::Exit;
 
@@ -103,11 +103,11 @@ impl Reservation {
     }
 
     /// The process of the piece that `token` stands for.
-    pub(crate) fn fill(mut self, token: Box<dyn Detached>) -> Runnable {
+    pub(crate) fn fill(mut self, token: Box<dyn Detached>, core: &ThisCore<'_>) -> Runnable {
         let affinity = token.affinity();
         self.0.header.set_affinity(affinity);
         self.0.token = Some(token);
-        population::count_detached(affinity);
+        population::count_detached(affinity, core);
         // SAFETY: just made, with the scheduler's reference.
         unsafe { Runnable::new(NonNull::from(Box::leak(self.0)).cast()) }
     }

@@ -85,10 +85,10 @@ impl Errand {
     pub(crate) unsafe fn start(this: NonNull<Self>) {
         // SAFETY: the caller promised that the errand stays where it is.
         let header = unsafe { &this.as_ref().header };
-        population::count_detached(header.affinity_mask());
-        header.set_home(here::current_core().unwrap_or(CoreId::BOOT));
-        // As in `ProcessRef::wake`.
+        // Until it is queued. As in `ProcessRef::wake`, too.
         let guard = PreemptGuard::new();
+        population::count_detached(header.affinity_mask(), &guard);
+        header.set_home(here::current_core().unwrap_or(CoreId::BOOT));
         if header.run_state().notify() {
             // SAFETY: `notify` has marked it as queued, and this is the only call.
             enqueue::woken(unsafe { Runnable::new(Self::header(this)) }, &guard);

@@ -46,9 +46,9 @@ impl<T: Send + 'static> Prepared<T> {
         // SAFETY: nobody else has looked at the process yet: not even its handle.
         let header = unsafe { process.as_mut() };
         header.prepare(priority, payer.number(), here::current_core().unwrap_or(CoreId::BOOT));
-        // Whoever is killed between the two would leave it counted for ever.
+        // Until it is queued.
         let guard = PreemptGuard::new();
-        population::count_detached(u64::MAX);
+        population::count_detached(u64::MAX, &guard);
         if header.run_state().notify() {
             // SAFETY: made with the scheduler's reference; `notify` has marked it as queued, and this is the only call.
             enqueue::woken(unsafe { Runnable::new(process) }, &guard);

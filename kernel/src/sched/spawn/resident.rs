@@ -32,9 +32,9 @@ pub fn spawn(
         return Err(SpawnError::LimitDropped);
     }
     let deadline = builder::keep(deadline, priority)?;
-    // Whoever is killed in between would leave it counted for ever, and its core in service.
-    let _here = PreemptGuard::new();
-    builder::count(core.mask())?;
+    // Until it is on its list.
+    let here = PreemptGuard::new();
+    builder::count(core.mask(), &here)?;
     let header = Header::new(&VTABLE, priority, core.mask(), core)
         .with_deadline(deadline)
         .with_limits(payer.number().into(), here::share_here());
