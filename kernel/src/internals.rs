@@ -311,6 +311,8 @@ pub mod sync {
     pub use crate::actor::storage::word_cell::WordCell;
     pub use crate::mem::limit::accounts::{Accounts, Payer};
     pub use crate::mutex::lock_word::{Holder, LockWord, Taken};
+    pub use crate::sched::cores::chosen::Chosen;
+    pub use crate::sched::cores::held::Held;
     pub use crate::sched::cores::idle_flag::{Depth, IdleFlag};
     pub use crate::sched::cores::in_turn::InTurn;
     pub use crate::sched::cores::preemption::{Found, decide};

@@ -60,6 +60,8 @@ mod mutex {
 #[cfg(loom)]
 mod sched {
     pub mod cores {
+        pub mod chosen;
+        pub mod held;
         pub mod idle_flag;
         pub mod in_turn;
         pub mod preemption;

@@ -21,6 +21,8 @@ mod batch;
 #[cfg(any(loom, shuttle))]
 mod checks;
 #[cfg(any(loom, shuttle))]
+mod chosen;
+#[cfg(any(loom, shuttle))]
 mod delayed_call;
 #[cfg(any(loom, shuttle))]
 mod deque;
@@ -32,6 +34,8 @@ mod guests;
 mod handshake;
 #[cfg(any(loom, shuttle))]
 mod harness;
+#[cfg(any(loom, shuttle))]
+mod held;
 #[cfg(any(loom, shuttle))]
 mod in_hand;
 #[cfg(any(loom, shuttle))]
@@ -111,6 +115,8 @@ fn main() -> std::process::ExitCode {
             standstill::MODELS,
             delayed_call::MODELS,
             urgent::MODELS,
+            chosen::MODELS,
+            held::MODELS,
             watch::MODELS,
             links::MODELS,
             kill::MODELS,

@@ -151,7 +151,7 @@ mod tests {
         let names_after = |head: &str| -> BTreeSet<String> {
             text.split(head).skip(1).filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
         };
-        let heads = ["step(\"", "ordering(\"", "Mutant { name: \""];
+        let heads = ["step(\"", "seldom(\"", "ordering(\"", "Mutant { name: \""];
         let in_tables: BTreeSet<String> = heads.into_iter().flat_map(names_after).collect();
         // Some models have steps of their own, which they break themselves.
         let mut broken = names_after("mutant(\"");

@@ -8,6 +8,7 @@ use core::ptr;
 
 use super::chosen::Chosen;
 use super::handover::Handover;
+use super::held::Held;
 use super::idle_flag::IdleFlag;
 use super::in_turn::InTurn;
 use super::longest::Open;
@@ -23,6 +24,7 @@ use crate::sched::cores::run_queue::RunQueue;
 use crate::sched::policy::migration::TargetHistory;
 use crate::sched::policy::pace::Pace;
 use crate::sched::policy::{sharing, victim};
+use crate::sched::process::Header;
 use crate::stats::{self, Activity, CoreStatistics};
 use crate::sync::PreemptGuard;
 
@@ -94,9 +96,9 @@ pub(crate) struct Core {
     /// How many processes in a row it gave no turn because no stack was free.
     pub passed_over: Cell<u64>,
     /// What has the next turn, and is in no queue.
-    pub chosen: Chosen,
-    /// No turn of a resident begins before this, in clock ticks; 0: whenever it likes. See `spawn/early.rs`.
-    pub held_until: Cell<u64>,
+    pub chosen: Chosen<Header>,
+    /// No turn of a resident begins before this. See `spawn/early.rs`.
+    pub held: Held,
     /// When the turn before ended, if the next can begin with that: the clock is read once for both. 0: it cannot.
     pub turn_ended_at: Cell<u64>,
     /// When the turn in progress began, and other stretches whose length is of interest.
@@ -247,7 +249,7 @@ impl Core {
                 stands: Cell::new(false),
                 passed_over: Cell::new(0),
                 chosen: Chosen::new(),
-                held_until: Cell::new(0),
+                held: Held::new(),
                 turn_ended_at: Cell::new(0),
                 open: Open::new(),
                 own_is_next: Cell::new(false),
@@ -347,11 +349,6 @@ impl Core {
             self.woken_at.store(0, Ordering::Relaxed);
             self.statistics.wake_latency.record(clock::now().saturating_sub(woken));
         }
-    }
-
-    /// No turn of a resident begins here before this moment, in clock ticks. Owner only.
-    pub(crate) fn hold_residents_until(&self, moment: u64) {
-        self.held_until.set(self.held_until.get().max(moment));
     }
 
     /// From now on time counts as `activity`. Owner only. Returns what it counted as until now, and what the clock says.

@@ -1,5 +1,5 @@
-//! What a core's loop has chosen for the next turn before it looked into its queues: something urgent that came between two turns,
-//! while nothing urgent waited. It would be the next anyway, so it need not go through a queue.
+//! What a core's loop has chosen for its next turn before it looks at its queues: something urgent that was woken on the core between
+//! two turns, where nothing else urgent waits. It would come next anyway, so it need not go through a queue.
 //!
 //! The core puts it there in its loop, or in an interrupt while its loop waits. The loop takes it before it looks for anything to run. It
 //! goes into its queue, before the other, where something else urgent comes meanwhile, and before whatever looks at the queues for long.
@@ -7,46 +7,47 @@
 
 use core::ptr::{self, NonNull};
 
-use crate::arch::atomic::{AtomicPtr, Ordering};
-use crate::sched::process::{Header, Runnable};
+use crate::arch::atomic::{AtomicPtr, Ordering, const_fn};
 
-/// At most one process. Its core alone changes it.
-pub(crate) struct Chosen(AtomicPtr<Header>);
+/// At most one. Its core alone changes it.
+pub struct Chosen<T>(AtomicPtr<T>);
 
-impl Chosen {
-    pub(crate) const fn new() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()))
+impl<T> Chosen<T> {
+    const_fn! {
+        /// None.
+        pub fn new() -> Self {
+            Self(AtomicPtr::new(ptr::null_mut()))
+        }
     }
 
     /// Whether there is one; for others than its core as good as a look into its queues.
     #[inline(always)]
-    pub(crate) fn is_some(&self) -> bool {
+    pub fn is_some(&self) -> bool {
         // Relaxed: its core sees its own stores. Another that asks whether anything is left has acquired the end of what led to the
         // wake-up (`time::pending`), or sees that the core has gone on (`Quiescence`).
         !self.0.load(Ordering::Relaxed).is_null()
     }
 
-    /// Chooses it. There is none.
-    ///
-    /// # Safety
-    /// On its core, in its loop between two turns, or in an interrupt while that waits.
+    /// Chooses it. There is none. On its core, in its loop between two turns, or in an interrupt while that waits.
     #[inline(always)]
-    pub(crate) unsafe fn put(&self, process: Runnable) {
+    pub fn put(&self, process: NonNull<T>) {
         debug_assert!(!self.is_some(), "a core's loop has two choices");
         // Relaxed: the same core takes it.
-        self.0.store(process.into_pointer().as_ptr(), Ordering::Relaxed);
+        self.0.store(process.as_ptr(), Ordering::Relaxed);
     }
 
-    /// Takes it.
-    ///
-    /// # Safety
-    /// On its core, in its loop between two turns, or in an interrupt while that waits.
+    /// Takes it. On its core, in its loop between two turns, or in an interrupt while that waits.
     #[inline(always)]
-    pub(crate) unsafe fn take(&self) -> Option<Runnable> {
+    pub fn take(&self) -> Option<NonNull<T>> {
         // Relaxed, both: its core's own. No exchange, because interrupts come here only while the loop waits, and does not.
         let process = NonNull::new(self.0.load(Ordering::Relaxed))?;
         self.0.store(ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: it came from a `Runnable`, and is taken once.
-        Some(unsafe { Runnable::new(process) })
+        Some(process)
+    }
+}
+
+impl<T> Default for Chosen<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }

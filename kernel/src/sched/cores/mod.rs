@@ -4,9 +4,10 @@
 
 mod block;
 pub(crate) mod calls;
-mod chosen;
+pub(crate) mod chosen;
 pub(crate) mod deadlines;
 pub(crate) mod handover;
+pub(crate) mod held;
 pub(crate) mod here;
 pub(crate) mod idle_flag;
 pub(crate) mod in_turn;

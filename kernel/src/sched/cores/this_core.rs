@@ -75,15 +75,15 @@ impl<'a> ThisCore<'a> {
     /// yet.
     #[inline(always)]
     pub(crate) fn choose(&self, process: Runnable) {
-        // SAFETY: as in `push`, and by the contract; who is not the loop has this value only while that waits.
-        unsafe { self.core.chosen.put(process) };
+        // Who is not the loop has this value only while that waits.
+        self.core.chosen.put(process.into_pointer());
     }
 
     /// Takes what is chosen. The caller is as for [`Self::choose`], or in a turn, where nothing is.
     #[inline(always)]
     pub(crate) fn take_chosen(&self) -> Option<Runnable> {
-        // SAFETY: as in `push`, and by the contract.
-        unsafe { self.core.chosen.take() }
+        // SAFETY: it came from a `Runnable`, and is taken once.
+        self.core.chosen.take().map(|process| unsafe { Runnable::new(process) })
     }
 
     /// See [`RunQueue::is_ordinary`](super::run_queue::RunQueue::is_ordinary).

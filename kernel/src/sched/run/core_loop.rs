@@ -236,7 +236,7 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>>
         cancel(process);
         return None;
     }
-    if core.held_until.get() != 0 {
+    if core.held.is_some() {
         // SAFETY: its turn has begun, so it is alive.
         hold(core, unsafe { process.as_ref() });
     }
@@ -247,9 +247,7 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>>
 #[cold]
 #[inline(never)]
 fn hold(core: &Core, begins: &Header) {
-    if begins.vtable().detach.is_some() {
-        time::hold_until(core.held_until.replace(0));
-    }
+    time::hold_until(core.held.take(begins.vtable().detach.is_some()));
 }
 
 /// Gives a process that was killed the turn in which it drops what it owns.

@@ -13,8 +13,10 @@ use crate::time;
 #[inline(always)]
 pub(super) fn begin(moment: u64, stays: impl FnOnce(&'static Core) -> bool) {
     let here = PreemptGuard::new();
-    match Core::current(&here) {
-        Some(core) if time::is_ahead(moment) && stays(core) => core.hold_residents_until(moment),
-        _ => time::hold_until(moment),
+    if !time::is_ahead(moment) {
+        return;
+    }
+    if Core::current(&here).is_none_or(|core| !core.held.may_go_first(moment, stays(core))) {
+        time::hold_until(moment);
     }
 }

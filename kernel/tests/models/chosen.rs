@@ -1,0 +1,243 @@
+//! What a core's loop has chosen for its next turn, in no queue: who asks whether anything is left finds it, what came first has the
+//! first turn, and it does not wait behind a turn of another.
+
+use core::ptr::NonNull;
+
+use magpie::internals::arch::atomic::{AtomicBool, AtomicU64, Ordering};
+use magpie::internals::sync::{Chosen, Found, InTurn, Looked, PreemptWord, Quiescence, decide};
+
+use crate::harness::{Model, Mutant, ordering, step};
+use crate::tool::{Arc, mutant, run, task};
+
+pub const MODELS: &[Model] = &[
+    Model {
+        name: "chosen::is_found",
+        preemptions: None,
+        body: is_found,
+        mutants: &[
+            step("chosen-unseen"),
+            step("chosen-told-early"),
+            step("chosen-taken-idle"),
+            ordering("chosen-told-relaxed"),
+        ],
+    },
+    Model {
+        name: "chosen::has_its_turn",
+        preemptions: None,
+        body: has_its_turn,
+        mutants: &[
+            // The interrupt must come in one of two places of many, which random schedules seldom do.
+            Mutant { name: "chosen-put-anywhere", rejected_by: &["loom"] },
+            step("chosen-take-keeps"),
+            step("chosen-queued-late"),
+        ],
+    },
+];
+
+/// A process has a number; where it would lie is never looked at.
+fn process(number: usize) -> NonNull<u8> {
+    NonNull::new(core::ptr::without_provenance_mut(number)).expect("numbers begin at one")
+}
+
+fn number(process: NonNull<u8>) -> u64 {
+    process.as_ptr().addr() as u64
+}
+
+/// Two cores that have announced that they are idle, one of which sleeps, and a source of work.
+struct Cores {
+    idle: AtomicU64,
+    chosen: Chosen<u8>,
+    quiescence: Quiescence,
+    /// As `time::pending`, or the external sources.
+    sources: AtomicU64,
+}
+
+/// An interrupt wakes a process on a core that sleeps, and with that the source has given all that it had. The core goes on, and takes
+/// what it has chosen; another core must not find that nothing is left.
+fn is_found() {
+    let cores = Arc::new(Cores {
+        idle: AtomicU64::new(3),
+        chosen: Chosen::new(),
+        quiescence: Quiescence::new(),
+        sources: AtomicU64::new(1),
+    });
+    let leave = |cores: &Cores, core: u64| {
+        cores.idle.fetch_and(!core, Ordering::AcqRel);
+        cores.quiescence.note_activity();
+    };
+    let sleeps = task(move |cores: &Cores| {
+        let give_up = || {
+            let order = if mutant("chosen-told-relaxed") { Ordering::Relaxed } else { Ordering::Release };
+            cores.sources.fetch_sub(1, order);
+        };
+        if mutant("chosen-told-early") {
+            give_up();
+            cores.chosen.put(process(1));
+        } else {
+            cores.chosen.put(process(1));
+            give_up();
+        }
+        if mutant("chosen-taken-idle") {
+            let taken = cores.chosen.take();
+            leave(cores, 2);
+            return taken.is_some();
+        }
+        leave(cores, 2);
+        cores.chosen.take().is_some()
+    });
+    let looks = task(move |cores: &Cores| {
+        let everyone =
+            || cores.idle.load(Ordering::Acquire) == 3 && cores.sources.load(Ordering::Acquire) == 0;
+        cores.quiescence.look(everyone, || cores.chosen.is_some(), || leave(cores, 1)) == Looked::Left(true)
+    });
+    let [has_it, over] = run(&cores, [sleeps, looks]);
+    assert!(has_it, "it was lost");
+    assert!(!over, "it was chosen, or in the core's hands");
+}
+
+/// A core's loop, which waits and then begins a turn that goes on for ever, and two interrupts, each of which wakes something urgent.
+struct Core {
+    chosen: Chosen<u8>,
+    /// What waits with the priority `High`, oldest first, as the digits of a number. Its own, as what follows but for the interrupts.
+    queue: AtomicU64,
+    interrupts: [AtomicBool; 2],
+    /// How many have been taken, which come one after the other.
+    taken: AtomicU64,
+    waits: AtomicBool,
+    in_turn: InTurn,
+    word: PreemptWord,
+    /// The turns that began, oldest first, as digits; 9 is that of another process.
+    turns: AtomicU64,
+}
+
+impl Core {
+    /// Where interrupts may come.
+    fn interrupts(&self) {
+        // Afresh each time: one may be taken in what the one before has led to. Acquire: pairs with the release of whoever sends it.
+        while let Some(next) = self.interrupts.get(self.taken.load(Ordering::Relaxed) as usize)
+            && next.load(Ordering::Acquire)
+        {
+            let number = self.taken.fetch_add(1, Ordering::Relaxed) + 1;
+            self.wakes(number as usize);
+        }
+    }
+
+    /// `enqueue::keep_urgent` in an interrupt while the loop waits, otherwise `deliver`; then `preempt::consider`.
+    fn wakes(&self, number: usize) {
+        let waits = self.waits.load(Ordering::Relaxed) || mutant("chosen-put-anywhere");
+        if waits && self.queue.load(Ordering::Relaxed) == 0 && !self.chosen.is_some() {
+            self.chosen.put(process(number));
+        } else {
+            if waits && !mutant("chosen-queued-late") {
+                self.queue_chosen();
+            }
+            self.append(number as u64);
+            if waits {
+                self.queue_chosen();
+            }
+        }
+        self.consider();
+    }
+
+    fn append(&self, number: u64) {
+        self.queue.store(self.queue.load(Ordering::Relaxed) * 10 + number, Ordering::Relaxed);
+    }
+
+    /// `enqueue::queue_chosen`.
+    fn queue_chosen(&self) {
+        if let Some(process) = self.chosen.take() {
+            self.append(number(process));
+        }
+    }
+
+    /// `preempt::consider`: a turn that is left goes back, and the loop gives the next.
+    fn consider(&self) {
+        let is_turn = self.in_turn.is_in();
+        let is_wanted = self.queue.load(Ordering::Relaxed) != 0;
+        if decide(&self.word, Found { is_turn, is_wanted }) {
+            self.in_turn.end();
+            self.word.reset(1);
+            self.gives_turns();
+        }
+    }
+
+    /// The loop gives turns, short ones to what is urgent, and then one that goes on for ever. As `core_loop::run`.
+    fn gives_turns(&self) {
+        for _ in 0..4 {
+            self.word.clear_request();
+            self.interrupts();
+            // `pick::next`.
+            let next = self.chosen.take().map(number).or_else(|| self.take_from_queue());
+            self.note(next.unwrap_or(9));
+            self.interrupts();
+            if next.is_none() {
+                return self.begins_for_ever();
+            }
+        }
+        panic!("there are two, and more turns");
+    }
+
+    fn take_from_queue(&self) -> Option<u64> {
+        let queue = self.queue.load(Ordering::Relaxed);
+        let (next, rest) = if queue >= 10 { (queue / 10, queue % 10) } else { (queue, 0) };
+        self.queue.store(rest, Ordering::Relaxed);
+        (next != 0).then_some(next)
+    }
+
+    fn note(&self, turn: u64) {
+        self.turns.store(self.turns.load(Ordering::Relaxed) * 10 + turn, Ordering::Relaxed);
+    }
+
+    fn begins_for_ever(&self) {
+        self.in_turn.begin(false);
+        self.interrupts();
+        self.word.store(0);
+        self.interrupts();
+        // As `PreemptWord::enable`, which traps.
+        if self.word.is_requested() {
+            self.consider();
+        }
+    }
+}
+
+/// Two interrupts come wherever they like: both have their turns, in order, once.
+fn has_its_turn() {
+    let core = Arc::new(Core {
+        chosen: Chosen::new(),
+        queue: AtomicU64::new(0),
+        interrupts: [AtomicBool::new(false), AtomicBool::new(false)],
+        taken: AtomicU64::new(0),
+        waits: AtomicBool::new(false),
+        in_turn: InTurn::new(),
+        word: PreemptWord::new(1),
+        turns: AtomicU64::new(0),
+    });
+    let loops = task(|core: &Core| {
+        core.interrupts();
+        // `idle::sleep`.
+        core.waits.store(true, Ordering::Relaxed);
+        core.interrupts();
+        core.interrupts();
+        core.waits.store(false, Ordering::Relaxed);
+        core.gives_turns();
+    });
+    let sends = task(|core: &Core| {
+        core.interrupts[0].store(true, Ordering::Release);
+        core.interrupts[1].store(true, Ordering::Release);
+    });
+    run(&core, [loops, sends]);
+    // What has not come yet comes now, in the turn that goes on for ever.
+    core.interrupts();
+    let mut turns = core.turns.load(Ordering::Relaxed);
+    let mut urgent = 0;
+    let mut place = 1;
+    while turns != 0 {
+        if turns % 10 != 9 {
+            urgent += turns % 10 * place;
+            place *= 10;
+        }
+        turns /= 10;
+    }
+    assert_eq!(urgent, 12, "one has had no turn, or two, or before its time");
+    assert!(!core.chosen.is_some(), "something is chosen in a turn");
+}
