@@ -2,12 +2,13 @@
 //! of any device's, and wakes a process by its waker, or sends a message to an actor.
 
 use core::future::poll_fn;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::task::{Poll, Waker};
 
 use magpie::actor::{Recipient, Signal};
-use magpie::internals::arch::{gic, second_timer};
+use magpie::internals::arch::{clock, gic, second_timer};
 use magpie::internals::sync::SpinLock;
+use magpie::interrupt::{Interrupt, Line, Trigger};
 use magpie::sched::ExternalSource;
 use magpie::time::Instant;
 use magpie_boot::claim;
@@ -16,6 +17,12 @@ use magpie_boot::claim;
 static HAS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// Who waits for it. Set before it is armed, so the interrupt never meets the lock held.
 static WAITING: SpinLock<Option<Waker>> = SpinLock::new(None);
+
+/// A line that no device of the board has.
+const LINE: Line = Line { number: 79, trigger: Trigger::Edge };
+/// When it was made pending, in clock ticks; [`UNUSED`] where the device is to do something else, zero if it has not been yet.
+static PENDING_SINCE: AtomicU64 = AtomicU64::new(UNUSED);
+const UNUSED: u64 = u64::MAX;
 
 /// It has interrupted.
 #[derive(Clone, Copy)]
@@ -69,9 +76,38 @@ impl Device {
     }
 }
 
+/// A line that is claimed as an application does it. It becomes pending in the handler of the device, at a moment that is noted there.
+pub struct ClaimedLine {
+    device: Device,
+    interrupt: Interrupt,
+}
+
+impl ClaimedLine {
+    /// As [`Device::claim`].
+    pub fn claim() -> Option<Self> {
+        Some(Self { device: Device::claim()?, interrupt: Interrupt::claim(LINE).ok()? })
+    }
+
+    /// Waits until the line interrupts, some time after this moment. How long after it became pending, in clock ticks; `None` if the claim has
+    /// ended.
+    pub async fn interrupts_after(&mut self, moment: Instant) -> Option<u64> {
+        // Relaxed, here and below: all of it is on this core.
+        PENDING_SINCE.store(0, Ordering::Relaxed);
+        self.device.arm(moment);
+        let waited = self.interrupt.wait().await;
+        let now = clock::now();
+        let since = PENDING_SINCE.swap(UNUSED, Ordering::Relaxed);
+        waited.ok().map(|()| now.saturating_sub(since))
+    }
+}
+
 /// In the interrupt's handler.
 fn on_interrupt() {
     second_timer::disarm();
+    if PENDING_SINCE.load(Ordering::Relaxed) != UNUSED {
+        PENDING_SINCE.store(clock::now(), Ordering::Relaxed);
+        return gic::set_pending(LINE.number);
+    }
     HAS_INTERRUPTED.store(true, Ordering::Relaxed);
     match &*WAITING.lock() {
         Some(waiting) => waiting.wake_by_ref(),

@@ -22,7 +22,7 @@ use magpie::time::{self, Instant};
 use super::Go;
 use crate::busy::work;
 #[cfg(target_os = "none")]
-use crate::device::{Device, Interrupted};
+use crate::device::{ClaimedLine, Device, Interrupted};
 use crate::failed::Failed;
 use crate::random::Random;
 use crate::verdict::expect_equal;
@@ -158,6 +158,24 @@ async fn interrupt_samples(count: usize) -> Option<Vec<u32>> {
         samples.push(late(due));
     }
     Some(samples)
+}
+
+/// From a line that becomes pending to the process that has claimed it; `None` if there is no such line.
+#[cfg(target_os = "none")]
+async fn claimed_samples(count: usize) -> Option<Vec<u32>> {
+    let mut line = ClaimedLine::claim()?;
+    let (mut samples, mut random) = (Vec::with_capacity(count), Random::new(1));
+    for _ in 0..count {
+        // Nothing is late by seconds.
+        samples.push(line.interrupts_after(next_due(&mut random)).await? as u32);
+    }
+    Some(samples)
+}
+
+/// A host has none.
+#[cfg(not(target_os = "none"))]
+async fn claimed_samples(_: usize) -> Option<Vec<u32>> {
+    None
 }
 
 /// A host has none.
@@ -297,6 +315,7 @@ enum Way {
     TimerToBehaviour,
     DeviceToProcess,
     DeviceToBehaviour,
+    ClaimedToProcess,
 }
 
 fn prepare(parameters: &[u64], beside: Beside, way: Way) -> Result<Go, Failed> {
@@ -312,6 +331,7 @@ fn prepare(parameters: &[u64], beside: Beside, way: Way) -> Result<Go, Failed> {
                 Way::TimerToBehaviour => message_samples(count as usize).await,
                 Way::DeviceToProcess => interrupt_samples(count as usize).await,
                 Way::DeviceToBehaviour => interrupt_message_samples(count as usize).await,
+                Way::ClaimedToProcess => claimed_samples(count as usize).await,
             };
             company.end().await;
             if let Some(samples) = samples {
@@ -339,6 +359,11 @@ pub fn prepare_message<const BESIDE: u8>(_: &ExecutorHandle, parameters: &[u64])
 /// Of a process that a device wakes.
 pub fn prepare_interrupt<const BESIDE: u8>(_: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed> {
     prepare(parameters, beside::<BESIDE>(), Way::DeviceToProcess)
+}
+
+/// Of a process that has claimed a line.
+pub fn prepare_claimed(_: &ExecutorHandle, parameters: &[u64]) -> Result<Go, Failed> {
+    prepare(parameters, Beside::Nothing, Way::ClaimedToProcess)
 }
 
 /// Of a behaviour to which a device sends a message.

@@ -94,6 +94,7 @@ pub const ALL: &[Figure] = &[
     figure("mail-timers", &[2000], latency::prepare_message::<3>),
     figure("mail-offline", &[2000], latency::prepare_message::<4>),
     figure("irq-idle", &[2000], latency::prepare_interrupt::<0>),
+    figure("irq-claimed", &[2000], latency::prepare_claimed),
     figure("irq-hogs", &[2000], latency::prepare_interrupt::<1>),
     figure("irq-thieves", &[2000], latency::prepare_interrupt::<2>),
     figure("irq-timers", &[2000], latency::prepare_interrupt::<3>),

@@ -23,6 +23,8 @@ pub struct Handlers {
     pub stop: unsafe fn(*mut Frame),
     /// A device interrupt, by its interrupt number (SPIs; already acknowledged, ended on return).
     pub device: fn(u32),
+    /// The same where it has interrupted nothing, because the core has waited for it ([`super::irq::take_pending`]).
+    pub awaited_device: fn(u32),
     /// Called last, after the interrupt was ended, with the complete frame of the interrupted code, in its block.
     /// May leave that code suspended by switching to another stack, and then does not return.
     pub interrupt_exit: unsafe fn(*mut Frame),

@@ -87,6 +87,22 @@ impl TimeSheet {
         now
     }
 
+    /// As [`Self::begin_interrupt`] on a core that waits, which therefore needs no more than what the clock says.
+    #[inline(always)]
+    pub(crate) fn begin_awaited(&self) -> u64 {
+        let (now, since) = (clock::now(), self.since.load(Ordering::Relaxed));
+        self.spent[Activity::Idle as usize].add(now.saturating_sub(since));
+        self.current.store(Activity::Interrupt as u32, Ordering::Relaxed);
+        self.since.store(now, Ordering::Relaxed);
+        now
+    }
+
+    /// As [`Self::end_interrupt`] of one that [`Self::begin_awaited`] has begun.
+    #[inline(always)]
+    pub(crate) fn end_awaited(&self, began: u64) -> u64 {
+        self.end_interrupt(Interrupted(Activity::Idle as u32), began)
+    }
+
     /// Since when it does what it is doing, in clock ticks, unless that is waiting, or it has not started.
     #[cfg(target_os = "none")]
     pub(crate) fn busy_since(&self) -> Option<u64> {

@@ -81,6 +81,7 @@ pub const GOALS: &[Goal] = &[
     own_goal("mail-offline", 600, ANY),
     // From a device's interrupt to the process that it wakes, likewise.
     own_goal("irq-idle", 300, ANY),
+    own_goal("irq-claimed", 300, ANY),
     own_goal("irq-hogs", 600, ANY),
     own_goal("irq-thieves", 600, ANY),
     own_goal("irq-timers", 600, ANY),

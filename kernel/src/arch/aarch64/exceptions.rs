@@ -40,7 +40,7 @@ unsafe extern "C" fn magpie_interrupt(frame: *mut Frame) {
         }
         return;
     };
-    if take(table) == Taken::Stop {
+    if take(table, table.device) == Taken::Stop {
         // SAFETY: the frame is complete, interrupts are masked.
         unsafe { (table.stop)(frame) };
     }
@@ -57,8 +57,9 @@ enum Taken {
     Stop,
 }
 
-/// Takes the most urgent interrupt that is pending, and lets it be handled.
-fn take(table: &handlers::Handlers) -> Taken {
+/// Takes the most urgent interrupt that is pending, and lets it be handled; a device's by `device`.
+#[inline(always)]
+fn take(table: &handlers::Handlers, device: fn(u32)) -> Taken {
     let interrupt = gic::acknowledge();
     match interrupt.number() {
         // First, because its handler is the longest.
@@ -75,7 +76,7 @@ fn take(table: &handlers::Handlers) -> Taken {
         number => {
             match number {
                 gic::WAKE_UP => (table.wake_up)(),
-                number => (table.device)(number),
+                number => device(number),
             }
             gic::end(interrupt);
         }
@@ -87,7 +88,7 @@ fn take(table: &handlers::Handlers) -> Taken {
 /// masked, and unmasks them next. What follows an interrupt is left out, too: the caller looks at all that an interrupt may have brought.
 pub fn take_pending() {
     if let Some(table) = handlers::get()
-        && take(table) == Taken::Stop
+        && take(table, table.awaited_device) == Taken::Stop
         && let Some(this) = CoreId::new(percpu::core_number())
     {
         // It says where the core is, so it has to interrupt: once more, as soon as interrupts are unmasked.

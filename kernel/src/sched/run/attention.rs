@@ -26,7 +26,7 @@ use core::sync::atomic::compiler_fence;
 use core::task::Waker;
 
 use crate::arch::atomic::Ordering;
-use crate::arch::timer;
+use crate::arch::{clock, timer};
 use crate::mem::heap::HEAP;
 use crate::sched::cores::{self, Core, ThisCore, calls};
 use crate::sched::place::{enqueue, global, waker};
@@ -106,6 +106,9 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
         if core.raised.has_any() {
             // SAFETY: by contract.
             unsafe { core.raised.carry_out() };
+            if core.chosen.is_some() && !is_urgent_timer_due(core) && may_put_off(core) {
+                return true;
+            }
         }
         let more = fire_timers(core);
         if waits_urgently(core) && may_put_off(core) {
@@ -155,6 +158,11 @@ fn fire_timers(core: &ThisCore<'_>) -> bool {
 #[inline(always)]
 fn waits_urgently(core: &Core) -> bool {
     core.queue.has_urgent() || core.chosen.is_some()
+}
+
+/// Whether a timer is due that wakes something urgent.
+fn is_urgent_timer_due(core: &Core) -> bool {
+    time::next_urgent_deadline(core.id()).is_some_and(|deadline| deadline <= clock::now())
 }
 
 /// How often in a row all else may wait for a turn of something urgent.

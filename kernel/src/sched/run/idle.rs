@@ -170,6 +170,10 @@ fn sleep(core: &Core) {
             // SAFETY: the core loop runs with interrupts unmasked; they were masked above. The interrupt is
             // taken here.
             unsafe { irq::enable() };
+            // What is urgent and has been chosen need not be looked for.
+            if core.chosen.is_some() {
+                break;
+            }
         }
     };
     core.waits.set(true);

@@ -40,6 +40,7 @@ pub unsafe fn prepare(
         #[cfg(target_os = "none")]
         stop: kernel_panic::on_stop,
         device: on_device,
+        awaited_device: on_awaited_device,
         interrupt_exit: preempt::consider,
         preempt_trap: preempt::end_section,
         fault,
@@ -65,6 +66,20 @@ fn on_device(number: u32) {
             core.in_interrupt.set(false);
         },
     );
+}
+
+/// The same where the core's loop has waited for it: nobody was interrupted, so there is nobody who might be preempted, or pay.
+fn on_awaited_device(number: u32) {
+    // SAFETY: the caller is a core's loop, which waits with preemption disabled.
+    let core = unsafe { Core::this() };
+    let began = core.statistics.time.begin_awaited();
+    core.in_interrupt.set(true);
+    if let Some(device) = DEVICE.get() {
+        device(number);
+    }
+    core.in_interrupt.set(false);
+    let ended = core.statistics.time.end_awaited(began);
+    core.note_interrupt(|| "a device", began, ended);
 }
 
 /// Runs the scheduler on the calling core, for ever on the machine; on the host until it is stopped.
