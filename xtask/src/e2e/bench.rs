@@ -290,7 +290,7 @@ const SHORT_SLICES: [&str; 13] = [
     "thread-ring:100:40000",
     "executor:2000:50:10",
     "fan-in:4:40000",
-    "big:100:200",
+    "big:100:800",
     "balance-one:400:20:200",
     "process-one:200:50:100",
     "yield-200:200:100:0",

@@ -27,6 +27,17 @@ impl History {
     pub(super) fn note_well_used(&self) {
         self.poorly_used.set(0);
     }
+
+    /// A segment that has grown was used poorly: whether it may be used as it is once more. If not, the next that is kept or freed is the
+    /// last one of those that make it smaller.
+    pub(super) fn note_poorly_used(&self) -> bool {
+        let poorly_used = self.poorly_used.get() + 1;
+        let may_stay = poorly_used < PATIENCE_GULPS;
+        if may_stay {
+            self.poorly_used.set(poorly_used);
+        }
+        may_stay
+    }
 }
 
 /// Whether less than half of a segment was used.

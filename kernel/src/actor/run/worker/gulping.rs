@@ -109,17 +109,22 @@ impl Worker {
         let segment = batch.segment()?;
         // SAFETY: the segment is the batch's; all envelopes in it were delivered.
         let emptied = unsafe { segment.as_ref() };
-        // A chain is `reclaim`'s business, and so is a segment that has grown too large, or that a suspended behaviour still
+        // A chain is `reclaim`'s business, and so is a segment that has been too large for long, or that a suspended behaviour still
         // reads. Any other is as good as new: what it says of its use is written when it is sealed.
         if !emptied.next.is_null() || !emptied.is_read_by_one() {
             return None;
         }
         if !self.is_small(segment) {
-            if reclaim::is_poorly_used(emptied, batch.delivered_bytes(segment)) {
-                return None;
-            }
             // SAFETY: this is the worker's turn; preemption is off.
-            unsafe { self.private() }.reclaim.note_well_used();
+            let history = &unsafe { self.private() }.reclaim;
+            if reclaim::is_poorly_used(emptied, batch.delivered_bytes(segment)) {
+                // To put the mailbox down for it, and to take it in hand anew, costs more than a batch of a few messages.
+                if !history.note_poorly_used() {
+                    return None;
+                }
+            } else {
+                history.note_well_used();
+            }
         }
         Some(segment)
     }

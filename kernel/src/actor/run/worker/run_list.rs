@@ -68,11 +68,18 @@ impl Worker {
     /// A round begins: takes what waits in its mailboxes in hand where there is much of it, behind what is there, so that from now on
     /// senders on this core add to it without a lock. One that waits alone is gulped as it is, and so is what cannot be taken. In
     /// the worker's turn.
+    #[inline(always)]
     pub(super) fn list_round(&self, private: &Private) {
         let round = private.round.get();
+        // Mostly it is one, and then something may wait for that.
         if self.range.slots > HINTS || (round & round.wrapping_sub(1) == 0 && !self.run_list.any()) {
             return;
         }
+        self.list_several(private, round);
+    }
+
+    #[inline(never)]
+    fn list_several(&self, private: &Private, round: u64) {
         let mut left = round;
         while left != 0 {
             let offset = left.trailing_zeros() as usize;
