@@ -129,8 +129,8 @@ pub(crate) unsafe fn on_fault(fault: &Fault, frame: *mut Frame) -> Verdict {
     let core = percpu::core_number();
     let report = || {
         text!(
-            "{:?} on core {core}, in {}: address {:#018x}, syndrome {:#010x}\n{frame}",
-            fault.reason,
+            "{} on core {core}, in {}: address {:#018x}, syndrome {:#010x}\n{frame}",
+            fault.reason.words(),
             sched::name_here().unwrap_or("the kernel"),
             fault.address,
             fault.syndrome

@@ -226,8 +226,8 @@ fn set_up(mut tables: Tables<'static>, found: &Description<'static>, image: Rang
     };
     // SAFETY: the tree says that the controller is there, and it was mapped above.
     unsafe { gic::init(controller, found.timer_interrupt) };
-    if let Err(error) = gic::init_core(CoreId::BOOT) {
-        panic!("the interrupt controller does not know the boot core: {error:?}");
+    if gic::init_core(CoreId::BOOT).is_err() {
+        panic!("the interrupt controller has no redistributor for the boot core");
     }
     start(found, tables, unused)
 }

@@ -124,8 +124,8 @@ extern "C" fn magpie_boot_secondary(core: usize) -> ! {
     core::mem::forget(stacks);
     // SAFETY: never freed, for this core alone; the pointer is one past the end, where a stack begins.
     unsafe { exceptions::install(start.byte_add(EXCEPTION_STACK_BYTES).cast()) };
-    if let Err(error) = gic::init_core(id) {
-        panic!("the interrupt controller does not know core {core}: {error:?}");
+    if gic::init_core(id).is_err() {
+        panic!("the interrupt controller has no redistributor for core {core}");
     }
     cpu::start_event_stream();
     // Release: pairs with the boot core's acquire.

@@ -47,15 +47,15 @@ pub(super) enum Command<'a> {
 pub(super) const HELP: &str = "\
 help             this list
 load             each core's load since it was last asked for
-stats            what each core has done since the start
+stats            what each core has done
 crashes          the last 32 crashes
 actors           the actors
 mailboxes        their mailboxes
 ps               the processes
-top              the load, and the processes that have done most
+top              the load, and the busiest processes
 tree             the supervisors and their children
 kill NAME        kills who has that name
-victim NAME      changes the rule by which thieves choose their victims
+victim NAME      changes how thieves choose victims
 settings         every setting and its value
 set NAME VALUE   changes a setting
 offline CORE     takes a core out of service

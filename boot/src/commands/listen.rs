@@ -27,9 +27,7 @@ pub(crate) fn begin() {
     match port::take(Taker::Commands) {
         Ok(()) => {}
         Err(Refused::NoInterrupt) => {
-            text!(
-                "boot argument commands ignored: the device tree does not say what interrupt the serial port has"
-            );
+            text!("boot argument commands ignored: the device tree names no interrupt of the serial port");
             return;
         }
         // Nobody else has run yet.

@@ -27,7 +27,7 @@ impl fmt::Display for NoInput {
         f.write_str(match self {
             Self::Commands => "the kernel takes what is typed: leave out the boot argument commands",
             Self::Taken => "another actor has the serial line's input",
-            Self::NoInterrupt => "the device tree does not say what interrupt the serial port has",
+            Self::NoInterrupt => "the device tree names no interrupt of the serial port",
             Self::OnTheHost => "there is no serial line on the host: boot the image",
         })
     }

@@ -311,7 +311,7 @@ impl fmt::Display for StartError {
             Self::DeadlineNotHigh => f.write_str("only workers of priority High can have a deadline"),
             Self::OutOfMemory => f.write_str("out of memory: the executor was not started"),
             Self::LimitDropped => {
-                f.write_str("its memory limit was dropped: keep that as long as something is to be started")
+                f.write_str("its memory limit was dropped: keep it while something is to be started")
             }
             Self::NoSuchCore => f.write_str("a core does not exist: ask for fewer workers"),
             Self::CoreOffline => f.write_str("a core is offline: ask for fewer workers, or bring it back"),

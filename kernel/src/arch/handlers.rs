@@ -92,6 +92,20 @@ pub enum FaultReason {
     Other,
 }
 
+impl FaultReason {
+    /// What it is called in reports.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::StackOverflow => "stack overflow",
+            Self::DataAbort => "data abort",
+            Self::InstructionAbort => "instruction abort",
+            Self::Undefined => "undefined instruction",
+            Self::Alignment => "misalignment",
+            Self::Other => "fault",
+        }
+    }
+}
+
 static HANDLERS: Once<Handlers> = Once::new();
 
 /// Registers the table; later calls change nothing.

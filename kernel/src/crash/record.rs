@@ -51,13 +51,13 @@ impl fmt::Display for CrashKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Panic => "panic",
-            Self::DataAbort => "data abort",
-            Self::InstructionAbort => "instruction abort",
-            Self::Undefined => "undefined instruction",
-            Self::StackOverflow => "stack overflow",
+            Self::DataAbort => FaultReason::DataAbort.words(),
+            Self::InstructionAbort => FaultReason::InstructionAbort.words(),
+            Self::Undefined => FaultReason::Undefined.words(),
+            Self::StackOverflow => FaultReason::StackOverflow.words(),
             Self::OutOfMemory => "out of memory",
-            Self::Alignment => "misalignment",
-            Self::Other => "fault",
+            Self::Alignment => FaultReason::Alignment.words(),
+            Self::Other => FaultReason::Other.words(),
             Self::Killed => "kill",
         })
     }

@@ -167,7 +167,7 @@ kernel_test! {
     /// A fault of the kernel's own: its registers are those of the code that faulted.
     #[machine("a panic of the kernel")]
     async fn by_a_fault() -> Outcome {
-        expect_panic("DataAbort at pc");
+        expect_panic("data abort at pc");
         reads_nothing()
     }
 }

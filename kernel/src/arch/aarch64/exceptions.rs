@@ -152,7 +152,7 @@ unsafe fn report(reason: FaultReason, frame: *mut Frame) {
             return;
         }
     }
-    panic!("{:?} at pc {:#x}, address {:#x}\n{frame}", fault.reason, fault.pc, fault.address);
+    panic!("{} at pc {:#x}, address {:#x}\n{frame}", fault.reason.words(), fault.pc, fault.address);
 }
 
 /// A fault while a fault is handled, again and again, would run off the fault stack. With less than a quarter of it
@@ -181,11 +181,17 @@ fn reason(syndrome: u64) -> FaultReason {
 impl core::fmt::Display for Frame {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         for (row, values) in self.x.chunks(4).enumerate() {
-            for (column, value) in values.iter().enumerate() {
-                write!(f, "  x{:<2} {value:016x}", row * 4 + column)?;
-            }
-            writeln!(f)?;
+            write_row(f, row, values)?;
         }
         write!(f, "  pc  {:016x}  sp  {:016x}  pstate {:08x}", self.elr, self.sp, self.spsr)
     }
+}
+
+/// By itself, or the compiler writes it out for each register: 2 KiB of an image.
+#[inline(never)]
+fn write_row(f: &mut core::fmt::Formatter<'_>, row: usize, values: &[u64]) -> core::fmt::Result {
+    for (column, value) in values.iter().enumerate() {
+        write!(f, "  x{:<2} {value:016x}", row * 4 + column)?;
+    }
+    writeln!(f)
 }

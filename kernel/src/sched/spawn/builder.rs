@@ -41,9 +41,7 @@ impl fmt::Display for SpawnError {
                 "it is pinned to a core that is offline: bring the core back, or pin it elsewhere"
             }
             Self::DeadlineNotHigh => "only a process of priority High can have a deadline",
-            Self::LimitDropped => {
-                "its memory limit was dropped: keep that as long as something is to be started"
-            }
+            Self::LimitDropped => "its memory limit was dropped: keep it while something is to be started",
             Self::NoSuchCore => "none of the cores that it may run on exists: the process was not started",
         })
     }

@@ -178,7 +178,7 @@ impl PriorityQueue {
         for process in oldest {
             // SAFETY: the caller is the owner.
             if unsafe { self.deque.push_bottom(process) }.is_err() {
-                unreachable!("an empty deque has room for them");
+                panic!("an empty deque has room for them");
             }
         }
         first
