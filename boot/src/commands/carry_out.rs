@@ -152,7 +152,10 @@ fn crashes() {
         1 => text!("1 crash so far"),
         total => text!("{total} crashes so far"),
     }
-    crash::records().for_each(|record| text!("{record}"));
+    crash::records().for_each(|record| {
+        text!("{record}");
+        record.tell_events();
+    });
 }
 
 fn load(monitor: &mut Option<LoadMonitor>) {

@@ -117,6 +117,9 @@ pub struct CrashRecord {
     pub address: Option<usize>,
     trace: Trace,
     message: Message,
+    /// The number of the event that came next on its core.
+    #[cfg_attr(not(target_os = "none"), expect(dead_code, reason = "a host has no commands that show it"))]
+    next_event: u64,
 }
 
 impl CrashRecord {
@@ -140,6 +143,7 @@ impl CrashRecord {
             address,
             trace,
             message: crash.message,
+            next_event: crate::trace::ring(core).written(),
         }
     }
 
@@ -157,6 +161,19 @@ impl CrashRecord {
     /// damaged. The host tool shows the functions and lines to them.
     pub fn backtrace(&self) -> &[usize] {
         self.trace.addresses()
+    }
+}
+
+/// How many events before a crash are said.
+#[cfg(target_os = "none")]
+const EVENTS: u64 = 4;
+
+impl CrashRecord {
+    /// Says what the flight recorder still has of what came before it on its core.
+    #[cfg(target_os = "none")]
+    #[doc(hidden)]
+    pub fn tell_events(&self) {
+        crate::trace::tell(self.core, self.next_event, EVENTS, self.at.ticks());
     }
 }
 

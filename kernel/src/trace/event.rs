@@ -6,8 +6,8 @@
 //!   word 2   subject: whom it is about
 //! ```
 //!
-//! A name is a function of the kernel's or the application's that says it. What is kept of it is how far it lies from one that is known, in
-//! instructions: an image is shorter than the 32 MiB that this reaches.
+//! A name is a function of the kernel's or the application's that says it. Of its address 24 bits are kept, counted in instructions: so many MiB, 64,
+//! and an image is shorter than half of that. The rest is that of a function that is known.
 
 use crate::stats::Name;
 
@@ -47,11 +47,14 @@ pub enum Kind {
     Gulp = 15,
     /// The application's own: see [`mark`](super::mark).
     Mark = 16,
+    /// A message went into a mailbox, the subject, in which none waited, and its worker, on another core perhaps, was told. What a behaviour sends to a
+    /// mailbox of its own worker's is not told to anybody.
+    Sent = 17,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Yielded,
         Self::Waits,
         Self::Done,
@@ -68,6 +71,7 @@ impl Kind {
         Self::Interrupt,
         Self::Gulp,
         Self::Mark,
+        Self::Sent,
     ];
 
     fn of_number(number: u8) -> Option<Self> {
@@ -113,22 +117,31 @@ impl Event {
     }
 }
 
-const NAME_MASK: u32 = (1 << 24) - 1;
+const NAME_BITS: u32 = 24;
+const NAME_MASK: u32 = (1 << NAME_BITS) - 1;
 
-/// From where names are counted. Nobody's name, so its number is free.
-fn origin() -> &'static str {
+/// The known function: nobody's name.
+fn known() -> &'static str {
     ""
 }
 
+/// Short, because it is a part of each event: a name that is none is zero by itself. No function lies at a multiple of 64 MiB.
 #[inline(always)]
 pub(super) fn encode(at: u64, kind: Kind, subject: u64, value: u32, name: Option<Name>) -> [u64; 3] {
-    let name = match name {
-        Some(name) => (name as usize as u64).wrapping_sub(origin as fn() -> &'static str as usize as u64),
-        None => 0,
-    };
-    // Functions lie four bytes apart at least on the machine; on the host, any.
-    let name = if cfg!(target_os = "none") { name >> 2 } else { name };
-    [at, (u64::from(value) << 32) | ((name & u64::from(NAME_MASK)) << 8) | kind as u64, subject]
+    let address = name.map_or(0, |name| name as usize as u64);
+    let name = (address >> 2) & u64::from(NAME_MASK);
+    [at, (u64::from(value) << 32) | (name << 8) | kind as u64, subject]
+}
+
+/// The address of which `kept` was kept, which is nearest to a known one.
+fn address_of(kept: u32, known: usize) -> usize {
+    let window = 1_usize << (NAME_BITS + 2);
+    let near = (known & !(window - 1)) | ((kept as usize) << 2);
+    match near.abs_diff(known) > window / 2 {
+        true if near > known => near - window,
+        true => near + window,
+        false => near,
+    }
 }
 
 /// What `encode` has kept of a name; `None` for none. Only of what came from there.
@@ -137,9 +150,7 @@ pub(super) fn name_of(kept: u32) -> Option<&'static str> {
         // A program on the host may be longer than is reached.
         return None;
     }
-    // Sign-extended from 24 bits, in instructions.
-    let distance = i64::from(((kept << 8) as i32) >> 8) << 2;
-    let address = (origin as fn() -> &'static str as usize as i64).wrapping_add(distance) as usize;
+    let address = address_of(kept, known as fn() -> &'static str as usize);
     // SAFETY: `encode` has made it of a function of this type, which stays; the ring's reader has seen that its words belong together.
     let name = unsafe { core::mem::transmute::<usize, Name>(address) };
     Some(name())
@@ -147,7 +158,7 @@ pub(super) fn name_of(kept: u32) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Event, Kind, encode};
+    use super::{Event, Kind, NAME_MASK, address_of, encode};
 
     #[test]
     fn what_is_encoded_is_decoded() {
@@ -156,6 +167,11 @@ mod tests {
             assert_eq!((event.number, event.at, event.kind), (7, 1 << 47, kind));
             assert_eq!((event.name, event.value, event.subject), (0, u32::MAX, 0x4020_0000));
         }
-        assert!(Event::decode(0, [0; 3]).is_none() && Event::decode(0, [0, 17, 0]).is_none());
+        for known in [0x8_0000, 0x3ff_fff0, 0x400_0010, 0x4020_0000, 0x43ff_fffc] {
+            for address in [known - 0x10, known, known + 4, known + (16 << 20)] {
+                assert_eq!(address_of((address >> 2) as u32 & NAME_MASK, known), address, "{known:#x}");
+            }
+        }
+        assert!(Event::decode(0, [0; 3]).is_none() && Event::decode(0, [0, 18, 0]).is_none());
     }
 }

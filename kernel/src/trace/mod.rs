@@ -1,12 +1,12 @@
 //! What has happened on each core, and when: the last events, in a ring for each.
 //!
 //! Two kinds of events are told apart by what they cost. What is rare anyway (a turn that was suspended, resumed or crashed, a theft, a core
-//! that goes to sleep) is always written down: that is the **flight recorder**, which a panic of the kernel and the watchdog
-//! print. What is frequent (each turn, wake-up, spawn, interrupt, gulp) is written down while a trace is [on](is_on), in the same rings.
+//! that goes to sleep) is always written down: that is the **flight recorder**, which a panic of the kernel, the watchdog
+//! and the commands `dump` and `crashes` print. What is frequent (each turn, wake-up, spawn, interrupt, gulp) is written down while a trace is [on](is_on), in the same rings.
 //!
 //! `event.rs` says what an event is, `ring.rs` how a core writes and others read, `frame.rs` how events go over the serial line, `recent.rs`
-//! how they are shown as text. Who drains the rings is boot's. All of this is in an image with the feature `traced`; without it, or with
-//! `uncounted`, nothing of it is.
+//! how they are shown as text. Who drains the rings is boot's. The flight recorder is in every image but one with the feature `uncounted`; the
+//! rest in one with the feature `traced`.
 
 pub(crate) mod event;
 pub(crate) mod frame;
@@ -21,15 +21,17 @@ use crate::sync::PreemptGuard;
 
 pub(crate) use event::Kind;
 #[cfg(target_os = "none")]
-pub(crate) use recent::tell_recent;
+pub(crate) use recent::{tell, tell_recent};
 pub(crate) use ring::{Reading, Ring};
 
-/// Events of a core that are kept: 8 KiB.
-#[doc(hidden)]
-pub const KEPT: usize = 256;
+/// Whether there is a flight recorder.
+pub(crate) const RECORDS: bool = !cfg!(feature = "uncounted");
+/// Whether there can be a trace as well.
+const TRACES: bool = RECORDS && cfg!(feature = "traced");
 
-/// Whether there are traces at all.
-pub(crate) const ENABLED: bool = cfg!(feature = "traced") && !cfg!(feature = "uncounted");
+/// Events of a core that are kept. With traces 8 KiB: so many that a sender who comes round every 2 ms rarely misses some. Otherwise 2 KiB.
+#[doc(hidden)]
+pub const KEPT: usize = if TRACES { 256 } else { 64 };
 
 // What is written down of the dead looks like pointers, and keeps nothing alive.
 #[cfg_attr(target_os = "none", unsafe(link_section = ".bss.no_pointers"))]
@@ -50,13 +52,13 @@ static ON: AtomicBool = AtomicBool::new(false);
 #[inline(always)]
 pub fn is_on() -> bool {
     // Relaxed: a switch. Who needs more has a barrier.
-    ENABLED && ON.load(Ordering::Relaxed)
+    TRACES && ON.load(Ordering::Relaxed)
 }
 
 /// Switches that on or off; the scheduler's part is in `sched/cores/longest.rs`.
 pub(crate) fn set_on(on: bool) {
     // Relaxed: as above.
-    ON.store(on && ENABLED, Ordering::Relaxed);
+    ON.store(on && TRACES, Ordering::Relaxed);
 }
 
 /// The events of a core.
@@ -76,7 +78,7 @@ pub(crate) fn note(kind: Kind, subject: u64, value: u32, name: Option<Name>) {
 /// The same for a moment that is known.
 #[inline(always)]
 pub(crate) fn note_at(at: u64, kind: Kind, subject: u64, value: u32, name: Option<Name>) {
-    if ENABLED {
+    if RECORDS {
         write(at, kind, subject, value, name);
     }
 }

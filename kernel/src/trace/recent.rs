@@ -2,27 +2,30 @@
 //! panic of the kernel prints it.
 
 use super::event::{Event, name_of};
-use super::{ENABLED, Kind, Reading, ring};
+use super::{Kind, RECORDS, Reading, ring};
 use crate::arch::{CoreId, clock};
 use crate::text;
 
-/// How many events are shown.
+/// How many events are shown of a core that has stopped.
 const SHOWN: u64 = 8;
-
 /// Says what has happened on a core last, the oldest first.
 pub(crate) fn tell_recent(core: CoreId) {
-    if !ENABLED {
+    tell(core, ring(core).written(), SHOWN, clock::now());
+}
+
+/// Says what has happened on a core before its event of this number, as far as that is still there, and how long before a moment.
+#[inline(never)]
+pub(crate) fn tell(core: CoreId, next: u64, most: u64, moment: u64) {
+    if !RECORDS {
         return;
     }
-    let (now, ring) = (clock::now(), ring(core));
-    let written = ring.written();
-    for number in written.saturating_sub(SHOWN)..written {
-        if let Reading::Words(words) = ring.read(number)
+    for number in next.saturating_sub(most)..next {
+        if let Reading::Words(words) = ring(core).read(number)
             && let Some(Event { at, kind, name, value, subject, .. }) = Event::decode(number, words)
         {
-            let ago = microseconds(now.saturating_sub(at));
-            let (word, name) = (WORDS[kind as usize % WORDS.len()], name_of(name).unwrap_or(""));
-            text!("  {ago} us ago: {word} {value} {subject:x} {name}");
+            let before = microseconds(moment.saturating_sub(at));
+            let (word, name) = (word_of(kind), name_of(name).unwrap_or(""));
+            text!("  {before} us before: {word} {value} {subject:x} {name}");
         }
     }
 }
@@ -32,23 +35,12 @@ fn microseconds(ticks: u64) -> u64 {
     ticks / (clock::frequency() / 1_000_000).max(1)
 }
 
-/// What has happened, in a word, by the numbers of the kinds. The value is as the kind has it: a time is in clock ticks.
-const WORDS: [&str; Kind::ALL.len() + 1] = [
-    "",
-    "yielded",
-    "waits",
-    "done",
-    "suspended",
-    "crashed",
-    "resumed",
-    "started",
-    "woken",
-    "stolen",
-    "mailbox-stolen",
-    "refused",
-    "sleeps",
-    "awake",
-    "interrupt",
-    "gulp",
-    "mark",
-];
+/// What has happened, in a word, in the order of the numbers of the kinds, each as wide as the widest. The value is as the kind has it: a time is in
+/// clock ticks. One text, because a list of texts is three times as long, and an image has little room.
+const WORDS: &str = "yielded  waits    done     suspendedcrashed  resumed  started  woken    stolen   mb-stolenrefused  sleeps   awake    interruptgulp     mark     sent     ";
+const WIDTH: usize = WORDS.len() / Kind::ALL.len();
+
+fn word_of(kind: Kind) -> &'static str {
+    let at = (kind as usize - 1) * WIDTH;
+    WORDS.get(at..at + WIDTH).unwrap_or("")
+}

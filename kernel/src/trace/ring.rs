@@ -50,8 +50,9 @@ pub enum Reading {
 }
 
 impl<const N: usize> Ring<N> {
+    /// An empty one.
     #[cfg(not(loom))]
-    pub(crate) const fn new() -> Self {
+    pub const fn new() -> Self {
         const { assert!(N.is_power_of_two()) };
         Self {
             slots: [const { Slot { stamp: AtomicU64::new(WRITING), words: [const { AtomicU64::new(0) }; WORDS] } };
@@ -114,6 +115,12 @@ impl<const N: usize> Ring<N> {
             return Reading::Words(words);
         }
         if stamp > number + 1 { Reading::Overwritten(number + 1) } else { Reading::NotYet }
+    }
+}
+
+impl<const N: usize> Default for Ring<N> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -156,9 +156,9 @@ impl Core {
         note_longer(self.open.longest_turn(), &self.statistics.longest_turn, ticks, name, place);
     }
 
-    /// The turn of a process was suspended, or has crashed: where there are traces that is written down always.
+    /// The turn of a process was suspended, or has crashed: the flight recorder has that always.
     pub(crate) fn note_broken_turn(&self, process: &Header, now: u64, how: Kind, name: impl Fn() -> Name) {
-        if trace::ENABLED && !trace::is_on() {
+        if trace::RECORDS && !trace::is_on() {
             let ticks = now.saturating_sub(self.turn_began_at());
             trace::note_at(now, how, core::ptr::from_ref(process).addr() as u64, value(ticks), Some(name()));
         }

@@ -25,7 +25,7 @@ pub struct Features {
     pub forced_failure: bool,
     /// No statistics.
     pub uncounted: bool,
-    /// It has the flight recorder, and sends traces and statistics if it is asked to.
+    /// It sends traces and statistics if it is asked to.
     pub traced: bool,
 }
 
