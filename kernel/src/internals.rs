@@ -286,6 +286,8 @@ pub mod sched {
     #[cfg(target_os = "none")]
     pub use crate::sched::run::kernel_panic::{note_fault, stop_the_system};
     #[cfg(target_os = "none")]
+    pub use crate::sched::run::look_round::whereabouts;
+    #[cfg(target_os = "none")]
     pub mod watchdog {
         pub use crate::sched::run::watchdog::{found, restarts, use_hardware};
     }

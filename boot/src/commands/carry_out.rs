@@ -3,6 +3,7 @@
 use magpie::arch::CoreId;
 use magpie::channel;
 use magpie::crash;
+use magpie::internals::sched::whereabouts;
 use magpie::internals::{actor, supervise};
 use magpie::log::text;
 use magpie::registry;
@@ -47,6 +48,7 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
         Command::Mailboxes => print_with(actor::mailboxes_printer()),
         Command::Processes => processes(),
         Command::Top => top(monitor),
+        Command::Dump => dump(monitor),
         Command::Tree => print_with(supervise::printer()),
         Command::Kill(name) => {
             let is_killed = registry::kill(name).is_ok();
@@ -144,6 +146,15 @@ fn top(monitor: &mut Option<LoadMonitor>) {
     }
     text!("{PROCESS_HEADINGS}");
     busiest.iter().flatten().for_each(show);
+}
+
+/// All that there is to see, for who looks at it later: with the echo of each command that would have printed it.
+fn dump(monitor: &mut Option<LoadMonitor>) {
+    whereabouts();
+    for line in ["stats", "crashes", "ps", "actors", "mailboxes", "tree", "settings"] {
+        answer(Completed::Line(line), monitor);
+    }
+    text!("end of the dump");
 }
 
 fn crashes() {

@@ -21,6 +21,8 @@ pub(super) enum Command<'a> {
     Processes,
     /// The load, and the processes that have done most.
     Top,
+    /// Where all cores and suspended processes are, and all lists.
+    Dump,
     /// The supervisors and their children.
     Tree,
     /// Kills whoever has that name.
@@ -53,6 +55,7 @@ actors           the actors
 mailboxes        their mailboxes
 ps               the processes
 top              the load, and the busiest processes
+dump             all lists, and where cores and suspended processes are
 tree             the supervisors and their children
 kill NAME        kills who has that name
 victim NAME      changes how thieves choose victims
@@ -106,6 +109,7 @@ pub(super) fn parse(line: &str) -> Result<Command<'_>, CommandError<'_>> {
         "mailboxes" => alone(Command::Mailboxes, "mailboxes"),
         "ps" => alone(Command::Processes, "ps"),
         "top" => alone(Command::Top, "top"),
+        "dump" => alone(Command::Dump, "dump"),
         "tree" => alone(Command::Tree, "tree"),
         "kill" => match rest {
             [Some(name), None, _] => Ok(Command::Kill(name)),
@@ -161,6 +165,7 @@ mod tests {
             ("mailboxes", Command::Mailboxes),
             ("ps", Command::Processes),
             ("top", Command::Top),
+            ("dump", Command::Dump),
             ("tree", Command::Tree),
             ("kill printer", Command::Kill("printer")),
             ("victim load", Command::Victim("load")),

@@ -23,5 +23,7 @@ mod urgency;
 mod wake_up;
 #[cfg(target_os = "none")]
 mod watchdog;
+#[cfg(target_os = "none")]
+mod whereabouts;
 
 magpie_tests::suite!();

@@ -18,7 +18,7 @@ use crate::arch::{MAX_CORES, clock, cpu, ipi, percpu};
 use crate::crash::{Message, Trace};
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::{self, Core};
-use crate::sched::run::whereabouts::{Whereabouts, interrupts, readable, tell};
+use crate::sched::run::whereabouts::{Whereabouts, interrupts, readable, tell, tell_suspended};
 use crate::sched::run::{crash, look_round};
 
 /// How long the leader waits for the others: an emulator's cores may have to wait for the host's.
@@ -64,6 +64,10 @@ pub unsafe fn stop_the_system(above: usize, message: &dyn Display, say: impl FnO
     let others = cores::started() & !(1 << this);
     stop_others(others);
     say();
+    if cores::all().filter(|core| others & core.id().mask() != 0).all(|core| words_of(core).is_some()) {
+        // SAFETY: no other core goes on, and nor does this one.
+        unsafe { tell_suspended() };
+    }
     for core in cores::all().filter(|core| cores::started() & core.id().mask() != 0) {
         let own = if core.id().index() == this { Some(&words) } else { None };
         let words = own.or_else(|| words_of(core));

@@ -12,13 +12,14 @@ use core::ptr::NonNull;
 use crate::arch::atomic::{AtomicUsize, Ordering};
 use crate::arch::backtrace::Place;
 use crate::arch::switch::Frame;
-use crate::arch::{MAX_CORES, clock, cpu, ipi};
+use crate::arch::{MAX_CORES, clock, cpu, ipi, irq};
 use crate::log::console;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::{self, Core};
 use crate::sched::run::kernel_panic::{self, this_core};
-use crate::sched::run::whereabouts::{Whereabouts, interrupts, tell};
+use crate::sched::run::whereabouts::{Whereabouts, interrupts, tell, tell_suspended};
 use crate::sched::run::written::Written;
+use crate::sync::PreemptGuard;
 
 /// How long the others are waited for.
 const PATIENCE_MILLISECONDS: u64 = 200;
@@ -27,6 +28,18 @@ const PATIENCE_MILLISECONDS: u64 = 200;
 static ASKS: AtomicUsize = AtomicUsize::new(0);
 /// What each core has written down, until that was said.
 static WRITTEN: [Written<Whereabouts>; MAX_CORES] = [const { Written::new() }; MAX_CORES];
+
+/// Says where all cores and suspended processes are. The cores stand still until all of it was said.
+pub fn whereabouts() {
+    let _here = PreemptGuard::new();
+    let was_masked = irq::mask();
+    // SAFETY: interrupts are masked, and preemption is disabled.
+    unsafe { look_round(&|| {}) };
+    if !was_masked {
+        // SAFETY: they were not, when this began.
+        unsafe { irq::enable() };
+    }
+}
 
 /// Whether a core asks.
 pub(super) fn is_under_way() -> bool {
@@ -37,8 +50,9 @@ pub(super) fn is_under_way() -> bool {
 /// Asks all cores, calls `say`, and says where they are. Whether nobody else asks just now.
 ///
 /// # Safety
-/// In the handler of an interrupt, or in the core's loop with interrupts masked.
-pub(super) unsafe fn look_round(say: impl FnOnce()) -> bool {
+/// In the handler of an interrupt, or with interrupts masked and preemption disabled.
+#[inline(never)]
+pub(super) unsafe fn look_round(say: &dyn Fn()) -> bool {
     let this = this_core();
     // AcqRel: one after the other. Relaxed on failure: nothing is read.
     if ASKS.compare_exchange(0, this + 1, Ordering::AcqRel, Ordering::Relaxed).is_err() {
@@ -55,8 +69,14 @@ pub(super) unsafe fn look_round(say: impl FnOnce()) -> bool {
         cpu::relax();
     }
     say();
+    if others().all(written) {
+        // SAFETY: all others wait for this one, so what is suspended stays so.
+        unsafe { tell_suspended() };
+    }
     // SAFETY: by contract.
     let own = unsafe { whereabouts_here() };
+    // Nobody goes on before all was said: what a core prints would get between, for the line is locked by nobody now.
+    let mut met = 0;
     for core in cores::all().filter(|core| cores::started() & core.id().mask() != 0) {
         if kernel_panic::is_under_way() {
             break;
@@ -65,15 +85,17 @@ pub(super) unsafe fn look_round(say: impl FnOnce()) -> bool {
             tell(core, "looks round", Some(&own));
             continue;
         }
-        let place = &WRITTEN[core.id().index()];
-        let taken = place.take();
+        let taken = WRITTEN[core.id().index()].take();
+        if taken.is_some() {
+            met |= core.id().mask();
+        }
         // SAFETY: left in `answer`, and taken over: that core waits until this is over.
         tell(core, "was met", taken.map(|words| unsafe { words.as_ref() }));
-        if taken.is_some() {
-            place.say_read();
-        }
     }
     console::leave_panic();
+    cores::all()
+        .filter(|core| met & core.id().mask() != 0)
+        .for_each(|core| WRITTEN[core.id().index()].say_read());
     // Release: pairs with the acquire of who asks next.
     ASKS.store(0, Ordering::Release);
     true

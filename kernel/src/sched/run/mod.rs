@@ -22,7 +22,7 @@ pub(crate) mod kernel_panic;
 pub(crate) mod kill;
 mod link;
 #[cfg(target_os = "none")]
-mod look_round;
+pub(crate) mod look_round;
 mod migrate;
 mod offline;
 mod out_of_work;

@@ -149,7 +149,7 @@ fn act(stuck: &Core, suspicion: &Suspicion) {
     }
     let say = || text!("watchdog: core {number} has made no progress for {limit} ms");
     // SAFETY: in the interrupt of the timer, or in the loop that waits for it with interrupts masked.
-    if unsafe { look_round::look_round(say) } {
+    if unsafe { look_round::look_round(&say) } {
         FOUND.fetch_add(1, Ordering::Relaxed);
     } else {
         suspicion.put_off();

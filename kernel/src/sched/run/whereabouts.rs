@@ -11,7 +11,7 @@ use crate::arch::exceptions;
 use crate::arch::stack_layout::{FAULT_STACK_BYTES, is_on};
 use crate::arch::switch::Frame;
 use crate::crash::{Called, Message, Trace, stack_at};
-use crate::mem::stack::StackBlock;
+use crate::mem::stack::{self, StackBlock};
 use crate::sched::cores::{Core, here};
 use crate::sched::process::{Header, Priority};
 use crate::text;
@@ -113,6 +113,29 @@ pub(super) fn tell(core: &Core, state: &str, words: Option<&Whereabouts>) {
         text!("  in the handler of an interrupt, which met\n{registers}\n{}", Called(pc, trace));
     }
     tell_recent(core.id());
+}
+
+/// How many suspended processes are shown at most: each takes 16 ms on a slow line, and the cores stand still.
+const MOST_SUSPENDED: usize = 32;
+
+/// Says where suspended processes are. Looked for by the stacks that they are suspended on, so no list is needed.
+///
+/// # Safety
+/// No other core runs, or can be in the middle of anything that goes on before this returns.
+pub(super) unsafe fn tell_suspended() {
+    let is_suspended = |block: &&StackBlock| {
+        // SAFETY: whose turn is on a stack is kept alive by that, and no turn ends now.
+        let process = unsafe { block.process().cast::<Header>().as_ref() };
+        process.is_some_and(|process| process.is_suspended_on(block))
+    };
+    for block in stack::all().filter(is_suspended).take(MOST_SUSPENDED) {
+        // SAFETY: the frame is complete, and nobody resumes the code now.
+        let place = Place::stopped_in(unsafe { &*block.saved() });
+        // SAFETY: as above.
+        let words = unsafe { Whereabouts::at(place, block) };
+        let (number, name) = (block.process().addr(), words.process.unwrap_or(""));
+        text!("{number:x} is suspended in {name}\n{}", Called(place.pc, &words.trace));
+    }
 }
 
 /// How many processes wait, by priority.

@@ -22,6 +22,7 @@ pub const COMMANDS: &[(&str, Argument)] = &[
     ("mailboxes", Argument::Any),
     ("ps", Argument::Any),
     ("top", Argument::Any),
+    ("dump", Argument::Any),
     ("tree", Argument::Any),
     ("kill", Argument::Any),
     ("victim", Argument::OneOf(VICTIMS)),

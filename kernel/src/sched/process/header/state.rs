@@ -70,6 +70,13 @@ impl Header {
         self.run_state.set_suspended(true);
     }
 
+    /// Whether it is suspended on that stack.
+    #[cfg(target_os = "none")]
+    pub(crate) fn is_suspended_on(&self, stack: &StackBlock) -> bool {
+        // Relaxed: for who has stopped all other cores.
+        core::ptr::eq(self.stack.load(Ordering::Relaxed), stack)
+    }
+
     /// Whether it waits, is queued or runs.
     pub(crate) fn run_state(&self) -> &RunState {
         &self.run_state
