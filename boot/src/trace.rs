@@ -205,6 +205,7 @@ fn send_values(core: CoreId) {
             high,
             normal,
             low,
+            scheduler.kernel.get(),
         ],
     );
 }

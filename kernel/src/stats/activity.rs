@@ -7,7 +7,7 @@ use crate::arch::clock;
 /// What a core is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activity {
-    /// Running processes, and choosing them.
+    /// Running processes, and choosing them: what goes by between turns can be told apart in an image with traces.
     Running,
     /// Searching other cores for work.
     Stealing,
@@ -108,6 +108,12 @@ impl TimeSheet {
     pub(crate) fn busy_since(&self) -> Option<u64> {
         let since = self.since.load(Ordering::Relaxed);
         (since != 0 && self.current() != Activity::Idle).then_some(since)
+    }
+
+    /// When the current activity began. By this core.
+    #[cfg(feature = "traced")]
+    pub(crate) fn since(&self) -> u64 {
+        self.since.load(Ordering::Relaxed)
     }
 
     /// Ticks spent so far, with the interval that has not ended yet.

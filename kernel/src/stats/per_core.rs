@@ -76,6 +76,11 @@ pub struct CoreStatistics {
     /// of the section; the process's type, and the instruction that was interrupted. So it is a part of that section only, and
     /// sections in which no interrupt wanted to preempt are not seen: to count them would cost each of them.
     pub longest_postponement: Longest,
+    /// Of the time spent running, the clock ticks that went by between turns: what the kernel takes to end one, and to choose and begin the next.
+    /// Counted while a trace is on, because it takes a look at the clock in each turn, and a sum. What the kernel does within a turn, such as
+    /// sending, is the turn's.
+    #[cfg(feature = "traced")]
+    pub kernel: Counter,
 }
 
 impl CoreStatistics {
@@ -133,6 +138,8 @@ impl CoreStatistics {
             longest_interrupt: Longest::new(),
             longest_transition: Longest::new(),
             longest_postponement: Longest::new(),
+            #[cfg(feature = "traced")]
+            kernel: Counter::new(),
         }
     }
 }

@@ -8,6 +8,7 @@ use magpie::arch::CoreId;
 use magpie::internals::sync::Reading;
 use magpie::internals::trace::{Event, KEPT, Kind, ring, set_tracing};
 use magpie::sched::{self, Spawn, yield_now};
+use magpie::stats::Activity;
 use magpie::time::Instant;
 use magpie::{machine, stats, trace};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
@@ -83,6 +84,28 @@ kernel_test! {
         ensure_eq!(count(&events, Kind::Yielded), 0, "turns");
         ensure_eq!(count(&events, Kind::Spawned) + count(&events, Kind::Done), 0, "starts and ends");
         ensure!(stats::core(CoreId::BOOT).longest_turn.get().is_some(), "no turn is the longest");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// While a trace is on, what goes by between turns is counted as the kernel's, and is a part of the time spent running.
+    async fn what_goes_by_between_turns_is_counted() -> Outcome {
+        let boot = stats::core(CoreId::BOOT);
+        let both = || (boot.kernel.get(), boot.time.ticks(Activity::Running));
+        ensure!(yields().await.is_some(), "it did not run");
+        let (unasked, _) = both();
+        ensure!(yields().await.is_some(), "it did not run");
+        ensure_eq!(both().0, unasked, "ticks without a trace");
+        set_tracing(true);
+        let (kernel, running) = both();
+        for _ in 0..TURNS {
+            ensure!(yields().await.is_some(), "it did not run");
+        }
+        let (kernel, running) = (both().0 - kernel, both().1 - running);
+        set_tracing(false);
+        ensure!(kernel > 0, "nothing goes by between {TURNS} times {TURNS} turns");
+        ensure!(kernel < running, "{kernel} ticks between turns, of {running}");
         Ok(())
     }
 }

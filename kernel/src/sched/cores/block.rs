@@ -353,7 +353,12 @@ impl Core {
 
     /// From now on time counts as `activity`. Owner only. Returns what it counted as until now, and what the clock says.
     pub(crate) fn enter(&self, activity: Activity) -> (Activity, u64) {
-        self.statistics.time.enter(activity)
+        let (before, now) = self.statistics.time.enter(activity);
+        #[cfg(feature = "traced")]
+        if crate::trace::is_on() {
+            self.note_traced_activity(before, activity, now);
+        }
+        (before, now)
     }
 }
 

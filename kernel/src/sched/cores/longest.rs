@@ -13,6 +13,8 @@ use crate::arch::{barrier, clock, irq, pair};
 use crate::mem::stack::StackBlock;
 use crate::sched::cores;
 use crate::sched::process::Header;
+#[cfg(feature = "traced")]
+use crate::stats::Activity;
 use crate::stats::{Longest, Name};
 use crate::trace::{self, Kind};
 
@@ -24,6 +26,9 @@ pub(crate) struct Open {
     /// Written by other cores for that alone.
     turn: [AtomicU64; 2],
     longest_interrupt: AtomicU64,
+    /// While a trace is on, between two turns: since when the kernel runs, zero otherwise. Written by other cores where a trace begins.
+    #[cfg(feature = "traced")]
+    kernel_since: AtomicU64,
     /// An interrupt that was longer than all before, and is not written down yet: how long; zero: there is none. Then its name and its place.
     new_interrupt: Cell<u64>,
     new_interrupt_name: Cell<Option<Name>>,
@@ -41,6 +46,8 @@ impl Open {
         Self {
             turn: [AtomicU64::new(0), AtomicU64::new(0)],
             longest_interrupt: AtomicU64::new(0),
+            #[cfg(feature = "traced")]
+            kernel_since: AtomicU64::new(0),
             new_interrupt: Cell::new(0),
             new_interrupt_name: Cell::new(None),
             new_interrupt_place: Cell::new(0),
@@ -69,6 +76,9 @@ pub fn set_tracing(on: bool) {
     barrier::full();
     if on {
         for core in cores::all() {
+            // What a trace before this one has left.
+            #[cfg(feature = "traced")]
+            core.open.kernel_since.store(0, Ordering::Relaxed);
             core.open.longest_turn().store(EVERY, Ordering::Relaxed);
             core.open.longest_interrupt.store(EVERY, Ordering::Relaxed);
         }
@@ -117,6 +127,45 @@ impl Core {
     pub(crate) fn begin_turn(&self, now: u64) {
         // Relaxed: this core alone writes and reads it.
         self.open.turn[0].store(now, Ordering::Relaxed);
+        #[cfg(feature = "traced")]
+        if trace::is_on() {
+            self.begin_traced_turn();
+        }
+    }
+
+    /// The moment that is known is when the turn before ended. What lies between is the kernel's own.
+    #[cfg(feature = "traced")]
+    #[cold]
+    #[inline(never)]
+    fn begin_traced_turn(&self) {
+        let now = clock::now();
+        self.open.turn[0].store(now, Ordering::Relaxed);
+        // Relaxed: this core alone writes it, but for who begins a trace and may have one stretch lost.
+        let since = self.open.kernel_since.load(Ordering::Relaxed);
+        if since != 0 {
+            self.open.kernel_since.store(0, Ordering::Relaxed);
+            // What was before an interrupt that came meanwhile is lost.
+            let began = since.max(self.statistics.time.since());
+            self.statistics.kernel.add(now.saturating_sub(began));
+        }
+    }
+
+    /// While a trace is on: between two turns the core goes over from one activity to another.
+    #[cfg(feature = "traced")]
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_traced_activity(&self, before: Activity, activity: Activity, now: u64) {
+        // Relaxed: as above.
+        let since = self.open.kernel_since.load(Ordering::Relaxed);
+        match (before, activity) {
+            (Activity::Running, Activity::Running) => {}
+            (Activity::Running, _) if since != 0 => {
+                self.open.kernel_since.store(0, Ordering::Relaxed);
+                self.statistics.kernel.add(now.saturating_sub(since));
+            }
+            (_, Activity::Running) => self.open.kernel_since.store(now, Ordering::Relaxed),
+            _ => {}
+        }
     }
 
     /// When the turn in progress began.
@@ -152,6 +201,11 @@ impl Core {
         let place = core::ptr::from_ref(process).addr() as u64;
         if trace::is_on() {
             trace::note_at(now, how, place, value(ticks), Some(name));
+            #[cfg(feature = "traced")]
+            self.open.kernel_since.store(now, Ordering::Relaxed);
+            if ticks as i64 <= self.statistics.longest_turn.ticks() as i64 {
+                return;
+            }
         }
         note_longer(self.open.longest_turn(), &self.statistics.longest_turn, ticks, name, place);
     }

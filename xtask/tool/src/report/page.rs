@@ -3,6 +3,7 @@
 use super::plot::{Areas, areas, bars, escaped};
 use super::run::{Load, Run};
 use super::spread::Spread;
+use crate::trace::values::PARTS;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -82,13 +83,13 @@ fn thinned(load: &[Load], first: u64) -> Vec<Load> {
     let mut before = first;
     load.chunks(together)
         .filter_map(|group| {
-            let mut sums = [0_u128; 4];
+            let mut sums = [0_u128; PARTS];
             let mut all = 0_u128;
             for one in group {
                 let ticks = u128::from(one.at.saturating_sub(before));
                 before = one.at;
                 all += ticks;
-                (0..4).for_each(|part| sums[part] += u128::from(one.shares[part]) * ticks);
+                (0..PARTS).for_each(|part| sums[part] += u128::from(one.shares[part]) * ticks);
             }
             let last = group.last()?;
             let shares = sums.map(|sum| (sum / all.max(1)) as u64);
@@ -103,28 +104,30 @@ fn load(run: &Run) -> String {
     };
     let all = last.saturating_sub(first).max(1) as f64;
     let mut html = String::from(
-        "<p class=\"key\"><span class=\"run\">running</span> <span class=\"steal\">stealing</span> \
-         <span class=\"irq\">interrupts</span> <span class=\"idle\">idle: what is left</span></p>\n",
+        "<p class=\"key\"><span class=\"run\">in turns</span> <span class=\"kern\">the kernel between turns</span> \
+         <span class=\"steal\">stealing</span> <span class=\"irq\">interrupts</span> <span class=\"idle\">idle: what is left</span></p>\n",
     );
     let mut rows = Vec::new();
     for (core, load) in &run.load {
         let mut points = Vec::new();
         let mut readings = Vec::new();
-        let (mut sums, mut ticks, mut before, mut waited) = ([0_u128; 4], 0_u128, first, 0);
+        let (mut sums, mut ticks, mut before, mut waited) = ([0_u128; PARTS], 0_u128, first, 0);
         for one in load {
             let took = u128::from(one.at.saturating_sub(before));
             before = one.at;
             ticks += took;
-            (0..4).for_each(|part| sums[part] += u128::from(one.shares[part]) * took);
+            (0..PARTS).for_each(|part| sums[part] += u128::from(one.shares[part]) * took);
             waited = waited.max(one.waiting);
         }
-        for Load { at, shares: [running, stealing, idle, interrupts], waiting } in thinned(load, first) {
-            points.push(((at.saturating_sub(first)) as f64 / all, vec![running, stealing, interrupts]));
+        for Load { at, shares: [turns, stealing, idle, interrupts, kernel], waiting } in thinned(load, first)
+        {
+            points.push(((at.saturating_sub(first)) as f64 / all, vec![turns, kernel, stealing, interrupts]));
             let percent = |share: u64| format!("{}.{} %", share / 10, share % 10);
             readings.push(format!(
-                "to {}: {} running, {} stealing, {} idle, {} in interrupts, {waiting} wait",
+                "to {}: {} in turns, {} the kernel's, {} stealing, {} idle, {} in interrupts, {waiting} wait",
                 time(run.microseconds(at - first)),
-                percent(running),
+                percent(turns),
+                percent(kernel),
                 percent(stealing),
                 percent(idle),
                 percent(interrupts)
@@ -132,7 +135,7 @@ fn load(run: &Run) -> String {
         }
         let mean = sums.map(|sum| sum as f64 / ticks.max(1) as f64 / 10.0);
         let label = format!(
-            "Core {core}: {:.1} % running, {:.1} % idle on average, over {} intervals",
+            "Core {core}: {:.1} % in turns, {:.1} % idle on average, over {} intervals",
             mean[0],
             mean[2],
             load.len()
@@ -140,7 +143,7 @@ fn load(run: &Run) -> String {
         let plot = areas(&Areas {
             label: &label,
             points: &points,
-            classes: &["run", "steal", "irq"],
+            classes: &["run", "kern", "steal", "irq"],
             readings: &readings,
         });
         let _ = writeln!(html, "<figure><figcaption>core {core}</figcaption>{plot}</figure>");
@@ -149,7 +152,8 @@ fn load(run: &Run) -> String {
         row.push(waited.to_string());
         rows.push(row);
     }
-    let head = ["core", "running %", "stealing %", "idle %", "interrupts %", "most that waited"];
+    let head =
+        ["core", "in turns %", "stealing %", "idle %", "interrupts %", "the kernel %", "most that waited"];
     let _ = write!(html, "<output></output>\n{}", details("Means, in numbers", &table(&head, &rows)));
     html
 }
@@ -300,7 +304,7 @@ mod tests {
             "2 cores, 2.0 ms of time, 2 turns, 1 processes and 1 mailboxes stolen, 1 crashes.",
             "3 events were overwritten before they were sent, and 0 frames are missing",
             "<td style=\"--weight: 100%\">1</td>",
-            "Core 0: 50.0 % running, 45.0 % idle",
+            "Core 0: 40.0 % in turns, 45.0 % idle",
             "<td>app::work</td>",
             "in app::work at src/main.rs:3: &lt;oh&gt;",
             "half of them at most 200 µs",
@@ -323,13 +327,13 @@ mod tests {
         let load: Vec<_> = (1..=MOST_POINTS as u64 * 2)
             .map(|at| Load {
                 at: at * 10,
-                shares: if at % 2 == 0 { [1_000, 0, 0, 0] } else { [0, 0, 1_000, 0] },
+                shares: if at % 2 == 0 { [1_000, 0, 0, 0, 0] } else { [0, 0, 1_000, 0, 0] },
                 waiting: at,
             })
             .collect();
         let thinned = thinned(&load, 0);
         assert_eq!(thinned.len(), MOST_POINTS);
-        assert_eq!(thinned[0], Load { at: 20, shares: [500, 0, 500, 0], waiting: 2 });
+        assert_eq!(thinned[0], Load { at: 20, shares: [500, 0, 500, 0, 0], waiting: 2 });
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a run has come to, counted from what the kernel has sent.
 
 use super::spread::Spread;
-use crate::trace::values::Values;
+use crate::trace::values::{PARTS, Values};
 use crate::trace::{Event, Kind, Record, Recording, short};
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 pub struct Load {
     /// The end of it, in ticks.
     pub at: u64,
-    /// Running, stealing, idle and in interrupts, in thousandths.
-    pub shares: [u64; 4],
+    /// In turns, stealing, idle, in interrupts, and by the kernel between turns, in thousandths.
+    pub shares: [u64; PARTS],
     /// How many processes wait at the end of it.
     pub waiting: u64,
 }
@@ -192,6 +192,8 @@ pub(super) mod tests {
         numbers[0] = at;
         numbers[1..5].copy_from_slice(&spent);
         numbers[19] = 2;
+        // A fifth of what it ran.
+        numbers[21] = spent[0] / 5;
         Record::Values(core, numbers)
     }
 
@@ -231,7 +233,7 @@ pub(super) mod tests {
     #[test]
     fn what_was_sent_is_counted() {
         let run = run();
-        assert_eq!(run.load[&0], [Load { at: 3_000, shares: [500, 0, 450, 50], waiting: 2 }]);
+        assert_eq!(run.load[&0], [Load { at: 3_000, shares: [400, 0, 450, 50, 100], waiting: 2 }]);
         assert_eq!(run.processes_stolen[&(0, 1)], 1);
         assert_eq!(run.mailboxes_stolen[&(0, 1)], 1);
         // Woken at 1100, by core 0; its turn of 100 ended at 1400 on core 1.

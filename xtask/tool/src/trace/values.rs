@@ -1,7 +1,7 @@
 //! What the statistics of a core mean, by their place in a frame: `boot/src/trace.rs` sends them.
 
 /// The names of the numbers, in order, with their units.
-pub const NAMES: [&str; 21] = [
+pub const NAMES: [&str; 22] = [
     "at_ticks",
     "running_ticks",
     "stealing_ticks",
@@ -23,7 +23,11 @@ pub const NAMES: [&str; 21] = [
     "waiting_high",
     "waiting_normal",
     "waiting_low",
+    "kernel_ticks",
 ];
+
+/// In how many parts a core's time is split: in turns, stealing, idle, in interrupts, and by the kernel between turns.
+pub const PARTS: usize = 5;
 
 /// The statistics of one core at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +44,12 @@ impl Values {
         self.0[0]
     }
 
-    /// The time spent running, stealing, idle and in interrupts, in clock ticks.
-    pub fn spent(&self) -> [u64; 4] {
-        [self.0[1], self.0[2], self.0[3], self.0[4]]
+    /// The time spent in turns, stealing, idle, in interrupts and by the kernel between turns, in clock ticks. The last is known while a trace is on;
+    /// otherwise it counts as turns.
+    pub fn spent(&self) -> [u64; PARTS] {
+        let [_, running, stealing, idle, interrupt, ..] = self.0;
+        let kernel = self.0[21];
+        [running.saturating_sub(kernel), stealing, idle, interrupt, kernel]
     }
 
     /// How many processes wait, by priority, the most urgent first.
@@ -56,23 +63,23 @@ impl Values {
     }
 
     /// How the time since `before` was spent, in tenths of a percent that sum up to 1,000, unless none has passed.
-    pub fn shares_since(&self, before: Option<&Self>) -> [u64; 4] {
-        let earlier = before.map_or([0; 4], Self::spent);
+    pub fn shares_since(&self, before: Option<&Self>) -> [u64; PARTS] {
+        let earlier = before.map_or([0; PARTS], Self::spent);
         let now = self.spent();
-        let spent: [u64; 4] = std::array::from_fn(|part| now[part].saturating_sub(earlier[part]));
+        let spent: [u64; PARTS] = std::array::from_fn(|part| now[part].saturating_sub(earlier[part]));
         shares(spent)
     }
 }
 
 /// Parts of a whole in thousandths; what rounding leaves over goes to the greatest.
-fn shares(parts: [u64; 4]) -> [u64; 4] {
+fn shares(parts: [u64; PARTS]) -> [u64; PARTS] {
     let sum: u64 = parts.iter().sum();
     if sum == 0 {
-        return [0; 4];
+        return [0; PARTS];
     }
     let mut shares = parts.map(|part| (u128::from(part) * 1_000 / u128::from(sum)) as u64);
     let left = 1_000 - shares.iter().sum::<u64>();
-    if let Some(greatest) = (0..4).max_by_key(|part| parts[*part]) {
+    if let Some(greatest) = (0..PARTS).max_by_key(|part| parts[*part]) {
         shares[greatest] += left;
     }
     shares
@@ -80,14 +87,25 @@ fn shares(parts: [u64; 4]) -> [u64; 4] {
 
 #[cfg(test)]
 mod tests {
-    use super::{NAMES, Values, shares};
+    use super::{NAMES, PARTS, Values, shares};
 
     #[test]
     fn shares_sum_up() {
-        for parts in [[1, 1, 1, 0], [7, 0, 0, 0], [1, 2, 3, 1_000_000], [u64::MAX / 4; 4]] {
+        for parts in
+            [[1, 1, 1, 0, 0], [7, 0, 0, 0, 0], [1, 2, 3, 1_000_000, 5], [u64::MAX / PARTS as u64; PARTS]]
+        {
             assert_eq!(shares(parts).iter().sum::<u64>(), 1_000, "{parts:?}");
         }
-        assert_eq!(shares([0; 4]), [0; 4]);
+        assert_eq!(shares([0; PARTS]), [0; PARTS]);
+    }
+
+    #[test]
+    fn what_the_kernel_took_is_no_time_in_turns() {
+        let mut numbers = [0; NAMES.len()];
+        numbers[1..5].copy_from_slice(&[100, 10, 20, 30]);
+        assert_eq!(Values(numbers).spent(), [100, 10, 20, 30, 0]);
+        numbers[21] = 40;
+        assert_eq!((NAMES[21], Values(numbers).spent()), ("kernel_ticks", [60, 10, 20, 30, 40]));
     }
 
     #[test]

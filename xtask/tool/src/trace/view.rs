@@ -3,7 +3,7 @@
 
 use super::frame::{Kind, Record};
 use super::record::{Recording, short};
-use super::values::Values;
+use super::values::{PARTS, Values};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
@@ -52,7 +52,7 @@ struct Busy {
 
 #[derive(Debug, Default)]
 struct CoreView {
-    shares: [u64; 4],
+    shares: [u64; PARTS],
     waiting: [u64; 4],
     messages_a_second: u64,
     turns_a_second: u64,
@@ -155,7 +155,7 @@ impl View {
     pub fn lines(&self, width: usize, height: usize) -> Vec<String> {
         let mut lines = vec![self.title(), String::new()];
         lines.push(format!(
-            "core   run steal  idle   irq    max  high normal   low     msg/s   turns/s  {}",
+            "core   run  kern steal  idle   irq  max high normal   low    msg/s   turns/s  {}",
             if width > 80 { "load" } else { "" }
         ));
         // Half of the rows are for what is below.
@@ -242,10 +242,10 @@ impl View {
 
 fn core_line(core: u8, view: &CoreView, width: usize) -> String {
     let percent = |share: u64| format!("{:>3}.{}", share / 10, share % 10);
-    let [run, steal, idle, interrupt] = view.shares.map(percent);
+    let [run, steal, idle, interrupt, kernel] = view.shares.map(percent);
     let [max, high, normal, low] = view.waiting;
     let mut line = format!(
-        "{core:>4} {run} {steal} {idle} {interrupt} {max:>6} {high:>5} {normal:>6} {low:>5} {:>9} {:>9}  ",
+        "{core:>4} {run} {kernel} {steal} {idle} {interrupt} {max:>4} {high:>4} {normal:>6} {low:>5} {:>8} {:>9}  ",
         view.messages_a_second, view.turns_a_second
     );
     let room = width.saturating_sub(line.chars().count()).min(SAMPLES);
@@ -270,6 +270,8 @@ mod tests {
         numbers[0] = at;
         numbers[1..5].copy_from_slice(&spent);
         numbers[8] = messages;
+        // A quarter of what it ran.
+        numbers[21] = spent[0] / 4;
         numbers[19] = 12;
         Record::Values(core, numbers)
     }
@@ -310,10 +312,10 @@ mod tests {
         let text = lines.join("\n");
         assert!(text.contains("2 cores, 250 messages/s, 2 events lost, 0 frames missing"), "{text}");
         assert!(
-            lines[3].starts_with("   0  50.0  12.5  25.0  12.5      0     0     12     0       250"),
+            lines[3].starts_with("   0  37.5  12.5  12.5  25.0  12.5    0    0     12     0      250"),
             "{text}"
         );
-        assert!(lines[4].starts_with("   1   0.0   0.0 100.0   0.0"), "{text}");
+        assert!(lines[4].starts_with("   1   0.0   0.0   0.0 100.0   0.0"), "{text}");
         assert!(lines[5 + 1].contains("busiest, by time") && lines[5 + 2].contains("app::worker"), "{text}");
         assert!(lines[5 + 2].contains("from    0   .   1"), "{text}");
         assert!(lines[23].starts_with("q quits"), "{text}");
