@@ -19,6 +19,7 @@ use crate::arch::append;
 use crate::message::{Message, SendError};
 use crate::sched;
 use crate::sync::{PreemptGuard, SpinGuard};
+use crate::trace::{self, Kind};
 
 /// Sends a message.
 #[inline(always)]
@@ -323,6 +324,7 @@ fn count_first(mailbox: &Mailbox, mut inside: SpinGuard<'_, Inside>, actor: (Cel
     mailbox.set_waiting(1);
     run::leave_lane(mailbox, inside.preempt());
     if !mailbox.hand.wake_from_rest(mailbox, inside.preempt()) {
+        trace::note_if_on(Kind::Sent, ptr::from_ref(mailbox).addr() as u64, 0, None);
         executor.notify(mailbox, inside.preempt());
     }
 }

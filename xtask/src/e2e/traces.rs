@@ -10,6 +10,7 @@ use std::process::Command;
 pub const CASES: &[Case] = &[
     ("traces::thefts_are_those_of_the_table", thefts),
     ("traces::what_is_lost_of_eight_cores_at_full_rate_is_known", full_rate),
+    ("traces::the_file_is_what_perfettos_schema_says", schema),
     ("traces::statistics_are_those_of_the_table", statistics),
 ];
 
@@ -57,6 +58,57 @@ fn thefts(bench: &Bench<'_>) -> Result<Outcome> {
     ensure!(!text.contains("frames could not be decoded"), "frames are mixed:\n{text}");
     ensure!(std::fs::metadata(&file).context("there is no file")?.len() > 1_000, "the file is empty");
     report(bench, &recorded, (drawn(&text, "turns")?, drawn(&text, "processes")?, drawn(&text, "mailboxes")?))
+}
+
+/// Perfetto's schema as a Python package, in an environment of its own.
+const PACKAGE: &str = "perfetto==0.59.1";
+const CHECK: &str = include_str!("../../fixtures/perfetto_schema.py");
+
+/// A Python that has it, installed if that can be.
+fn python_with_schema(bench: &Bench<'_>) -> Result<std::path::PathBuf, String> {
+    let place = bench.common.join("perfetto");
+    let python = place.join("bin/python");
+    let has_it = || {
+        let mut command = Command::new(&python);
+        command.args(["-c", "import perfetto.protos.perfetto.trace.perfetto_trace_pb2"]);
+        command.output().is_ok_and(|output| output.status.success())
+    };
+    if !has_it() {
+        for line in [
+            Command::new("python3").args(["-m", "venv"]).arg(&place),
+            Command::new(&python).args(["-m", "pip", "install", "--quiet", PACKAGE]),
+        ] {
+            let output = line.output().map_err(|error| format!("{line:?}: {error}"))?;
+            if !output.status.success() {
+                return Err(format!("{line:?}: {}", String::from_utf8_lossy(&output.stderr).trim()));
+            }
+        }
+    }
+    if has_it() { Ok(python) } else { Err(format!("{PACKAGE} has no schema")) }
+}
+
+fn schema(bench: &Bench<'_>) -> Result<Outcome> {
+    let python = match python_with_schema(bench) {
+        Ok(python) => python,
+        Err(reason) => return Ok(Outcome::Skipped(format!("Perfetto's schema is not to be had: {reason}"))),
+    };
+    let (file, check) = (bench.folder.join("schema.pftrace"), bench.folder.join("check.py"));
+    std::fs::write(&check, CHECK).context("cannot write the check")?;
+    let mut command = tool()?;
+    command.args(["trace", EXAMPLE, "--no-install", "--smp", "4", "-o"]).arg(&file);
+    let traced = Said::of(command)?;
+    traced.expect_status(0)?;
+    let mut command = Command::new(python);
+    command.arg(&check).arg(&file);
+    let said = Said::of(command)?;
+    let text = said.expect_status(0)?.text();
+    let turns = drawn(&format!("{}\n{}", traced.text(), traced.err), "turns")?;
+    ensure!(text.starts_with("unknown 0 lost 0 ill 0 loose 0 slices "), "the schema finds: {text}");
+    let slices: u64 =
+        text.split_whitespace().nth(9).and_then(|word| word.parse().ok()).context("no slices")?;
+    // Handlers of interrupts have slices as well.
+    ensure!(slices >= turns && turns > 0, "{slices} slices of {turns} turns");
+    Ok(Outcome::Passed)
 }
 
 /// A page about the recording: it says what the picture says, and a browser opens it in both colours, without a network, and reads it by keys.

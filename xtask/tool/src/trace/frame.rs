@@ -38,11 +38,13 @@ pub enum Kind {
     Gulp,
     /// The application's own.
     Mark,
+    /// A message went into an empty mailbox, whose worker was told.
+    Sent,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers, from 1 on.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Yielded,
         Self::Waits,
         Self::Done,
@@ -59,6 +61,7 @@ impl Kind {
         Self::Interrupt,
         Self::Gulp,
         Self::Mark,
+        Self::Sent,
     ];
 
     /// Whether it is the end of a turn or of a part of one.

@@ -1,6 +1,6 @@
 //! Makes a file of what was recorded that Perfetto opens: a track for each core, with a slice for each turn, named by its process; one below it for
-//! interrupts; instants for what has no length; arrows from a wake-up to the turn that it led to, where that is on another core, and from the core that
-//! was robbed to the first turn of what was taken; counters of what waits.
+//! interrupts; instants for what has no length; arrows from a wake-up to the turn that it led to and from a message to the gulp of its mailbox, where that is on another core, and
+//! from the core that was robbed to the first turn of what was taken; counters of what waits.
 //!
 //! The numbers of fields are those of Perfetto's `trace_packet.proto`, `track_descriptor.proto`, `track_event.proto` and
 //! `debug_annotation.proto`.
@@ -100,6 +100,8 @@ struct Drawing<'a> {
     last_arrow: u64,
     /// For each subject the arrows that end at its next turn: where and when each begins.
     open: HashMap<u64, Vec<Arrow>>,
+    /// For each mailbox where and when the first message was sent that waits there.
+    sent: HashMap<u64, (u8, u64)>,
 }
 
 struct Arrow {
@@ -117,6 +119,7 @@ pub fn draw(recording: &Recording, waiting_over_time: &[(u8, u64, u64)]) -> (Vec
         drawn: Drawn::default(),
         last_arrow: 0,
         open: HashMap::new(),
+        sent: HashMap::new(),
     };
     let mut all: Vec<(u8, &Event)> = recording
         .events
@@ -202,16 +205,11 @@ impl Drawing<'_> {
                     if arrow.at > began || (arrow.from == core && !arrow.is_theft) {
                         continue;
                     }
-                    if self.drawn.arrows == MOST_ARROWS {
-                        self.drawn.arrows_left_out += 1;
-                        continue;
-                    }
-                    self.drawn.arrows += 1;
-                    self.last_arrow += 1;
-                    let from = on(track(arrow.from), event::INSTANT, &arrow.label)
-                        .fixed(event::FLOW_IDS, self.last_arrow);
+                    let Some(number) = self.next_arrow() else { continue };
+                    let from =
+                        on(track(arrow.from), event::INSTANT, &arrow.label).fixed(event::FLOW_IDS, number);
                     self.put(arrow.at, 1, from);
-                    begin = begin.fixed(event::TERMINATING_FLOW_IDS, self.last_arrow);
+                    begin = begin.fixed(event::TERMINATING_FLOW_IDS, number);
                 }
                 self.put(began, 2, begin);
                 self.put(at, 0, on(track(core), event::SLICE_END, ""));
@@ -256,10 +254,18 @@ impl Drawing<'_> {
                 self.put(at + 1, 1, steals);
             }
             Kind::Gulp => {
-                let gulp = on(track(core), event::INSTANT, "gulp")
+                let mut gulp = on(track(core), event::INSTANT, "gulp")
                     .message(event::DEBUG_ANNOTATIONS, &number("messages", found.value.into()));
+                if let Some((from, sent)) = self.sent.remove(&found.subject)
+                    && from != core
+                    && let Some(arrow) = self.next_arrow()
+                {
+                    self.put(sent, 1, on(track(from), event::INSTANT, "sends").fixed(event::FLOW_IDS, arrow));
+                    gulp = gulp.fixed(event::TERMINATING_FLOW_IDS, arrow);
+                }
                 self.put(at, 1, gulp);
             }
+            Kind::Sent => drop(self.sent.insert(found.subject, (core, at))),
             Kind::Mark => {
                 let mark = on(track(core), event::INSTANT, &format!("mark {}", found.subject))
                     .message(event::DEBUG_ANNOTATIONS, &number("value", found.value.into()));
@@ -273,6 +279,17 @@ impl Drawing<'_> {
             // Above.
             Kind::Yielded | Kind::Waits | Kind::Done | Kind::Suspended | Kind::Crashed => {}
         }
+    }
+
+    /// The number of one more arrow; none if there are too many.
+    fn next_arrow(&mut self) -> Option<u64> {
+        if self.drawn.arrows >= MOST_ARROWS {
+            self.drawn.arrows_left_out += 1;
+            return None;
+        }
+        self.drawn.arrows += 1;
+        self.last_arrow += 1;
+        Some(self.last_arrow)
     }
 
     fn begin_arrow(&mut self, subject: u64, arrow: Arrow) {
@@ -296,7 +313,13 @@ mod tests {
                 core: 0,
                 lost: 0,
                 first: 0,
-                events: vec![event(100, Kind::Woken, 1, 0x40), event(150, Kind::Yielded, 90, 0x50)],
+                events: vec![
+                    event(100, Kind::Woken, 1, 0x40),
+                    event(120, Kind::Sent, 0, 0x60),
+                    event(130, Kind::Sent, 0, 0x70),
+                    event(150, Kind::Yielded, 90, 0x50),
+                    event(160, Kind::Gulp, 1, 0x70),
+                ],
             },
             Record::Events {
                 core: 1,
@@ -304,6 +327,7 @@ mod tests {
                 first: 0,
                 events: vec![
                     event(180, Kind::Stolen, 0, 0x50),
+                    event(200, Kind::Gulp, 2, 0x60),
                     event(300, Kind::Waits, 50, 0x40),
                     event(400, Kind::Done, 60, 0x50),
                 ],
@@ -330,10 +354,11 @@ mod tests {
     #[test]
     fn slices_and_arrows_are_where_the_schema_has_them() {
         let (file, drawn) = draw(&recording(), &[(1, 200, 3)]);
-        assert_eq!(drawn, Drawn { turns: 3, thefts: 1, mailbox_thefts: 0, arrows: 2, arrows_left_out: 0 });
+        assert_eq!(drawn, Drawn { turns: 3, thefts: 1, mailbox_thefts: 0, arrows: 3, arrows_left_out: 0 });
         let packets = within(&file, 1);
-        // Three tracks for each of two cores; two packets for each turn; the wake-up, the theft and its victim; a counter.
-        assert_eq!(packets.len(), 6 + 2 * 3 + 3 + 1);
+        // Three tracks for each of two cores; two packets for each turn; the wake-up, the theft and its victim; two gulps, and the message that came
+        // from the other core; a counter.
+        assert_eq!(packets.len(), 6 + 2 * 3 + 3 + 3 + 1);
         assert!(packets.iter().all(|packet| has(packet, 10, &Value::Number(1))));
         let tracks: Vec<_> = packets.iter().flat_map(|packet| within(packet, 60)).collect();
         assert_eq!(tracks.len(), 6);
@@ -347,7 +372,7 @@ mod tests {
         let of_type = |number| events.iter().filter(move |event| has(event, 9, &Value::Number(number)));
         assert_eq!(
             (of_type(1).count(), of_type(2).count(), of_type(3).count(), of_type(4).count()),
-            (3, 3, 3, 1)
+            (3, 3, 6, 1)
         );
         // The arrow of the wake-up leads from core 0 to the turn on core 1.
         let from = of_type(3)
@@ -364,6 +389,14 @@ mod tests {
         let to: Vec<_> = of_type(1).filter(|event| id(event, 48) == Some(id_from)).collect();
         assert_eq!(to.len(), 1);
         assert!(has(to[0], 11, &Value::Number(2)) && has(to[0], 23, &Value::Bytes(b"app::work".into())));
+        // That of the message leads to the gulp there, and the other gulp, on the sender's core, has none.
+        let sent =
+            of_type(3).find(|event| has(event, 23, &Value::Bytes(b"sends".into()))).expect("a message");
+        let gulps: Vec<_> =
+            of_type(3).filter(|event| has(event, 23, &Value::Bytes(b"gulp".into()))).collect();
+        let met: Vec<_> = gulps.iter().filter(|gulp| id(gulp, 48) == id(sent, 47)).collect();
+        assert_eq!((gulps.len(), met.len()), (2, 1));
+        assert!(has(met[0], 11, &Value::Number(2)));
         // The turn of 90 ticks that ended at 150 began at 60.
         let begins = packets
             .iter()
@@ -383,6 +416,6 @@ mod tests {
                 _ => None,
             })
             .collect();
-        assert!(times.is_sorted() && times.len() == 9, "{times:?}");
+        assert!(times.is_sorted() && times.len() == 12, "{times:?}");
     }
 }
