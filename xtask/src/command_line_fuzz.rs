@@ -126,8 +126,10 @@ fn check_guest(seed: u64, machine: Machine, arguments: &str) {
 fn check(seed: u64, words: &[String]) {
     let given = ["xtask"].into_iter().chain(words.iter().map(String::as_str));
     match CommandLine::try_parse_from(given).map(|line| line.verb) {
-        Ok(Verb::Shared(Shared::Qemu(options))) => {
-            if let Some((machine, arguments)) = refused(seed, qemu::checked(&options)) {
+        Ok(Verb::Shared(shared)) => {
+            if let Shared::Qemu(shows) = &*shared
+                && let Some((machine, arguments)) = refused(seed, qemu::checked(&shows.options))
+            {
                 check_guest(seed, machine, arguments);
             }
         }

@@ -41,7 +41,7 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Verb {
     #[command(flatten)]
-    Shared(magpie_xtask::verbs::Verb),
+    Shared(Box<magpie_xtask::verbs::Verb>),
     /// Run the tests: on the host, in the kernel on QEMU, end to end
     Test(verbs::test::Options),
     /// Run the benchmarks and print what one operation costs
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     failure::end_quietly_when_unheard();
     build::set_root_of(Path::new(env!("CARGO_MANIFEST_DIR")));
     failure::exit(match CommandLine::parse().verb {
-        Verb::Shared(verb) => magpie_xtask::verbs::execute(verb),
+        Verb::Shared(verb) => magpie_xtask::verbs::execute(*verb),
         Verb::Test(options) => verbs::test::execute(&options),
         Verb::Bench(options) => verbs::bench::execute(&options),
         Verb::Verify(options) => verbs::verify::execute(&options),

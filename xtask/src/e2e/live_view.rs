@@ -1,77 +1,49 @@
-//! The live view as a user has it: in a terminal, of 80 columns and 24 rows first and of more later, with keys pressed. The terminal is
-//! tmux's, because it says what is on its screen.
+//! The live view as a user has it: in a terminal, of 80 columns and 24 rows first and of more later, with keys pressed. See `tmux`.
 
-use super::tool::tool;
-use super::{Bench, Case, Outcome};
+use super::push::on_socket;
+use super::tmux::{PATIENCE, Tmux};
+use super::{Bench, Case, Outcome, pty};
+use crate::build::{Features, build_application, write_flat};
+use crate::machine::{Guest, Machine, Size};
+use crate::setup::Qemu;
 use anyhow::{Context, Result, ensure};
-use std::path::PathBuf;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 pub const CASES: &[Case] = &[
     ("live_view::pages_are_seen_and_a_setting_is_changed", pages),
+    ("live_view::a_board_is_seen_at_a_serial_port", at_a_port),
     ("live_view::it_ends_with_its_terminal", lost_terminal),
 ];
 
-/// How long something may take to appear.
-const PATIENCE: Duration = Duration::from_secs(240);
-
-/// A terminal with a program in it. Both end with this.
-struct Tmux(PathBuf);
-
-impl Tmux {
-    fn run(&self, arguments: &[&str]) -> Result<String> {
-        let mut command = Command::new("tmux");
-        command.arg("-S").arg(&self.0).args(["-f", "/dev/null"]).args(arguments);
-        let output = command.output().context("tmux cannot be started")?;
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    }
-
-    fn press(&self, keys: &[&str]) -> Result<()> {
-        self.run(&[&["send-keys", "-t", "view"], keys].concat()).map(drop)
-    }
-
-    fn screen(&self) -> Result<String> {
-        self.run(&["capture-pane", "-p", "-t", "view"])
-    }
-
-    /// Waits until the screen has all of these.
-    fn expect(&self, parts: &[&str]) -> Result<String> {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let screen = self.screen()?;
-            if parts.iter().all(|part| screen.contains(part)) {
-                return Ok(screen);
-            }
-            ensure!(Instant::now() < end, "{parts:?} do not appear:\n{screen}");
-            thread::sleep(Duration::from_millis(100));
-        }
-    }
-}
-
-impl Drop for Tmux {
-    fn drop(&mut self) {
-        // It has ended where all went well.
-        let _ = self.run(&["kill-server"]);
-    }
-}
-
 /// A terminal with the live view of `idle`, which is told so many seconds; `None` without tmux.
 fn view(bench: &Bench<'_>, name: &str, seconds: u32) -> Result<Option<Tmux>> {
-    if !Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success()) {
-        return Ok(None);
-    }
-    let program = tool()?.get_program().to_string_lossy().into_owned();
-    let folder = std::env::current_dir().context("there is no folder")?;
-    let line = format!(
-        "cd '{}' && '{program}' top idle --no-install --smp 4 --append seconds={seconds} --timeout {}",
-        folder.display(),
+    let words = format!(
+        "top idle --no-install --smp 4 --append seconds={seconds} --timeout {}",
         bench.limit.as_secs()
     );
-    let tmux = Tmux(bench.folder.join(name));
-    tmux.run(&["new-session", "-d", "-s", "view", "-x", "80", "-y", "24", &line])?;
-    Ok(Some(tmux))
+    Tmux::start(bench.folder.join(name), &words)
+}
+
+/// QEMU stands for the board, and a pseudo-terminal for the line to it. Its image was started long ago, and takes commands.
+fn at_a_port(bench: &Bench<'_>) -> Result<Outcome> {
+    let qemu = Qemu::find().context("QEMU is missing")?;
+    let features = Features { traced: true, ..Features::default() };
+    let image = write_flat(&build_application("idle", features)?)?;
+    let elf = image.elf.clone();
+    let machine = Machine::new(2, Size::from_mebibytes(512), None)?;
+    let arguments = "seconds=100000 commands".into();
+    let guest = Guest { arguments, ..Guest::new(machine, image, bench.limit) };
+    let socket = bench.folder.join("top.sock");
+    let _board = on_socket(&qemu, &guest, &socket, "off")?;
+    let port = pty::to(&socket, None)?;
+    let words = format!("top --port '{}' --elf '{}'", port.display(), elf.display());
+    let Some(tmux) = Tmux::start(bench.folder.join("tmux-port"), &words)? else { return Ok(Tmux::missing()) };
+    tmux.expect(&["Magpie: 2 cores", "busiest, by time"])?;
+    tmux.press(&["2"])?;
+    tmux.expect(&["Magpie: Processes, ", "listen::listen", "trace::send"])?;
+    tmux.press(&["q"])?;
+    Ok(Outcome::Passed)
 }
 
 /// How many programs run that were told this.
@@ -86,7 +58,7 @@ fn lost_terminal(bench: &Bench<'_>) -> Result<Outcome> {
     // No other case's.
     const SECONDS: u32 = 100_001;
     let word = format!("seconds={SECONDS}");
-    let Some(tmux) = view(bench, "tmux-lost", SECONDS)? else { return Ok(without_tmux()) };
+    let Some(tmux) = view(bench, "tmux-lost", SECONDS)? else { return Ok(Tmux::missing()) };
     tmux.expect(&["Magpie: 4 cores", "busiest, by time"])?;
     ensure!(told(&word)? >= 2, "the tool and QEMU are not seen");
     tmux.run(&["kill-server"])?;
@@ -98,12 +70,8 @@ fn lost_terminal(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-fn without_tmux() -> Outcome {
-    Outcome::Skipped("there is no tmux (apt-get install tmux)".into())
-}
-
 fn pages(bench: &Bench<'_>) -> Result<Outcome> {
-    let Some(tmux) = view(bench, "tmux", 100_000)? else { return Ok(without_tmux()) };
+    let Some(tmux) = view(bench, "tmux", 100_000)? else { return Ok(Tmux::missing()) };
     let cores = tmux.expect(&["Magpie: 4 cores", "busiest, by time", "stolen by   0   1   2   3"])?;
     ensure!(cores.lines().all(|line| line.chars().count() <= 80), "a line is too long:\n{cores}");
     ensure!(cores.lines().any(|line| line.starts_with("   3 ")), "core 3 is not there:\n{cores}");
@@ -117,6 +85,8 @@ fn pages(bench: &Bench<'_>) -> Result<Outcome> {
 
     tmux.press(&["2"])?;
     tmux.expect(&["Magpie: Processes", "listen::listen", "trace::send"])?;
+    tmux.press(&["s", "s"])?;
+    tmux.expect(&[", by waiting"])?;
     tmux.press(&["Enter"])?;
     tmux.expect(&["Magpie: one of Processes", "  reductions  ", "  type, name  "])?;
     tmux.press(&["4"])?;

@@ -13,6 +13,7 @@ mod card;
 mod commands;
 mod debugger;
 mod decode;
+mod dump;
 mod examples;
 mod first;
 mod fixture;
@@ -33,6 +34,7 @@ mod rpi4;
 mod setup;
 mod terminal;
 mod text;
+mod tmux;
 mod tool;
 mod traces;
 mod trees;
@@ -85,6 +87,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         bench::CASES,
         decode::CASES,
         debugger::CASES,
+        dump::CASES,
         kernel_panic::CASES,
         watchdog::CASES,
         wordcount::CASES,

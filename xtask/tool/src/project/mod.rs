@@ -33,7 +33,7 @@ enum Verb {
     /// Build the application and boot it on QEMU: what `cargo run` does
     Run(Run),
     #[command(flatten)]
-    Shared(verbs::Verb),
+    Shared(Box<verbs::Verb>),
     /// Boot the suites of tests in the kernel, on one core and on several
     Test(test::Options),
     /// Boot the benchmarks, and print how many instructions an operation takes
@@ -57,7 +57,7 @@ pub fn main(package: &str) -> ExitCode {
     let words = with_verb(std::env::args().collect());
     failure::exit(match CommandLine::parse_from(words).verb {
         Verb::Run(run) => boot(&run.arguments),
-        Verb::Shared(verb) => verbs::execute(verb),
+        Verb::Shared(verb) => verbs::execute(*verb),
         Verb::Test(options) => test::execute(&options),
         Verb::Bench(options) => bench::execute(&options),
         Verb::Check(options) => check::execute(&options),

@@ -1,8 +1,10 @@
 //! What a kernel sends about what happens in it, understood: events and statistics.
 //!
 //! `frame` reads the frames (their format is told in `kernel/src/trace/frame.rs`), `record` collects what they say, `values` knows what the
-//! statistics mean, `perfetto` makes a file of the events that Perfetto opens, by way of `proto`, `tape` keeps frames in a file.
+//! statistics mean, `perfetto` makes a file of the events that Perfetto opens, by way of `proto`, `tape` keeps frames in a file,
+//! `dump` what was said in a dump.
 
+pub mod dump;
 mod frame;
 pub mod pages;
 pub mod perfetto;

@@ -2,98 +2,15 @@
 //! terminal is named here, as in `view`.
 //!
 //! The command of the page that is seen is sent now and then. What the kernel says behind its echo, up to the next echo, is the answer: of a table those
-//! lines that look like its rows, so that what an application prints meanwhile is not taken for one.
+//! lines that look like its rows, so that what an application prints meanwhile is not taken for one. What a page is, and what its rows look like, is in
+//! `page`.
 
-use super::record::short;
+mod page;
+
+pub use page::Page;
+
+use super::dump::Dump;
 use super::view::View;
-
-/// What can be looked at.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Page {
-    /// The cores: see [`View`].
-    #[default]
-    Cores,
-    /// The processes.
-    Processes,
-    /// The actors.
-    Actors,
-    /// Supervisors and their children.
-    Tree,
-    /// The settings, which can be changed.
-    Settings,
-}
-
-impl Page {
-    /// All, by the key that leads there: 1 and on.
-    pub const ALL: [Self; 5] = [Self::Cores, Self::Processes, Self::Actors, Self::Tree, Self::Settings];
-
-    fn command(self) -> &'static str {
-        match self {
-            Self::Cores => "",
-            Self::Processes => "ps",
-            Self::Actors => "actors",
-            Self::Tree => "tree",
-            Self::Settings => "settings",
-        }
-    }
-
-    /// What the kernel's columns are, in its order; the last takes the rest.
-    fn columns(self) -> &'static [&'static str] {
-        match self {
-            Self::Cores => &[],
-            Self::Processes => {
-                &["number", "state", "core", "waiting", "reductions", "moved", "age, ms", "type, name"]
-            }
-            Self::Actors => {
-                &["number", "state", "core", "mailbox", "waiting", "taken", "moved", "type, name"]
-            }
-            Self::Tree => &["number", "state", "core", "reductions", "age", "restarts", "name"],
-            Self::Settings => &["setting", "value"],
-        }
-    }
-
-    /// Whether that is one of the kernel's rows.
-    fn is_row(self, line: &str) -> bool {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match self {
-            Self::Cores => false,
-            Self::Settings => {
-                words.len() == 2
-                    && words[0].contains('.')
-                    && words[1].chars().all(|digit| digit.is_ascii_digit())
-            }
-            Self::Tree => words.len() >= 4 && is_number(words[0]),
-            Self::Processes | Self::Actors => {
-                words.len() >= self.columns().len() - 1
-                    && is_number(words[0])
-                    && words[2].chars().all(|digit| digit.is_ascii_digit())
-            }
-        }
-    }
-}
-
-impl Page {
-    /// A row with the end of its type's path alone, which has room in 80 columns; the page about one has all of it.
-    fn shortened(self, row: &str) -> String {
-        if !matches!(self, Self::Processes | Self::Actors) {
-            return row.into();
-        }
-        // The type comes behind so many words.
-        let before = self.columns().len() - 1;
-        let Some(word) = row.split_whitespace().nth(before) else { return row.into() };
-        // It is a part of the same text, so that is where it begins.
-        let (numbers, what) = row.split_at(word.as_ptr().addr() - row.as_ptr().addr());
-        // A name is one word behind the type, which may have several in brackets.
-        let is_name = |word: &&str| !word.contains(['<', '>', '{', ':', ',']);
-        let name = what.split_whitespace().skip(1).last().filter(is_name).unwrap_or("");
-        format!("{numbers}{} {name}", short(what.strip_suffix(name).unwrap_or(what).trim()))
-    }
-}
-
-/// Whether it is the number of one of the kernel's things: an address. One that has no life now is shown as a dash.
-fn is_number(word: &str) -> bool {
-    word == "-" || (word.len() >= 6 && word.chars().all(|digit| digit.is_ascii_hexdigit()))
-}
 
 /// What is asked for when a key was pressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,6 +49,8 @@ pub struct Pages {
     page: Page,
     /// Whether the kernel can be asked.
     can_ask: bool,
+    /// What it has said at the end, in place of a kernel: the first page is its text.
+    dump: Option<Dump>,
     /// The answer that arrives.
     coming: Vec<String>,
     /// Whose it is.
@@ -140,6 +59,8 @@ pub struct Pages {
     rows: Vec<String>,
     rows_of: Page,
     chosen: usize,
+    /// The column by which rows are sorted, the greatest first; 0: as the kernel has them.
+    sort: usize,
     /// One by itself, by the first word of its line.
     opened: Option<String>,
     /// A value that is typed for the chosen setting.
@@ -153,6 +74,13 @@ impl Pages {
     /// `can_ask`: whether there is a kernel that takes commands.
     pub fn new(can_ask: bool) -> Self {
         Self { can_ask, ..Self::default() }
+    }
+
+    /// Of a dump.
+    pub fn of_dump(dump: Dump) -> Self {
+        let mut pages = Self { rows: dump.text.clone(), ..Self::default() };
+        pages.dump = Some(dump);
+        pages
     }
 
     /// What the kernel is to be asked for the page that is seen.
@@ -187,6 +115,7 @@ impl Pages {
         if let Some(page) = self.of.take() {
             self.rows = std::mem::take(&mut self.coming);
             self.rows_of = page;
+            self.sort_rows();
             self.chosen = self.chosen.min(self.rows.len().saturating_sub(1));
         }
     }
@@ -196,9 +125,44 @@ impl Pages {
         self.commit();
     }
 
+    /// By numbers: what is none comes last. Rows that are alike stay in the kernel's order, and so does the tree.
+    fn sort_rows(&mut self) {
+        let column = self.sort;
+        if column == 0 || !self.rows_of.is_sortable() {
+            return;
+        }
+        let number =
+            |row: &String| row.split_whitespace().nth(column).and_then(|word| word.parse::<u64>().ok());
+        self.rows.sort_by_key(|row| std::cmp::Reverse(number(row)));
+    }
+
+    /// Another column, of those with numbers.
+    fn sort_by_next(&mut self) {
+        let columns = self.page.columns();
+        let is_number = |column: &usize| columns[*column] != "state";
+        // The last is a text.
+        self.sort = (self.sort + 1..columns.len() - 1).find(is_number).unwrap_or(0);
+        match &self.dump {
+            // From the kernel's order, so that rows that are alike stay in it.
+            Some(_) => self.take_from_dump(),
+            None => self.sort_rows(),
+        }
+    }
+
+    fn take_from_dump(&mut self) {
+        let Some(dump) = &self.dump else { return };
+        let page = self.page;
+        let rows = dump.list(page.command()).iter().filter(|line| page.is_row(line));
+        self.rows = if page == Page::Cores { dump.text.clone() } else { rows.cloned().collect() };
+        self.rows_of = page;
+        self.sort_rows();
+    }
+
     fn go(&mut self, page: Page) {
         (self.page, self.chosen, self.opened, self.typed) = (page, 0, None, None);
+        self.sort = 0;
         self.answer.clear();
+        self.take_from_dump();
     }
 
     /// The first word of the chosen line.
@@ -231,17 +195,19 @@ impl Pages {
             Key::Char('q') => return Act::Quit,
             Key::Escape if self.opened.take().is_none() && self.page == Page::Cores => return Act::Quit,
             Key::Char('p') => self.view.is_paused = !self.view.is_paused,
+            Key::Char('s') if self.page.is_sortable() => self.sort_by_next(),
             Key::Char('s') => self.view.sort = self.view.sort.next(),
-            Key::Char(digit @ '1'..='5') => {
+            Key::Char(digit @ '1'..='6') => {
                 if let Some(page) = Page::ALL.get(digit as usize - '1' as usize) {
                     self.go(*page);
                 }
             }
             Key::Up => self.chosen = self.chosen.saturating_sub(1),
             Key::Down => self.chosen = (self.chosen + 1).min(self.shown().len().saturating_sub(1)),
-            Key::Enter if self.page == Page::Settings && !self.shown().is_empty() => {
+            Key::Enter if self.page == Page::Settings && !self.shown().is_empty() && self.can_ask => {
                 self.typed = Some(String::new())
             }
+            Key::Enter if matches!(self.page, Page::Cores | Page::Settings) => {}
             Key::Enter => self.opened = self.chosen().map(str::to_owned),
             Key::Escape | Key::Backspace | Key::Char(_) => {}
         }
@@ -250,7 +216,7 @@ impl Pages {
 
     /// What is shown in so many columns and rows, and which line of it is chosen.
     pub fn lines(&self, width: usize, height: usize) -> (Vec<String>, Option<usize>) {
-        if self.page == Page::Cores {
+        if self.page == Page::Cores && self.dump.is_none() {
             return (self.view.lines(width, height), None);
         }
         let (mut lines, mut mark) = match &self.opened {
@@ -262,10 +228,15 @@ impl Pages {
             (Some(typed), _) => {
                 format!("{} is to be: {typed}_   Enter sends it, Esc does not", self.chosen().unwrap_or(""))
             }
-            (None, true) => "q quits  Esc back  1 cores 2 processes 3 actors 4 tree 5 settings".into(),
+            (None, true) => "q quits  Esc back  1 cores 2 ps 3 actors 4 tree 5 settings 6 mail".into(),
             (None, false) => {
-                let opens = if self.page == Page::Settings { "changes" } else { "opens" };
-                format!("q quits  arrows, Enter {opens}  1 cores 2 processes 3 actors 4 tree 5 settings")
+                let enter = match self.page {
+                    Page::Settings if self.can_ask => "arrows, Enter changes",
+                    Page::Cores | Page::Settings => "arrows",
+                    page if page.is_sortable() => "Enter opens  s sorts",
+                    _ => "arrows, Enter opens",
+                };
+                format!("q quits  {enter}  1 cores 2 ps 3 actors 4 tree 5 settings 6 mail")
             }
         });
         lines.iter_mut().for_each(|line| *line = line.chars().take(width).collect());
@@ -276,20 +247,25 @@ impl Pages {
     }
 
     fn table(&self, height: usize) -> (Vec<String>, Option<usize>) {
-        let heading = match self.page {
-            Page::Cores => "",
-            Page::Processes => "    number state     core waiting reductions moved    age ms type, name",
-            Page::Actors => "    number state     core mailbox waiting      taken moved type, name",
-            Page::Tree => "    number state     core reductions       age restarts name",
-            Page::Settings => "setting, and its value",
-        };
+        let heading = self.page.heading();
         let state = match (self.can_ask, self.shown().len()) {
+            (false, 0) if self.dump.is_some() => "the dump has none".into(),
+            (false, count) if self.dump.is_some() => format!("{count} lines"),
             (false, _) => "a recording has none of this".into(),
             (true, 0) => "none yet".into(),
             (true, count) => format!("{count} lines{}", if self.view.is_paused { ", paused" } else { "" }),
         };
+        let sorted = match self.page.columns().get(self.sort).filter(|_| self.sort > 0) {
+            Some(column) => format!(", by {column}"),
+            None => String::new(),
+        };
+        let of = match &self.dump {
+            Some(dump) if dump.is_whole => dump.of.clone(),
+            Some(dump) => format!("cut off or damaged: {}", dump.of),
+            None => self.answer.clone(),
+        };
         let mut lines =
-            vec![format!("Magpie: {:?}, {state}  {}", self.page, self.answer), String::new(), heading.into()];
+            vec![format!("Magpie: {:?}, {state}{sorted}  {of}", self.page), String::new(), heading.into()];
         let room = height.saturating_sub(lines.len() + 1).max(1);
         // The chosen one is always seen.
         let from = self.chosen.saturating_sub(room - 1);
@@ -327,7 +303,7 @@ impl Pages {
 
 #[cfg(test)]
 mod tests {
-    use super::{Act, Key, Page, Pages};
+    use super::{Act, Dump, Key, Page, Pages};
 
     fn hear(pages: &mut Pages, text: &str) {
         text.lines().for_each(|line| pages.hear(line));
@@ -393,11 +369,67 @@ hello from the application
     }
 
     #[test]
+    fn rows_are_sorted_by_a_column() {
+        let mut pages = Pages::new(true);
+        pages.press(Key::Char('6'));
+        assert_eq!(pages.question(), Some("mailboxes"));
+        let said = "> mailboxes\n    number core waiting    most      bound      taken moved     bytes, and what is special
+         0    0       0       9       none          7     0      1024
+         1    1       5       9          8          3     2      1024 pinned
+         2    1       6       6       none          3     0      1024\nthree mailboxes wait\n> ps";
+        hear(&mut pages, said);
+        let first =
+            |pages: &Pages| pages.lines(100, 24).0[3].split_whitespace().next().unwrap_or("").to_owned();
+        let head = |pages: &Pages| pages.lines(100, 24).0[0].clone();
+        assert!(pages.lines(80, 24).0[23].ends_with(" 6 mail"), "the keys have no room");
+        assert!(head(&pages).starts_with("Magpie: Mailboxes, 3 lines "), "{}", head(&pages));
+        let mut found = Vec::new();
+        for _ in 0..7 {
+            pages.press(Key::Char('s'));
+            found.push(first(&pages));
+            if found.len() == 2 {
+                assert!(head(&pages).contains("3 lines, by waiting"), "{}", head(&pages));
+            }
+        }
+        // By core, waiting, most, bound, taken, moved; then as the kernel has them, when it is asked again.
+        assert_eq!(found[..6], ["1", "2", "1", "1", "0", "1"]);
+        assert!(!head(&pages).contains(", by "));
+    }
+
+    #[test]
     fn rows_are_the_kernel_s() {
         let tree = "  40332400 running      0         20        53        2   square";
         assert!(Page::Tree.is_row(tree) && !Page::Tree.is_row("injected by the application now"));
         let actor = "  4033a410 ready        2      17       0          4     1 app::Digger ";
         assert!(Page::Actors.is_row(actor) && !Page::Actors.is_row("3 in all"));
+    }
+
+    #[test]
+    fn a_dump_has_all_pages() {
+        let path = std::env::temp_dir().join(format!("magpie-pages-{}", std::process::id()));
+        let text =
+            format!("Magpie dump 1: app on virt\ncore 0 looks round\n{PS}> settings\nsched.thieves 1\n");
+        std::fs::write(&path, text).unwrap();
+        let dump = Dump::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let mut pages = Pages::of_dump(dump);
+        let (lines, mark) = pages.lines(80, 24);
+        assert!(
+            lines[0] == "Magpie: Cores, 1 lines  cut off or damaged: app on virt"
+                && lines[3] == "core 0 looks round",
+            "{lines:?}"
+        );
+        assert_eq!(mark, Some(3));
+        pages.press(Key::Char('2'));
+        assert!(pages.lines(80, 24).0[4].contains("40332400"));
+        pages.press(Key::Enter);
+        assert!(pages.lines(80, 24).0.join("\n").contains("  type, name  app::run"));
+        pages.press(Key::Char('5'));
+        // Nothing can be changed.
+        assert_eq!(pages.press(Key::Enter), Act::Draw);
+        assert_eq!((pages.lines(80, 24).0[3].as_str(), pages.question()), ("sched.thieves 1", None));
+        pages.press(Key::Char('4'));
+        assert!(pages.lines(80, 24).0[0].contains("the dump has none"));
     }
 
     #[test]

@@ -176,7 +176,7 @@ impl View {
             lines.push(format!("{left:split$.split$}  {right}"));
         }
         lines.push(format!(
-            "q quits  p {}  s sorts by {}  1 cores 2 ps 3 actors 4 tree 5 settings",
+            "q quits  p {}  s: by {}  1 cores 2 ps 3 actors 4 tree 5 settings 6 mail",
             if self.is_paused { "goes on" } else { "pauses" },
             self.sort.next().name()
         ));

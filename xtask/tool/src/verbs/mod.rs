@@ -20,7 +20,7 @@ use clap::Subcommand;
 #[derive(Subcommand)]
 pub enum Verb {
     /// Build an application and run it on QEMU
-    Qemu(qemu::Options),
+    Qemu(qemu::WithDump),
     /// Run an ELF on QEMU: what cargo calls for `cargo run` and `cargo test` of a kernel package
     Runner(runner::Options),
     /// Make the image of a bootable SD card

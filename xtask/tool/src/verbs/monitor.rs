@@ -7,6 +7,7 @@ use crate::serial::script::Script;
 use crate::serial::source::Source;
 use crate::serial::watch::{Event, WhenGone, watch};
 use crate::stream::{Decoder, Notice, Output, show};
+use crate::trace::dump;
 use anyhow::{Context, Result};
 use clap::Args;
 use std::cell::{Cell, RefCell};
@@ -37,6 +38,9 @@ pub struct Options {
     /// Send the commands of this file, in place of what is typed: docs/host-tool.md says what else may be in it
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
+    /// Keep the last dump in this file: of a panic of the kernel, or asked for by the command dump
+    #[arg(long, value_name = "FILE")]
+    dump: Option<PathBuf>,
 }
 
 /// Runs the verb.
@@ -48,10 +52,11 @@ pub fn execute(options: &Options) -> Result<u8> {
         )));
     }
     let script = options.script.as_deref().map(Script::read).transpose()?;
+    let dumps = options.dump.as_deref().map(dump::Writer::create).transpose()?;
     catch_interrupts()?;
     let port = port::open_now(&options.line.port, options.line.baud)?;
     eprintln!("xtask: listening to {}; Ctrl-C ends it", options.line.port);
-    follow(port, Vec::new(), &options.line, &options.elf, script)
+    follow(port, Vec::new(), &options.line, &options.elf, script, dumps)
 }
 
 /// Shows what comes from an open port, and sends what is typed, until Ctrl-C, or until it vanishes if that is wanted, or
@@ -62,6 +67,7 @@ pub fn follow(
     line: &Line,
     elf: &Path,
     script: Option<Script>,
+    mut dumps: Option<dump::Writer>,
 ) -> Result<u8> {
     let mut decoder = Decoder::for_elf(elf)?;
     // The kernel may have run for long.
@@ -72,6 +78,7 @@ pub fn follow(
     let mut sink = |output: Output| {
         panicked |= matches!(output, Output::Notice(Notice::Panic(_)));
         played.borrow().hear(&output);
+        dumps.iter_mut().for_each(|dumps| dumps.take(&output));
         if written.is_ok() {
             written = show(&output, &mut out);
             unheard.set(written.is_err());
@@ -97,6 +104,7 @@ pub fn follow(
     drop(editor);
     let is_wanted = played.into_inner().finish()?;
     written.context("cannot write the output")?;
+    dumps.map_or(Ok(()), dump::Writer::finish)?;
     Ok(match (panicked, interrupted()) {
         (true, _) => FAILURE,
         (false, true) if !is_wanted => INTERRUPTED,

@@ -71,5 +71,5 @@ pub fn execute(options: &Options) -> Result<u8> {
     if !arrived.is_certain {
         eprintln!("xtask: the kernel has arrived whole; whether it was started was not heard");
     }
-    follow(port, arrived.rest, &options.line, &elf, None)
+    follow(port, arrived.rest, &options.line, &elf, None, None)
 }

@@ -11,6 +11,7 @@ use crate::serial::source::{Played, Source};
 use crate::serial::typed;
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu, ready_target};
 use crate::stream::{Decoder, Notice, Outlet, Output};
+use crate::trace::dump;
 use anyhow::{Context, Result};
 use clap::Args;
 use std::fs::File;
@@ -22,7 +23,7 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What `cargo xtask qemu` accepts.
+/// What to boot, on which machine.
 #[derive(Args)]
 pub struct Options {
     /// The application to run [default: the only one, or the workspace's choice]
@@ -86,10 +87,22 @@ pub struct Options {
     no_install: bool,
 }
 
+/// What `cargo xtask qemu` accepts.
+#[derive(Args)]
+pub struct WithDump {
+    /// What to boot.
+    #[command(flatten)]
+    pub options: Options,
+    /// Keep the last dump in this file: of a panic of the kernel, or asked for by the command dump
+    #[arg(long, value_name = "FILE")]
+    dump: Option<PathBuf>,
+}
+
 /// Runs the verb.
-pub fn execute(options: Options) -> Result<u8> {
+pub fn execute(WithDump { options, dump }: WithDump) -> Result<u8> {
     // What is wrong with it is said before anything is built.
     let script = options.script.as_deref().map(Script::read).transpose()?;
+    let dumps = dump.as_deref().map(dump::Writer::create).transpose()?;
     let (qemu, guest) = ready(options, false)?;
     catch_interrupts()?;
     let source = match guest.typed {
@@ -97,7 +110,7 @@ pub fn execute(options: Options) -> Result<u8> {
         Typed::Commands => Some(Source::of_commands(script, true)?),
         Typed::Application => Some(Source::as_it_is()),
     };
-    show(&qemu, &guest, source)
+    show(&qemu, &guest, source, dumps)
 }
 
 /// Who is handed all that a guest says, until it has heard enough.
@@ -296,18 +309,20 @@ struct Shown {
     decoder: Decoder,
     outlet: Outlet,
     panic_message: Option<String>,
+    dumps: Option<dump::Writer>,
     played: Played,
     lines: Option<Receiver<Vec<u8>>>,
 }
 
 impl Shown {
     fn decode(&mut self, decode: impl FnOnce(&mut Decoder, &mut dyn FnMut(Output))) {
-        let Self { decoder, outlet, panic_message, played, .. } = self;
+        let Self { decoder, outlet, panic_message, dumps, played, .. } = self;
         decode(decoder, &mut |output| {
             if let Output::Notice(Notice::Panic(message)) = &output {
                 panic_message.get_or_insert_with(|| message.clone());
             }
             played.hear(&output);
+            dumps.iter_mut().for_each(|dumps| dumps.take(&output));
             outlet.put(output);
         });
     }
@@ -336,21 +351,22 @@ impl Listener for Shown {
 /// Boots a guest that is given nothing, shows what it prints as it happens, and returns its exit status.
 pub fn show_guest(qemu: &Qemu, guest: &Guest) -> Result<u8> {
     catch_interrupts()?;
-    show(qemu, guest, None)
+    show(qemu, guest, None, None)
 }
 
 /// The same of one that is given what comes from there.
-fn show(qemu: &Qemu, guest: &Guest, source: Option<Source>) -> Result<u8> {
+fn show(qemu: &Qemu, guest: &Guest, source: Option<Source>, dumps: Option<dump::Writer>) -> Result<u8> {
     let decoder = Decoder::for_elf(&guest.image.elf)?;
     let (lines, out, played, editor) = match source {
         Some(Source { lines, out, played, editor }) => (Some(lines), out, played, editor),
         None => (None, Box::new(io::stdout()) as Box<dyn Write + Send>, Played::default(), None),
     };
     eprintln!("xtask: QEMU {} ({}); Ctrl-C ends it", qemu.version, qemu.path.display());
-    let mut shown = Shown { decoder, outlet: Outlet::to(out), panic_message: None, played, lines };
+    let outlet = Outlet::to(out);
+    let mut shown = Shown { decoder, outlet, panic_message: None, dumps, played, lines };
     let run = run_while_heard(&qemu.path, guest, &mut shown)?;
     shown.decode(|decoder, sink| decoder.finish(sink));
-    let Shown { outlet, panic_message, played, .. } = shown;
+    let Shown { outlet, panic_message, dumps, played, .. } = shown;
     // A guest that was ended is not to be outlived by who reads; one that has ended by itself is read to its end, or to
     // Ctrl-C.
     let was_ended = matches!(run.ending, Ending::TimeLimit | Ending::Interrupted);
@@ -360,6 +376,7 @@ fn show(qemu: &Qemu, guest: &Guest, source: Option<Source>) -> Result<u8> {
     drop(editor);
     let is_stuck = written.is_none();
     written.unwrap_or(Ok(())).context("the guest's output cannot be written")?;
+    dumps.map_or(Ok(()), dump::Writer::finish)?;
     let is_wanted = match played.finish() {
         Ok(is_wanted) => is_wanted,
         Err(error) => {

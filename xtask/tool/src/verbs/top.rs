@@ -4,10 +4,11 @@
 
 use super::qemu;
 use crate::failure::{INTERRUPTED, SUCCESS};
-use crate::machine::interrupted;
+use crate::machine::{catch_interrupts, interrupted};
 use crate::serial::port;
 use crate::serial::watch::{WhenGone, watch};
 use crate::stream::{Decoder, Output};
+use crate::trace::dump::Dump;
 use crate::trace::pages::{Act, Key, Pages};
 use crate::trace::{Record, tape};
 use anyhow::{Context, Result, anyhow};
@@ -16,9 +17,10 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::style::Stylize;
 use ratatui::text::{Line, Text};
-use std::io::Write;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -44,6 +46,9 @@ pub struct Options {
     /// Show what was recorded, as fast as it was
     #[arg(long, value_name = "FILE", conflicts_with_all = ["port", "record"])]
     replay: Option<PathBuf>,
+    /// Show a dump: what 'qemu --dump' or 'monitor --dump' has written
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["port", "record", "replay"])]
+    dump: Option<PathBuf>,
     #[command(flatten)]
     qemu: qemu::Options,
 }
@@ -71,6 +76,9 @@ type Source = Box<dyn FnOnce(&Sender<Said>) -> Result<u8> + Send>;
 
 /// Runs the verb.
 pub fn execute(options: Options) -> Result<u8> {
+    if let Some(path) = &options.dump {
+        return show_dump(path);
+    }
     let (sender, receiver) = mpsc::channel();
     let stop = Arc::new(AtomicBool::new(false));
     let mut recorder = options.record.as_deref().map(tape::Writer::create).transpose()?;
@@ -105,7 +113,8 @@ pub fn execute(options: Options) -> Result<u8> {
     let Ok(first) = receiver.recv() else { return Err(anyhow!("the thread that listens is gone")) };
     let mut terminal = ratatui::init();
     thread::spawn(leave_when_told);
-    let shown = show(&mut terminal, first, &receiver, can_ask.then_some(&typist), &mut recorder);
+    let pages = Pages::new(can_ask);
+    let shown = show(&mut terminal, pages, Some(first), &receiver, can_ask.then_some(&typist), &mut recorder);
     ratatui::restore();
     recorder.map_or(Ok(()), tape::Writer::finish)?;
     // Relaxed: a flag on its own.
@@ -116,6 +125,23 @@ pub fn execute(options: Options) -> Result<u8> {
         let _ = listener.join();
     }
     Ok(status.unwrap_or(SUCCESS))
+}
+
+/// Shows what is in a file, or prints it where there is no terminal.
+fn show_dump(path: &Path) -> Result<u8> {
+    let dump = Dump::read(path)?;
+    if !io::stdout().is_terminal() {
+        io::stdout().write_all(&fs::read(path)?)?;
+        return Ok(SUCCESS);
+    }
+    let mut terminal = ratatui::init();
+    catch_interrupts()?;
+    thread::spawn(leave_when_told);
+    // Nothing more is said.
+    let (_, silent) = mpsc::channel();
+    let shown = show(&mut terminal, Pages::of_dump(dump), None, &silent, None, &mut None);
+    ratatui::restore();
+    Ok(shown?.unwrap_or(SUCCESS))
 }
 
 fn hand_on(output: Output, sender: &Sender<Said>) {
@@ -144,14 +170,13 @@ fn leave_when_told() {
 /// Draws until a key ends it (then nothing comes back) or the source has ended and a key was pressed: with its status.
 fn show(
     terminal: &mut DefaultTerminal,
-    first: Said,
+    mut pages: Pages,
+    mut next: Option<Said>,
     receiver: &Receiver<Said>,
     typist: Option<&Sender<Vec<u8>>>,
     recorder: &mut Option<tape::Writer>,
 ) -> Result<Option<u8>> {
-    let mut pages = Pages::new(typist.is_some());
     let mut status = None;
-    let mut next = Some(first);
     let (mut asked, mut heard) = (None::<Instant>, Instant::now());
     let tell = |line: &str| {
         if let Some(typist) = typist {
