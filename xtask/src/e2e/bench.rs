@@ -17,6 +17,7 @@ pub const CASES: &[Case] = &[
     ("bench::interrupts_are_masked_and_preemption_disabled_for_a_bounded_time", masked),
     ("bench::latencies_stay_within_what_is_promised", latencies),
     ("bench::json_is_all_there_is", json),
+    ("bench::a_page_has_the_figures", page),
     ("bench::sweeps_a_grid_of_settings", sweep),
     ("bench::short_slices_cost_little", short_slices),
     ("bench::notices_a_misspelt_setting", misspelt),
@@ -264,6 +265,33 @@ fn json(bench: &Bench<'_>) -> Result<Outcome> {
     let swept = parse(&["ping-pong:100", "--sweep", "sched.doze_us=0,20", "--cores", "1,2"])?;
     ensure!(swept["sweep"].as_array().map(Vec::len) == Some(2), "{swept}");
     ensure!(swept["sweep"][0]["score"].is_number(), "{swept}");
+    Ok(Outcome::Passed)
+}
+
+fn page(bench: &Bench<'_>) -> Result<Outcome> {
+    let file = bench.folder.join("bench.html");
+    let mut command = tool()?;
+    command.args([
+        "bench",
+        "--no-install",
+        "--smp",
+        "0",
+        "--cores",
+        "1,2",
+        "send-static:2000",
+        "wake-idle:20",
+    ]);
+    command.arg("--report").arg(&file);
+    Said::of(command)?.expect_status(0)?.expect_error("xtask: a page about it is in ")?;
+    let page = std::fs::read_to_string(&file).context("there is no page")?;
+    for part in [
+        "2 benchmarks, ",
+        "<td>send-static:2000</td>",
+        "<th>2 cores</th>",
+        "wake-idle:20 on 2 cores: how many samples came so late",
+    ] {
+        ensure!(page.contains(part), "the page does not say '{part}'");
+    }
     Ok(Outcome::Passed)
 }
 

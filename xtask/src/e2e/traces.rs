@@ -115,8 +115,11 @@ fn schema(bench: &Bench<'_>) -> Result<Outcome> {
 fn report(bench: &Bench<'_>, recorded: &Path, counted: (u64, u64, u64)) -> Result<Outcome> {
     let file = bench.folder.join("run.html");
     let mut command = tool()?;
-    command.args(["report", "--from"]).arg(recorded).arg("-o").arg(&file);
+    let picture = bench.folder.join("run.svg");
+    command.args(["report", "--from"]).arg(recorded).arg("-o").arg(&file).arg("--picture").arg(&picture);
     Said::of(command)?.expect_status(0)?;
+    let picture = std::fs::read_to_string(&picture).context("there is no picture")?;
+    ensure!(picture.ends_with("</svg>\n"), "the picture is cut off");
     let page = std::fs::read_to_string(&file).context("there is no page")?;
     let (turns, processes, mailboxes) = counted;
     let summary =

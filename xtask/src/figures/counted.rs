@@ -13,7 +13,13 @@ use super::measured::Measured;
 use super::row::{Cell, Kind, Row};
 use super::spec::Spec;
 use crate::machine::Machine;
+use crate::progress;
 use anyhow::{Result, bail};
+
+/// What the bar says meanwhile.
+fn job(machine: &Machine) -> String {
+    format!("benchmarks, {} core{}", machine.cores, if machine.cores == 1 { "" } else { "s" })
+}
 
 /// Runs benchmarks on machines, with these settings, each so many times.
 pub fn count(
@@ -30,7 +36,9 @@ pub fn count(
         cells: Vec::new(),
     };
     let mut rows: Vec<Row> = specs.iter().map(row).collect();
+    progress::expect(machines.iter().map(job));
     for machine in machines {
+        let _job = progress::job(job(machine));
         let figures = bench.run_often(machine, specs, arguments, repeat)?;
         for (row, runs) in rows.iter_mut().zip(figures) {
             let Some(measured) = Measured::median(runs) else { bail!("{} was not run", row.label) };

@@ -2,7 +2,7 @@
 //!
 //! [`goals`] has what is known beforehand of every benchmark, [`measured`] what one line says, [`row`] a benchmark on
 //! several machines. [`boot`] gets the figures: of everything on several numbers of cores ([`counted`], [`wall`]), or on
-//! a grid of settings ([`mod@sweep`]). [`table`] and [`json`] show them. What the user may ask for, and in which
+//! a grid of settings ([`mod@sweep`]). [`table`], [`json`] and [`mod@page`] show them. What the user may ask for, and in which
 //! combinations, is the business of `verbs/bench.rs`.
 
 mod boot;
@@ -10,6 +10,7 @@ mod counted;
 mod goals;
 mod json;
 mod measured;
+mod page;
 mod row;
 mod spec;
 mod sweep;
@@ -19,6 +20,7 @@ mod wall;
 pub use boot::{Bench, Broken};
 pub use counted::count;
 pub use json::{document, sweep_document};
+pub use page::page;
 pub use row::Row;
 pub use spec::Spec;
 #[cfg(test)]

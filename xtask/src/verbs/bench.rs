@@ -10,15 +10,17 @@
 
 mod plan;
 
-use crate::build::{Features, Image, build_application, write_flat};
+use crate::build::{Features, Image, Workspace, build_application, write_flat, write_whole};
 use crate::failure::{INTERRUPTED, SUCCESS};
 use crate::figures::{self, Bench, Broken, Grid, Row, Spec};
 use crate::machine::{Machine, catch_interrupts};
 use crate::masked::{Stretch, Traced, trace};
+use crate::progress::Progress;
 use crate::setup::{Install, OLDEST_FOR_VIRT, Qemu, ready_target};
 use anyhow::Result;
 use clap::Args;
 use plan::{Plan, Task};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What `cargo xtask bench` accepts.
@@ -49,6 +51,9 @@ pub struct Options {
     /// Print one JSON document and nothing else
     #[arg(long)]
     json: bool,
+    /// Also write a page about the figures, which any browser opens, into this file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["wall", "masked", "sweep"])]
+    report: Option<PathBuf>,
     /// Values of a kernel setting to try, like sched.doze_us=0,20,100; several make a grid
     #[arg(long, value_name = "SETTING=N,...")]
     sweep: Vec<String>,
@@ -130,7 +135,13 @@ pub fn execute(options: &Options) -> Result<u8> {
 }
 
 fn measure(options: &Options, plan: &Plan, bench: &mut Bench<'_>) -> Result<()> {
+    let progress = Progress::begin(Workspace::load()?.target().join("bench-times.json"), !options.json);
     let mut rows = figures::count(bench, &plan.counted, &plan.specs, "", options.counted_runs())?;
+    // How long it takes depends on what was named.
+    if options.benchmarks.is_empty() {
+        progress.keep(false);
+    }
+    drop(progress);
     if !options.json && !plan.counted.is_empty() {
         println!(
             "instructions per operation, all cores together (QEMU {}, -icount shift=0):",
@@ -142,6 +153,11 @@ fn measure(options: &Options, plan: &Plan, bench: &mut Bench<'_>) -> Result<()> 
             print!("{}", figures::histograms(&rows));
         }
         print_activity(options, &rows);
+    }
+    if let Some(path) = &options.report {
+        let page = figures::page(&rows, &cores_of(&plan.counted), &bench.machinery.qemu.to_string());
+        write_whole(path, page.as_bytes())?;
+        eprintln!("xtask: a page about it is in {}", path.display());
     }
     if !plan.clocked.is_empty() {
         for table in figures::compare(bench, &plan.clocked, options.wall_runs())? {

@@ -1,7 +1,8 @@
-//! The page: headings, tables and plots, with its own style and the few lines of script by which the arrows read a plot.
+//! The page about a run: what is in its sections.
 
 use super::plot::{Areas, areas, bars, escaped};
 use super::run::{Load, Run};
+use super::sheet::{Section, details, sheet, table};
 use super::spread::Spread;
 use crate::trace::values::PARTS;
 use std::collections::BTreeMap;
@@ -14,36 +15,18 @@ const MOST_BUSY: usize = 20;
 /// The crashes that are listed.
 const MOST_CRASHES: usize = 200;
 
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
-
 /// The whole page, about a run of this name.
 pub fn page(title: &str, run: &Run) -> String {
+    let section = |id, heading, content| Section { id, heading, content };
     let sections = [
-        ("load", "Load of each core", load(run)),
-        ("steals", "Who has stolen from whom", steals(run)),
-        ("gulps", "Sizes of gulps", gulps(run)),
-        ("latencies", "Latencies", latencies(run)),
-        ("busiest", "Busiest processes", busiest(run)),
-        ("crashes", "Crashes", crashes(run)),
+        section("load", "Load of each core", load(run)),
+        section("steals", "Who has stolen from whom", steals(run)),
+        section("gulps", "Sizes of gulps", gulps(run)),
+        section("latencies", "Latencies", latencies(run)),
+        section("busiest", "Busiest processes", busiest(run)),
+        section("crashes", "Crashes", crashes(run)),
     ];
-    let title = escaped(title);
-    let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
-         <title>{title}: a run of Magpie</title>\n<style>\n{STYLE}</style></head>\n<body>\n<header><h1>{title}</h1>\n{}\n<nav>",
-        summary(run)
-    );
-    for (id, heading, _) in &sections {
-        let _ = write!(page, "<a href=\"#{id}\">{heading}</a> ");
-    }
-    page.push_str("</nav></header>\n<main>\n");
-    for (id, heading, content) in &sections {
-        let _ = write!(page, "<section id=\"{id}\"><h2>{heading}</h2>\n{content}</section>\n");
-    }
-    let _ = write!(page, "</main>\n<script>\n{SCRIPT}</script>\n</body></html>\n");
-    page
+    sheet(title, "a run of Magpie", &summary(run), &sections)
 }
 
 /// Time in the unit that suits it.
@@ -78,7 +61,7 @@ fn summary(run: &Run) -> String {
 }
 
 /// Neighbours together, until there are few enough; each has the mean of their shares, by their time.
-fn thinned(load: &[Load], first: u64) -> Vec<Load> {
+pub(super) fn thinned(load: &[Load], first: u64) -> Vec<Load> {
     let together = load.len().div_ceil(MOST_POINTS).max(1);
     let mut before = first;
     load.chunks(together)
@@ -223,7 +206,7 @@ fn spread(what: &str, numbers: &Spread, shown: impl Fn(f64) -> String) -> String
     let rows: Vec<_> = by_powers.iter().map(|(from, count)| vec![from.clone(), count.to_string()]).collect();
     format!(
         "<figure>{}</figure><output></output>\n{}{}",
-        bars(&label, &by_powers),
+        bars(&label, "from ", &by_powers),
         table(&head, &[row]),
         details("How many, from each bound to the next", &table(&["from", "how many"], &rows))
     )
@@ -271,23 +254,6 @@ fn crashes(run: &Run) -> String {
         let _ = writeln!(html, "<pre tabindex=\"0\">{}</pre>", lines.join("\n"));
     }
     html
-}
-
-fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let cells = |name: &str, cells: &mut dyn Iterator<Item = &str>| -> String {
-        cells.map(|cell| format!("<{name}>{}</{name}>", escaped(cell))).collect()
-    };
-    let mut html =
-        format!("<table><thead><tr>{}</tr></thead><tbody>", cells("th", &mut head.iter().copied()));
-    for row in rows {
-        let _ = write!(html, "<tr>{}</tr>", cells("td", &mut row.iter().map(String::as_str)));
-    }
-    html.push_str("</tbody></table>\n");
-    html
-}
-
-fn details(summary: &str, content: &str) -> String {
-    format!("<details><summary>{summary}</summary>{content}</details>\n")
 }
 
 #[cfg(test)]

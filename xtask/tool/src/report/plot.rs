@@ -19,8 +19,10 @@ pub struct Areas<'a> {
     pub readings: &'a [String],
 }
 
-const WIDTH: f64 = 720.0;
-const AREA_HEIGHT: f64 = 64.0;
+/// How wide a plot is.
+pub const WIDTH: f64 = 720.0;
+/// How high areas are.
+pub const AREA_HEIGHT: f64 = 64.0;
 
 /// Draws areas.
 pub fn areas(areas: &Areas<'_>) -> String {
@@ -61,8 +63,8 @@ pub fn areas(areas: &Areas<'_>) -> String {
     svg
 }
 
-/// Bars beside each other, each with its name below.
-pub fn bars(label: &str, bars: &[(String, usize)]) -> String {
+/// Bars beside each other, each with its name below. `before` is said before a name when a bar is chosen by the arrows.
+pub fn bars(label: &str, before: &str, bars: &[(String, usize)]) -> String {
     const HEIGHT: f64 = 160.0;
     const BELOW: f64 = 22.0;
     const ABOVE: f64 = 16.0;
@@ -70,7 +72,7 @@ pub fn bars(label: &str, bars: &[(String, usize)]) -> String {
     let wide = WIDTH / bars.len().max(1) as f64;
     let places: Vec<_> = (0..bars.len()).map(|bar| format!("{:.1}", (bar as f64 + 0.5) * wide)).collect();
     let readings: Vec<_> =
-        bars.iter().map(|(name, count)| escaped(&format!("from {name}: {count}"))).collect();
+        bars.iter().map(|(name, count)| escaped(&format!("{before}{name}: {count}"))).collect();
     let mut svg = format!(
         "<svg class=\"plot bars\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" tabindex=\"0\" aria-label=\"{}\" data-places=\"{}\" \
          data-readings=\"{}\">",
@@ -141,14 +143,14 @@ mod tests {
 
     #[test]
     fn bars_are_as_tall_as_they_are_many() {
-        let svg = bars("gulps", &[("1".into(), 4), ("2".into(), 0), ("4".into(), 1)]);
+        let svg = bars("gulps", "from ", &[("1".into(), 4), ("2".into(), 0), ("4".into(), 1)]);
         assert!(
             svg.contains("height=\"160.0\"")
                 && svg.contains("height=\"40.0\"")
                 && svg.contains("height=\"0.0\"")
         );
         assert_eq!(svg.matches("<rect").count(), 3);
-        assert!(!bars("none", &[]).contains("NaN"));
+        assert!(!bars("none", "", &[]).contains("NaN"));
     }
 
     #[test]

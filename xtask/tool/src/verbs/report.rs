@@ -3,7 +3,7 @@
 
 use super::qemu;
 use crate::failure::SUCCESS;
-use crate::report::{Run, page};
+use crate::report::{Run, page, picture};
 use crate::stream::{Notice, Output, show};
 use crate::trace::tape;
 use anyhow::{Context, Result};
@@ -22,13 +22,16 @@ pub struct Options {
     /// Take what `top` or `trace` has recorded, and run nothing
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
+    /// Also draw each core's load, as a picture by itself, into this file: SVG
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
     #[command(flatten)]
     qemu: qemu::Options,
 }
 
 /// Runs the verb.
 pub fn execute(options: Options) -> Result<u8> {
-    let Options { output, from, qemu } = options;
+    let Options { output, from, picture: drawn, qemu } = options;
     let mut run = Run::default();
     let (title, status) = match from {
         Some(path) => {
@@ -43,6 +46,10 @@ pub fn execute(options: Options) -> Result<u8> {
     run.finish();
     std::fs::write(&output, page(&title, &run))
         .with_context(|| format!("cannot write {}", output.display()))?;
+    if let Some(path) = drawn {
+        std::fs::write(&path, picture(&title, &run))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
     eprintln!(
         "xtask: {}: {} turns, {} crashes; any browser opens it",
         output.display(),
