@@ -14,6 +14,7 @@ mod commands;
 mod debugger;
 mod decode;
 mod dump;
+mod editor;
 mod examples;
 mod first;
 mod fixture;
@@ -88,6 +89,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         decode::CASES,
         debugger::CASES,
         dump::CASES,
+        editor::CASES,
         kernel_panic::CASES,
         watchdog::CASES,
         wordcount::CASES,

@@ -7,8 +7,9 @@
 mod verbs;
 
 use super::tool::{Said, tool};
-use super::{Bench, Case, Outcome, card};
+use super::{Bench, Case, Outcome, card, editor};
 use crate::build::{cargo as own_cargo, root};
+use crate::setup::{Install, ready_rust_analyzer};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -148,7 +149,12 @@ fn made(bench: &Bench<'_>) -> Result<Outcome> {
 
     verbs::watched(&project, &elsewhere.0)?;
     verbs::on_the_line(bench, &project)?;
+    if let Ok(mut server) = ready_rust_analyzer(Install::Allowed) {
+        server.env_remove("CARGO_TARGET_DIR").env("CARGO_BUILD_BUILD_DIR", &project.build);
+        editor::in_project(server, &project.folder)?;
+    }
 
+    wrong_line(&project)?;
     let test = project.folder.join("tests/kernel.rs");
     let text = fs::read_to_string(&test).context("the project has no test")?;
     fs::write(&test, text.replace("42, \"the sum\"", "43, \"the sum\"")).context("it cannot be changed")?;
@@ -157,6 +163,22 @@ fn made(bench: &Bench<'_>) -> Result<Outcome> {
         bail!("a wrong expectation is not shown\n{}\n{}", fails.text(), fails.err);
     }
     Ok(Outcome::Passed)
+}
+
+/// An editor asks the tool for records, and shows the errors among them.
+fn wrong_line(project: &Project) -> Result<()> {
+    let path = project.folder.join("src/lib.rs");
+    let text = fs::read_to_string(&path).context("the project has no library")?;
+    fs::write(&path, format!("{text}\nconst WRONG: u8 = \"text\";\n")).context("it cannot be changed")?;
+    let said = project.cargo(&["xtask", "check", "--message-format=json", "--no-install"])?;
+    let printed = said.text();
+    let records = printed.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let is_error = |record: &serde_json::Value| {
+        let message = &record["message"];
+        message["level"] == "error" && message["spans"][0]["file_name"] == "src/lib.rs"
+    };
+    ensure!(records.filter(is_error).count() > 0, "no record has the error\n{printed}");
+    fs::write(&path, text).context("it cannot be changed back")
 }
 
 /// The repository has what is in this tree now, committed or not.

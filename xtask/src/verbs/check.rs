@@ -36,6 +36,10 @@ pub struct Options {
     /// With --errors: keep what it says now
     #[arg(long, requires = "errors")]
     renew: bool,
+
+    /// Lints alone, in the form that cargo calls so: what an editor reads
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["rooms", "errors"])]
+    message_format: Option<String>,
 }
 
 /// Runs the verb.
@@ -52,44 +56,27 @@ pub fn execute(options: &Options) -> Result<u8> {
     ready_components(install)?;
     ready_target(install)?;
     let workspace = Workspace::load()?;
+    if let Some(format) = &options.message_format {
+        return Ok(if lints(&workspace, Reader::Program(format))?.is_empty() { SUCCESS } else { FAILURE });
+    }
     let mut bad = Vec::new();
 
     eprintln!("xtask: check: rooms");
     if !rooms::check(Detail::Complaints)? {
-        bad.push("rooms (see kernel/rooms.txt)");
+        bad.push("rooms (see kernel/rooms.txt)".to_owned());
     }
     eprintln!("xtask: check: examples");
     if !face::check()? {
-        bad.push("examples (see xtask/src/face/mod.rs)");
+        bad.push("examples (see xtask/src/face/mod.rs)".to_owned());
     }
-    if !run("formatting", &["fmt", "--all", "--check"], &[])? {
-        bad.push("formatting (mend it with 'cargo fmt --all')");
+    eprintln!("xtask: check: formatting");
+    if !run(&["fmt", "--all", "--check"], &[], Reader::Person)? {
+        bad.push("formatting (mend it with 'cargo fmt --all')".to_owned());
     }
-    let host = workspace.host_packages();
-    if !run("lints, host", &["clippy", "--all-targets"], &host)? {
-        bad.push("lints of the host's packages");
-    }
-    let (kernel, tests) = workspace.kernel_packages();
-    let clippy = ["clippy", "--release", "--target", TARGET];
-    // Unit tests of the kernel's packages are built for the host; the in-kernel suites for the target.
-    if !kernel.is_empty() && !run("lints, kernel", &clippy, &kernel)? {
-        bad.push("lints of the kernel's packages");
-    }
-    // What only the other board's image has.
-    let boot: Vec<_> = kernel.iter().copied().filter(|package| *package == "magpie-boot").collect();
-    if !boot.is_empty()
-        && !run("lints, Raspberry Pi 4", &[&clippy[..], &["--features", "rpi4"]].concat(), &boot)?
-    {
-        bad.push("lints of boot for the Raspberry Pi 4");
-    }
-    if let Some(tests) = tests
-        && !run("lints, in-kernel tests", &[&clippy[..], &["--tests"]].concat(), &[tests])?
-    {
-        bad.push("lints of the in-kernel tests");
-    }
+    bad.extend(lints(&workspace, Reader::Person)?.into_iter().map(|what| format!("lints of the {what}")));
     eprintln!("xtask: check: documentation");
     if !rustdoc::check()? {
-        bad.push("documentation (cargo doc)");
+        bad.push("documentation (cargo doc)".to_owned());
     }
     if bad.is_empty() {
         eprintln!("xtask: check: no complaints");
@@ -97,6 +84,39 @@ pub fn execute(options: &Options) -> Result<u8> {
     }
     eprintln!("xtask: check failed: {}", bad.join(", "));
     Ok(FAILURE)
+}
+
+/// Who reads what clippy says.
+#[derive(Clone, Copy)]
+enum Reader<'a> {
+    Person,
+    /// An editor, which shows warnings as what they are: in this form of cargo's.
+    Program(&'a str),
+}
+
+/// Clippy for the host and for the kernel's target; what it complained about.
+fn lints(workspace: &Workspace, reader: Reader<'_>) -> Result<Vec<&'static str>> {
+    let (kernel, tests) = workspace.kernel_packages();
+    // What only the other board's image has.
+    let boot = kernel.iter().copied().filter(|package| *package == "magpie-boot").collect();
+    // Unit tests of the kernel's packages are built for the host; the in-kernel suites for the target.
+    let rounds: [(&str, &[&str], Vec<&str>); 4] = [
+        ("host's packages", &["--all-targets"], workspace.host_packages()),
+        ("kernel's packages", &["--release", "--target", TARGET], kernel),
+        ("Raspberry Pi 4's boot", &["--release", "--target", TARGET, "--features", "rpi4"], boot),
+        ("in-kernel tests", &["--release", "--target", TARGET, "--tests"], tests.into_iter().collect()),
+    ];
+    let mut bad = Vec::new();
+    for (what, options, packages) in rounds {
+        if packages.is_empty() {
+            continue;
+        }
+        eprintln!("xtask: check: lints of the {what}");
+        if !run(&[&["clippy"], options].concat(), &packages, reader)? {
+            bad.push(what);
+        }
+    }
+    Ok(bad)
 }
 
 /// Compares what the compiler says to natural mistakes with what is kept, or keeps it. Part of the host's tests, too.
@@ -111,15 +131,18 @@ fn explains_mistakes(renew: bool) -> Result<u8> {
 }
 
 /// Runs one cargo command on packages; whether it was content.
-fn run(what: &str, arguments: &[&str], packages: &[&str]) -> Result<bool> {
-    eprintln!("xtask: check: {what}");
+fn run(arguments: &[&str], packages: &[&str], reader: Reader<'_>) -> Result<bool> {
     let mut command = cargo();
     command.args(arguments);
     for package in packages {
         command.args(["--package", package]);
     }
-    if arguments.first() == Some(&"clippy") {
-        command.args(["--quiet", "--", "--deny", "warnings"]);
+    match reader {
+        Reader::Program(format) => drop(command.arg(format!("--message-format={format}"))),
+        Reader::Person if arguments.first() == Some(&"clippy") => {
+            command.args(["--quiet", "--", "--deny", "warnings"]);
+        }
+        Reader::Person => {}
     }
     Ok(command.status().context("cargo cannot be started")?.success())
 }

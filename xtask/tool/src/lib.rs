@@ -6,6 +6,7 @@
 
 pub mod build;
 pub mod card;
+mod editor;
 pub mod failure;
 pub mod machine;
 #[cfg(test)]

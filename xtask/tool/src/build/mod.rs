@@ -13,4 +13,4 @@ pub use cargo::{
 };
 pub use file::write_whole;
 pub use image::{Image, write_flat};
-pub use workspace::{Workspace, root, set_root_of};
+pub use workspace::{Workspace, is_suite, root, set_root_of};

@@ -60,8 +60,13 @@ struct Source {
 
 impl Source {
     fn is_suite(&self) -> bool {
-        fs::read_to_string(&self.file).is_ok_and(|text| text.contains(SUITE))
+        is_suite(&self.file)
     }
+}
+
+/// Whether a file of tests or benchmarks is an in-kernel suite.
+pub fn is_suite(file: &Path) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.contains(SUITE))
 }
 
 /// The packages of the workspace and where cargo builds them.

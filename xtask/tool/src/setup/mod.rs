@@ -17,7 +17,10 @@ pub use gdb::ready_gdb;
 pub use install_qemu::how_to_install;
 pub use os::Os;
 pub use qemu::{OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu};
-pub use rust::{Component, TARGET_COMMAND, has_component, has_target, ready_components, ready_target};
+pub use rust::{
+    Component, TARGET_COMMAND, has_component, has_target, ready_components, ready_rust_analyzer,
+    ready_sources, ready_target,
+};
 pub use shell::{run_shown, shown};
 
 /// Whether this tool may install what is missing.

@@ -1,4 +1,4 @@
-//! The Rust side: the kernel's target, rustfmt and clippy.
+//! The Rust side: the kernel's target, rustfmt, clippy, and the standard library's source.
 //!
 //! rustup installs what `rust-toolchain.toml` names by itself only where its automatic installation is on,
 //! so each is checked and added.
@@ -75,6 +75,34 @@ pub fn ready_target(install: Install) -> Result<()> {
         return Ok(());
     }
     Err(usage(format!("the Rust target {TARGET} is still missing after '{TARGET_COMMAND}'")))
+}
+
+/// Sees to it that the sources of the standard library are there, which rust-analyzer reads.
+pub fn ready_sources(install: Install) -> Result<()> {
+    let output = Command::new("rustc").args(["--print", "sysroot"]).current_dir(root()).output();
+    let is_there = output.is_ok_and(|output| {
+        let sysroot = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Path::new(&sysroot).join("lib/rustlib/src/rust/library/core").is_dir()
+    });
+    if is_there {
+        return Ok(());
+    }
+    add("the standard library's source", &["component", "add", "rust-src"], install)
+}
+
+/// The toolchain's own rust-analyzer, for the tests of what editors are told; or why there is none. Editors bring theirs.
+pub fn ready_rust_analyzer(install: Install) -> Result<Command, String> {
+    let start = || {
+        let mut command = Command::new("rust-analyzer");
+        command.current_dir(root());
+        command
+    };
+    let is_there = || start().arg("--version").output().is_ok_and(|output| output.status.success());
+    if !is_there() {
+        add("rust-analyzer", &["component", "add", "rust-analyzer"], install)
+            .map_err(|error| format!("{error:#}"))?;
+    }
+    if is_there() { Ok(start()) } else { Err("rust-analyzer was installed, and does not start".to_owned()) }
 }
 
 /// Sees to it that rustfmt and clippy are there.

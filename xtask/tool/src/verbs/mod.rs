@@ -9,6 +9,7 @@ pub mod push;
 pub mod qemu;
 pub mod report;
 pub mod runner;
+pub mod rust_analyzer;
 pub mod stats;
 pub mod top;
 pub mod trace;
@@ -43,6 +44,8 @@ pub enum Verb {
     Doctor,
     /// Decode a recorded serial stream
     Decode(decode::Options),
+    /// Describe the workspace to rust-analyzer: which code is for the kernel's target, and which for this machine
+    RustAnalyzer(rust_analyzer::Options),
 }
 
 /// Runs one.
@@ -60,5 +63,6 @@ pub fn execute(verb: Verb) -> Result<u8> {
         Verb::Report(options) => report::execute(options),
         Verb::Doctor => doctor::execute(),
         Verb::Decode(options) => decode::execute(&options),
+        Verb::RustAnalyzer(options) => rust_analyzer::execute(&options),
     }
 }
