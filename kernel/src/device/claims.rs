@@ -60,6 +60,8 @@ impl core::error::Error for ClaimError {}
 /// One device that is driven.
 struct Claim {
     range: Range<usize>,
+    /// Which part of the device it is, if others have other parts.
+    part: Option<u32>,
     /// Which claim of all since the start.
     number: u64,
     /// Who ends with it.
@@ -138,23 +140,35 @@ fn map(_: &Range<usize>) -> Result<(), ClaimError> {
     Err(ClaimError::OnTheHost)
 }
 
-/// Claims a range for the caller, and maps it. Where its claim is, and which it is.
-pub(super) fn claim(range: Range<usize>, quiet: fn(&Registers)) -> Result<(usize, u64), ClaimError> {
+impl Claim {
+    /// Whether these registers, or that part of them, cannot be another's beside this.
+    fn forbids(&self, range: &Range<usize>, part: Option<u32>) -> bool {
+        let overlaps = range.start < self.range.end && self.range.start < range.end;
+        let are_parts = self.range == *range && self.part.zip(part).is_some_and(|(own, other)| own != other);
+        overlaps && !are_parts
+    }
+}
+
+/// Claims a range for the caller, or a part of its device, and maps it. Where its claim is, and which it is.
+pub(super) fn claim(
+    range: Range<usize>,
+    part: Option<u32>,
+    quiet: fn(&Registers),
+) -> Result<(usize, u64), ClaimError> {
     if range.start >= range.end {
         return Err(ClaimError::Unfit);
     }
     set_once(&WATCHING, || watch_crashes(on_crash));
     let owner = sched::identity_here();
     let mut claims = CLAIMS.lock();
-    let overlaps = |claim: &Claim| range.start < claim.range.end && claim.range.start < range.end;
-    if claims.all.iter().flatten().any(overlaps) {
+    if claims.all.iter().flatten().any(|claim| claim.forbids(&range, part)) {
         return Err(ClaimError::Taken);
     }
     let place = claims.all.iter().position(Option::is_none).ok_or(ClaimError::TooMany)?;
     map(&range)?;
     claims.last += 1;
     let number = claims.last;
-    claims.all[place] = Some(Claim { range, number, owner, quiet, memory: ptr::null_mut() });
+    claims.all[place] = Some(Claim { range, part, number, owner, quiet, memory: ptr::null_mut() });
     Ok((place, number))
 }
 
@@ -196,6 +210,14 @@ pub(super) fn take_off(place: usize, number: u64, area: *mut Area) -> bool {
     false
 }
 
+/// Does something that must not mix with what others do to the same registers, if the claim has not ended: no other claim is made, ended, or in here meanwhile.
+pub(super) fn alone(place: usize, number: u64, what: impl FnOnce()) -> Result<(), ClaimError> {
+    let mut claims = CLAIMS.lock();
+    claims.get(place, number)?;
+    what();
+    Ok(())
+}
+
 /// Makes the device quiet, and gives its registers back. What it shares is left to whoever has it, and that is to nobody after a crash.
 pub(super) fn release(place: usize, number: u64) {
     let mut claims = CLAIMS.lock();
@@ -207,7 +229,7 @@ pub(super) fn release(place: usize, number: u64) {
 }
 
 fn make_quiet(place: usize, claim: &Claim) {
-    let registers = Registers::of(claim.range.clone(), place, claim.number);
+    let registers = Registers::of(claim.range.clone(), claim.part, (place, claim.number));
     (claim.quiet)(&registers);
     // It is no claim of its own.
     core::mem::forget(registers);

@@ -18,6 +18,8 @@ pub(super) struct Area {
     pub next: *mut Self,
     pages: NonNull<u8>,
     layout: Layout,
+    /// It is the image's: not given back to the heap.
+    is_lent: bool,
 }
 
 /// Pages of memory that a device shares with its driver: zeroed, in one piece, at the same address for both. Its owner's limit of memory is charged.
@@ -53,16 +55,69 @@ impl DmaMemory {
         let layout = Layout::from_size_align(bytes, DMA_PAGE_BYTES).map_err(|_| ClaimError::OutOfMemory)?;
         // SAFETY: the size is not zero.
         let pages = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(ClaimError::OutOfMemory)?;
-        let Ok(area) = mem::kernel_box_with(|| Area { next: ptr::null_mut(), pages, layout }) else {
-            // SAFETY: allocated above, with this layout.
+        let made =
+            Self::hang(registers, Area { next: ptr::null_mut(), pages, layout, is_lent: false }, is_coherent);
+        if let Err((error, true)) = made {
+            // SAFETY: allocated above, with this layout, and nobody has it.
             unsafe { dealloc(pages.as_ptr(), layout) };
-            return Err(ClaimError::OutOfMemory);
-        };
+            return Err(error);
+        }
+        made.map_err(|(error, _)| error)
+    }
+
+    /// Pages of the image's own, a `static`'s, for a device that does not reach all memory: the image is at its beginning. Zeroed. Else as [`new`](Self::new), but nobody is charged.
+    ///
+    /// # Safety
+    /// The pages stay for good. Who reads or writes them has claimed the same registers, and does so by what this returns.
+    ///
+    /// # Errors
+    /// They are not whole pages, there is no memory to note them, or the claim has ended.
+    ///
+    /// ```
+    /// # use core::cell::UnsafeCell;
+    /// # use core::ptr::NonNull;
+    /// # use magpie::device::{ClaimError, DmaMemory, Registers};
+    /// #[repr(align(4096))]
+    /// struct Page(UnsafeCell<[u8; 4096]>);
+    ///
+    /// // SAFETY: used by who has claimed the registers alone.
+    /// unsafe impl Sync for Page {}
+    ///
+    /// static PAGE: Page = Page(UnsafeCell::new([0; 4096]));
+    ///
+    /// fn page(registers: &Registers) -> Result<DmaMemory, ClaimError> {
+    ///     let pages = NonNull::new(PAGE.0.get()).ok_or(ClaimError::Unfit)?;
+    ///     // SAFETY: nothing else uses it, and no other registers are claimed for it.
+    ///     unsafe { DmaMemory::over(registers, pages, false) }
+    /// }
+    /// ```
+    pub unsafe fn over(
+        registers: &Registers,
+        pages: NonNull<[u8]>,
+        is_coherent: bool,
+    ) -> Result<Self, ClaimError> {
+        let (bytes, pages) = (pages.len(), pages.cast::<u8>());
+        let are_whole = bytes > 0
+            && bytes.is_multiple_of(DMA_PAGE_BYTES)
+            && pages.addr().get().is_multiple_of(DMA_PAGE_BYTES);
+        let layout = Layout::from_size_align(bytes, DMA_PAGE_BYTES)
+            .ok()
+            .filter(|_| are_whole)
+            .ok_or(ClaimError::Unfit)?;
+        // SAFETY: whole pages that are the caller's, by contract.
+        unsafe { pages.write_bytes(0, bytes) };
+        Self::hang(registers, Area { next: ptr::null_mut(), pages, layout, is_lent: true }, is_coherent)
+            .map_err(|(error, _)| error)
+    }
+
+    /// Hangs the area on the claim; an error says whether the pages are still the caller's.
+    fn hang(registers: &Registers, area: Area, is_coherent: bool) -> Result<Self, (ClaimError, bool)> {
+        let area = mem::kernel_box_with(|| area).map_err(|_| (ClaimError::OutOfMemory, true))?;
         let area = NonNull::from(Box::leak(area));
         let (place, number) = registers.claim_of();
         let memory = Self { area, place, number, is_coherent };
         // SAFETY: whole, in no list, and it stays until `drop` takes it off. If it was not hung there, that finds it in none.
-        unsafe { claims::hang(place, number, area.as_ptr())? };
+        unsafe { claims::hang(place, number, area.as_ptr()) }.map_err(|error| (error, false))?;
         memory.sync();
         Ok(memory)
     }
@@ -170,6 +225,9 @@ impl Drop for DmaMemory {
         claims::take_off(self.place, self.number, self.area.as_ptr());
         // SAFETY: made by `Box::leak`, in no list any more, and this is the one handle.
         let area = unsafe { Box::from_raw(self.area.as_ptr()) };
+        if area.is_lent {
+            return;
+        }
         // SAFETY: allocated with this layout. The device does not use it any more, by the contract of its registers' claim.
         unsafe { dealloc(area.pages.as_ptr(), area.layout) };
     }

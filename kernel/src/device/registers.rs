@@ -12,6 +12,7 @@ use super::claims::{self, ClaimError};
 /// that drivers know.
 pub struct Registers {
     range: Range<usize>,
+    part: Option<u32>,
     place: usize,
     number: u64,
 }
@@ -58,12 +59,63 @@ impl Registers {
     /// # Errors
     /// [`ClaimError`].
     pub unsafe fn claim(range: Range<usize>, quiet: fn(&Self)) -> Result<Self, ClaimError> {
-        let (place, number) = claims::claim(range.clone(), quiet)?;
-        Ok(Self::of(range, place, number))
+        let claim = claims::claim(range.clone(), None, quiet)?;
+        Ok(Self::of(range, None, claim))
     }
 
-    pub(super) fn of(range: Range<usize>, place: usize, number: u64) -> Self {
-        Self { range, place, number }
+    /// Claims a part of a device of which others may have other parts: one of its pins or channels, by a number. As [`claim`](Self::claim), and `range` is the
+    /// same for all parts. `quiet` makes that [`part`](Self::part) alone leave everybody alone.
+    ///
+    /// Registers in which several parts have bits are changed by [`update_u32`](Self::update_u32), so that no change is lost.
+    ///
+    /// # Safety
+    /// As for `claim`, for that part; and other parts are not disturbed.
+    ///
+    /// # Errors
+    /// [`ClaimError`]: that part is another's, or the whole device is.
+    pub unsafe fn claim_part(range: Range<usize>, part: u32, quiet: fn(&Self)) -> Result<Self, ClaimError> {
+        let claim = claims::claim(range.clone(), Some(part), quiet)?;
+        Ok(Self::of(range, Some(part), claim))
+    }
+
+    pub(super) fn of(range: Range<usize>, part: Option<u32>, (place, number): (usize, u64)) -> Self {
+        Self { range, part, place, number }
+    }
+
+    /// Which part of the device it is, if not the whole.
+    ///
+    /// ```
+    /// # use magpie::device::Registers;
+    /// /// The bit of this pin, where 32 pins share a register.
+    /// fn bit(registers: &Registers) -> u32 { 1 << (registers.part().unwrap_or(0) % 32) }
+    /// ```
+    pub fn part(&self) -> Option<u32> {
+        self.part
+    }
+
+    /// Changes bits of a register that other parts of the device have bits in, too: those of `mask` become those of `value`. No other change, and no `quiet`, comes
+    /// between its reading and writing. Not for `quiet`, where nobody else changes anything anyway: there it is read and written.
+    ///
+    /// # Errors
+    /// The claim has ended with its owner. Nothing was changed.
+    ///
+    /// # Panics
+    /// It is not inside, or not aligned.
+    ///
+    /// ```
+    /// # use magpie::device::{ClaimError, Registers};
+    /// /// Three bits say what this pin is for.
+    /// fn make_output(registers: &Registers) -> Result<(), ClaimError> {
+    ///     let first = registers.part().unwrap_or(0) % 10 * 3;
+    ///     registers.update_u32(0x0, 0b111 << first, 0b001 << first)
+    /// }
+    /// ```
+    pub fn update_u32(&self, offset: usize, mask: u32, value: u32) -> Result<(), ClaimError> {
+        // Looked at before the lock is taken: a panic under it would be the kernel's.
+        self.at::<u32>(offset);
+        claims::alone(self.place, self.number, || {
+            self.write_u32(offset, self.read_u32(offset) & !mask | value & mask);
+        })
     }
 
     /// Which claim it is.
