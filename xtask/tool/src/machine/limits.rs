@@ -3,7 +3,7 @@
 //! A GICv2 serves at most 8 cores; with a GICv3 the kernel is meant for up to 64. The guest's memory holds
 //! the kernel, its heap and the input file side by side.
 
-use super::{Debugger, Size};
+use super::{Attached, Debugger, Size};
 use crate::build::Board;
 use crate::failure::usage;
 use anyhow::Result;
@@ -60,6 +60,8 @@ pub struct Machine {
     pub is_traced: bool,
     /// How a debugger may come, if one may.
     pub debugger: Option<Debugger>,
+    /// What hangs on it, on `virt` only.
+    pub attached: Attached,
 }
 
 impl Machine {
@@ -97,6 +99,7 @@ impl Machine {
             icount: false,
             is_traced: false,
             debugger: None,
+            attached: Attached::default(),
         })
     }
 
@@ -112,6 +115,7 @@ impl Machine {
             icount: false,
             is_traced: false,
             debugger: None,
+            attached: Attached::default(),
         }
     }
 

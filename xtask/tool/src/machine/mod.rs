@@ -1,5 +1,6 @@
 //! The emulated machine: what may be asked of it, QEMU's command line for it, and one run of a guest.
 
+mod attached;
 mod debugger;
 mod limits;
 mod qemu;
@@ -7,6 +8,7 @@ mod raspi4b;
 mod run;
 mod size;
 
+pub use attached::{Attached, Console, Disk, Net};
 pub use debugger::{Debugger, write_script};
 pub use limits::{Gic, Machine};
 pub use qemu::{Guest, Typed, guest_command};

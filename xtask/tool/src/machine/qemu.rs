@@ -56,9 +56,11 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
             command.arg("-smp").arg(processors(machine.cores));
             // No network: a boot ROM for it is in a package that is often not installed.
             command.args(["-nic", "none"]);
+            command.args(machine.attached.arguments());
         }
         Board::Rpi4 => {
             command.args(["-M", "raspi4b", "-smp", "4"]);
+            command.args(machine.attached.arguments());
         }
     }
     command.arg("-m").arg(machine.memory.to_string());

@@ -58,7 +58,29 @@ fn soc() -> DeviceTreeNode {
         text("compatible", "arm,gic-400"),
         cells("reg", &[0x4004_1000, 0x1000, 0x4004_2000, 0x2000, 0x4004_4000, 0x2000, 0x4004_6000, 0x2000]),
     ];
-    let children = [node("serial@7e201000", serial, []), node("interrupt-controller@40041000", gic, [])];
+    // Fewer bytes than there are, as in the board's own.
+    let pins = [text("compatible", "brcm,bcm2711-gpio"), cells("reg", &[0x7e20_0000, 0xb4])];
+    // Shared interrupt 33, a high level.
+    let mailbox = [
+        text("compatible", "brcm,bcm2835-mbox"),
+        cells("reg", &[0x7e00_b880, 0x40]),
+        cells("interrupts", &[0, 33, 4]),
+    ];
+    // QEMU hangs its card on the first of two controllers of the same kind, and the board on the second, at 0x7e340000.
+    let slot = [text("compatible", "brcm,bcm2711-emmc2"), cells("reg", &[0x7e30_0000, 0x100])];
+    // Of several, the one at the header; the board's own tree has it if its `config.txt` says so.
+    let i2c = [
+        DeviceTreeProperty::new_unchecked("compatible", *b"brcm,bcm2711-i2c\0brcm,bcm2835-i2c\0"),
+        cells("reg", &[0x7e80_4000, 0x1000]),
+    ];
+    let children = [
+        node("i2c@7e804000", i2c, []),
+        node("mmc@7e300000", slot, []),
+        node("mailbox@7e00b880", mailbox, []),
+        node("serial@7e201000", serial, []),
+        node("interrupt-controller@40041000", gic, []),
+        node("gpio@7e200000", pins, []),
+    ];
     node("soc", properties, children)
 }
 

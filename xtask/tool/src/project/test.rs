@@ -3,11 +3,12 @@
 
 use crate::build::{Board, Features, Workspace};
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, usage};
-use crate::machine::{Machine, Size, catch_interrupts, interrupted};
+use crate::machine::{Attached, Disk, Machine, Net, Size, catch_interrupts, interrupted};
 use crate::setup::{Install, OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu, ready_target};
 use crate::testing::{KernelTests, Tally, kernel_tasks, processors, run_tasks};
 use anyhow::Result;
 use clap::Args;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What it accepts.
@@ -27,6 +28,15 @@ pub struct Options {
     /// The guest's memory, like 512M or 2G
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     memory: Size,
+    /// The file that is the guest's disk: a virtio one. What a test writes is forgotten
+    #[arg(long, value_name = "FILE", conflicts_with = "board")]
+    disk: Option<PathBuf>,
+    /// Give the guest a virtio network card, on a network of QEMU's own
+    #[arg(long, conflicts_with = "board")]
+    net: bool,
+    /// Give the guest a virtio source of random numbers
+    #[arg(long, conflicts_with = "board")]
+    random: bool,
     /// More boot arguments, words of the form key=value
     #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
     append: String,
@@ -92,7 +102,15 @@ fn machines(options: &Options) -> Result<Vec<Machine>> {
         return Ok(vec![Machine::raspi4b()]);
     }
     let cores = if options.smp.is_empty() { &CORES[..] } else { &options.smp };
-    cores.iter().map(|cores| Machine::new(*cores, options.memory, None)).collect()
+    let disk = options.disk.as_deref().map(Disk::checked).transpose()?;
+    // Each guest finds it as it was.
+    let disk = disk.map(|disk| Disk { is_kept: false, ..disk });
+    let net = options.net.then(Net::default);
+    let attached = Attached { disk, has_random: options.random, net, ..Attached::default() };
+    let machine = |cores: &u32| {
+        Ok(Machine { attached: attached.clone(), ..Machine::new(*cores, options.memory, None)? })
+    };
+    cores.iter().map(machine).collect()
 }
 
 fn arguments(options: &Options) -> String {
@@ -106,5 +124,43 @@ fn known(workspace: &Workspace) -> String {
         [] => "there are no suites: a [[test]] with harness = false that ends with magpie_test::suite!();"
             .into(),
         suites => format!("known suites: {}", suites.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Options, machines};
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn attached(words: &[&str]) -> Vec<String> {
+        let line = Line::try_parse_from([&["test"], words].concat()).unwrap();
+        machines(&line.options)
+            .unwrap()
+            .iter()
+            .map(|machine| machine.attached.arguments().join(" "))
+            .collect()
+    }
+
+    #[test]
+    fn devices_hang_on_every_machine_of_a_test() {
+        assert_eq!(attached(&[]), ["", ""]);
+        let all = attached(&["--smp", "1,2,4", "--net", "--random"]);
+        assert_eq!(all.len(), 3);
+        assert!(
+            all.iter()
+                .all(|words| words.contains("virtio-net-device") && words.contains("virtio-rng-device"))
+        );
+        let file = std::env::temp_dir().join(format!("magpie-test-disk-{}", std::process::id()));
+        std::fs::write(&file, [0; 512]).unwrap();
+        let with_disk = attached(&["--disk", file.to_str().unwrap()]);
+        std::fs::remove_file(&file).unwrap();
+        assert!(with_disk.iter().all(|words| words.contains("snapshot=on")), "{with_disk:?}");
+        assert!(Line::try_parse_from(["test", "--board", "rpi4", "--random"]).is_err());
     }
 }

@@ -3,8 +3,8 @@
 use crate::build::{Board, Features, Workspace, build_application, write_flat};
 use crate::failure::{FAILURE, INTERRUPTED, SUCCESS, USAGE, usage};
 use crate::machine::{
-    Debugger, Ending, Gic, Guest, Listener, Machine, Size, Typed, catch_interrupts, interrupted,
-    run_while_heard, write_script,
+    Console, Debugger, Disk, Ending, Gic, Guest, Listener, Machine, Net, Size, Typed, catch_interrupts,
+    interrupted, run_while_heard, write_script,
 };
 use crate::serial::script::Script;
 use crate::serial::source::{Played, Source};
@@ -55,6 +55,24 @@ pub struct Options {
     /// After how many seconds to end QEMU [default: 300; with --gdb a day]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
+    /// The file that is the guest's disk: a virtio one. What the guest writes stays there
+    #[arg(long, value_name = "FILE")]
+    disk: Option<PathBuf>,
+    /// With --board rpi4: the file that is the card in its slot. What the guest writes stays there
+    #[arg(long, value_name = "FILE")]
+    card: Option<PathBuf>,
+    /// Give the guest a virtio network card, on a network of QEMU's own: the host is 10.0.2.2 there, and gives addresses
+    #[arg(long)]
+    net: bool,
+    /// With --net: what comes to a TCP port of this machine goes to a port of the guest; may be given several times
+    #[arg(long, value_name = "[ADDRESS:]HOST:GUEST", requires = "net")]
+    forward: Vec<String>,
+    /// Give the guest a virtio console: a TCP port of this machine is its other end
+    #[arg(long, value_name = "PORT")]
+    console: Option<u16>,
+    /// Give the guest a virtio source of random numbers
+    #[arg(long)]
+    random: bool,
     /// Count instructions: one is one nanosecond of guest time, on one host thread
     #[arg(long)]
     icount: bool,
@@ -274,12 +292,32 @@ fn bare_machine(options: &Options) -> Result<Machine> {
                 "{option} cannot be changed with --board rpi4: the board has 4 cores and enters at EL2, and QEMU gives it 2G"
             )));
         }
-        return Ok(Machine { icount: options.icount, ..Machine::raspi4b() });
+        let given = [
+            ("--disk", options.disk.is_some()),
+            ("--net", options.net),
+            ("--console", options.console.is_some()),
+            ("--random", options.random),
+        ];
+        for (option, given) in given {
+            if given {
+                return Err(usage(format!("{option} is for virt: QEMU's raspi4b has no devices of virtio")));
+            }
+        }
+        let mut machine = Machine { icount: options.icount, ..Machine::raspi4b() };
+        machine.attached.card = options.card.as_deref().map(Disk::checked_card).transpose()?;
+        return Ok(machine);
+    }
+    if options.card.is_some() {
+        return Err(usage("--card is for the Raspberry Pi 4: add --board rpi4; on virt there is --disk"));
     }
     let memory = options.memory.unwrap_or(Size::from_mebibytes(512));
     let mut machine = Machine::new(options.smp.unwrap_or(4), memory, options.gic)?;
     machine.el2 = options.el2;
     machine.icount = options.icount;
+    machine.attached.disk = options.disk.as_deref().map(Disk::checked).transpose()?;
+    machine.attached.has_random = options.random;
+    machine.attached.console = options.console.map(Console::checked).transpose()?;
+    machine.attached.net = options.net.then(|| Net::checked(&options.forward)).transpose()?;
     if let Some(cpu) = &options.cpu {
         machine.cpu.clone_from(cpu);
     }
