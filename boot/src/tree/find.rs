@@ -18,6 +18,10 @@ static TREE: Once<&'static [u8]> = Once::new();
 /// What the interrupt controllers are compatible with that the kernel drives.
 const CONTROLLERS: [&str; 4] = ["arm,gic-v3", "arm,gic-400", "arm,cortex-a15-gic", "arm,cortex-a9-gic"];
 
+/// The kind of an interrupt that all cores share, of a GIC, and from where on it numbers them.
+const SHARED: u32 = 0;
+const FIRST_SHARED: u32 = 32;
+
 /// At boot: the tree, which stays where it is.
 #[cfg(target_os = "none")]
 pub(crate) fn note(blob: &'static [u8]) {
@@ -153,27 +157,29 @@ impl<'a> Device<'a> {
     pub fn line(&self, index: usize) -> Result<Line, NoLine> {
         let line = self.own_line(index)?;
         // Itself once.
-        let owners =
-            devices(self.root).flat_map(|device| device.lines()).filter(|other| *other == line.number);
-        if owners.take(2).count() > 1 { Err(NoLine::Shared) } else { Ok(line) }
+        let owners = devices(self.root).map(|device| device.times(line.number));
+        if owners.sum::<usize>() > 1 { Err(NoLine::Shared) } else { Ok(line) }
     }
 
-    /// The numbers of its interrupts.
-    fn lines(self) -> impl Iterator<Item = u32> + use<'a> {
-        (0..)
-            .map(move |index| self.own_line(index))
-            .take_while(|line| *line != Err(NoLine::None))
-            .filter_map(|line| Some(line.ok()?.number))
+    /// How often it has the interrupt of this number. Where its interrupts go is looked up only then: for that the tree is searched.
+    fn times(self, number: u32) -> usize {
+        let numbers = (0..).map_while(|index| self.specifier(index));
+        let times = numbers
+            .filter(|[kind, own, _]| *kind == SHARED && own.checked_add(FIRST_SHARED) == Some(number))
+            .count();
+        if times > 0 && self.asks_the_cores() { times } else { 0 }
+    }
+
+    /// The cells that say which interrupt its `index`th is, of a GIC: kind, number, trigger.
+    fn specifier(&self, index: usize) -> Option<[u32; 3]> {
+        let first = index.checked_mul(3)?;
+        let cell = |offset| cell(self.node, "interrupts", first.checked_add(offset)?);
+        Some([cell(0)?, cell(1)?, cell(2)?])
     }
 
     /// Its interrupt, whoever else has it.
     fn own_line(&self, index: usize) -> Result<Line, NoLine> {
-        /// Of a GIC: kind, number, trigger.
-        const CELLS: usize = 3;
-        const SHARED: u32 = 0;
-        const FIRST_SHARED: u32 = 32;
         const MOST: u32 = 988;
-        let first = index.checked_mul(CELLS).ok_or(NoLine::None)?;
         if !self.asks_the_cores() {
             return Err(if bytes(self.node, "interrupts").is_some() && index == 0 {
                 NoLine::Elsewhere
@@ -181,8 +187,7 @@ impl<'a> Device<'a> {
                 NoLine::None
             });
         }
-        let cell = |offset| cell(self.node, "interrupts", first + offset).ok_or(NoLine::None);
-        let (kind, number, flags) = (cell(0)?, cell(1)?, cell(2)?);
+        let [kind, number, flags] = self.specifier(index).ok_or(NoLine::None)?;
         if kind != SHARED || number >= MOST {
             return Err(NoLine::Elsewhere);
         }
