@@ -29,7 +29,7 @@
 
 use spin::Once;
 
-use crate::arch::{CoreId, MAX_CORES};
+use crate::arch::{self, CoreId, MAX_CORES};
 
 /// Where a core sits. Cores that share more of these are nearer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -95,6 +95,17 @@ pub fn argument(key: &str) -> Option<&'static str> {
 pub fn arguments() -> impl Iterator<Item = (&'static str, &'static str)> {
     let words = MACHINE.get().map_or("", |machine| machine.arguments).split_ascii_whitespace();
     words.map(|word| word.split_once('=').unwrap_or((word, "")))
+}
+
+/// 64 random bits by an instruction of this core's (`RNDR`). `None`: it has no such instruction, or nothing came in time. For more than a seed of one's own
+/// there is the crate `magpie-random`.
+///
+/// ```
+/// // The host's processors are not asked.
+/// assert_eq!(magpie::machine::random_bits(), None);
+/// ```
+pub fn random_bits() -> Option<u64> {
+    arch::random::bits()
 }
 
 /// How far apart two cores are: 0 for the same core, 1 in one cluster, 2 in one socket, 3 in one memory

@@ -48,7 +48,7 @@ pub use kernel::{
 /// ```
 pub mod device {
     pub use kernel::device::{ClaimError, DMA_PAGE_BYTES, DmaMemory, Registers};
-    pub use magpie_boot::tree::{Device, NoLine, all, find};
+    pub use magpie_boot::tree::{Device, NoLine, all, find, random_seed};
 }
 pub use magpie_boot::{ExitCode, Termination, entry, serial};
 

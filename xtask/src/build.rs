@@ -12,8 +12,15 @@ use std::process::Command;
 /// The package whose `[[test]]`s are the in-kernel suites.
 pub const TESTS_PACKAGE: &str = "magpie-tests";
 /// The packages whose unit tests run on the host.
-const HOST_PACKAGES: [&str; 6] =
-    ["magpie-kernel", "magpie-boot", "magpie", "magpie-loader", "magpie-xtask", "xtask"];
+const HOST_PACKAGES: [&str; 7] = [
+    "magpie-kernel",
+    "magpie-boot",
+    "magpie",
+    "magpie-random",
+    "magpie-loader",
+    "magpie-xtask",
+    "xtask",
+];
 /// The packages that are for the host alone.
 const TOOL_PACKAGES: [&str; 2] = ["magpie-xtask", "xtask"];
 

@@ -90,6 +90,21 @@ pub fn all() -> impl Iterator<Item = Device<'static>> {
     TREE.get().and_then(|blob| Fdt::new(blob).ok()).into_iter().flat_map(|tree| devices(tree.root()))
 }
 
+/// Random bytes that whoever started the machine has put into the tree (`/chosen/rng-seed`): as good as their source, and the same however often they are read.
+/// None on the host.
+///
+/// ```
+/// assert_eq!(magpie_boot::tree::random_seed(), None);
+/// ```
+pub fn random_seed() -> Option<&'static [u8]> {
+    seed(Fdt::new(TREE.get()?).ok()?.root())
+}
+
+pub(super) fn seed(root: FdtNode<'_>) -> Option<&[u8]> {
+    let chosen = root.children().find(|node| node.name_without_address() == "chosen")?;
+    bytes(chosen, "rng-seed").filter(|seed| !seed.is_empty())
+}
+
 pub(super) fn devices<'a>(root: FdtNode<'a>) -> impl Iterator<Item = Device<'a>> {
     let on_root = root.children().map(move |node| Device { node, bus: None, root });
     let on_bus = root

@@ -4,7 +4,7 @@ use dtoolkit::fdt::Fdt;
 use dtoolkit::model::{DeviceTree, DeviceTreeNode, DeviceTreeProperty};
 use magpie::interrupt::{Line, Trigger};
 
-use super::find::{Device, NoLine, devices};
+use super::find::{Device, NoLine, devices, seed};
 use super::samples::{bytes, cells, node, virt};
 
 /// What is found of a device named `device@a003e00`, on the root or on the bus that is given.
@@ -115,4 +115,21 @@ fn a_bus_has_its_own_addresses_and_what_is_off_is_not_there() {
     let mut tree = virt();
     tree.root.add_child(off);
     assert!(seen(&tree, |_| ()).is_none());
+}
+
+#[test]
+fn a_seed_is_what_was_put_there() {
+    let mut tree = virt();
+    let blob = tree.to_dtb();
+    let read = Fdt::new(&blob).expect("a sound tree");
+    assert_eq!(seed(read.root()), Some(&b"32 bytes, and some would say: no"[..]));
+    for properties in [vec![], vec![bytes("rng-seed", b"")]] {
+        tree.root.remove_child("chosen");
+        tree.root.add_child(node("chosen", properties, []));
+        let blob = tree.to_dtb();
+        assert_eq!(seed(Fdt::new(&blob).expect("a sound tree").root()), None);
+    }
+    tree.root.remove_child("chosen");
+    let blob = tree.to_dtb();
+    assert_eq!(seed(Fdt::new(&blob).expect("a sound tree").root()), None);
 }

@@ -25,5 +25,5 @@ mod tests;
 pub use description::{Description, FirmwareCall, InterruptController, StartMethod, TreeError};
 #[cfg(target_os = "none")]
 pub(crate) use find::note;
-pub use find::{Device, NoLine, all, find};
+pub use find::{Device, NoLine, all, find, random_seed};
 pub use read::read;

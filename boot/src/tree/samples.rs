@@ -87,6 +87,7 @@ pub(super) fn virt() -> DeviceTree {
                     bytes("bootargs", b"seed=7\0"),
                     cells("linux,initrd-start", &[0x4800_0000]),
                     cells("linux,initrd-end", &[0x4800_1000]),
+                    bytes("rng-seed", b"32 bytes, and some would say: no"),
                 ],
                 [],
             ),

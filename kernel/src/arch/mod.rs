@@ -28,7 +28,7 @@ mod aarch64;
 #[cfg(target_os = "none")]
 pub(crate) use aarch64::{
     append, backtrace, barrier, clock, copy, cpu, exceptions, gic, image, ipi, irq, mmu, percpu, psci,
-    second_timer, start, switch, timer, zero,
+    random, second_timer, start, switch, timer, zero,
 };
 
 #[cfg(not(target_os = "none"))]
@@ -37,7 +37,7 @@ mod host;
 pub(crate) use host::virtual_time;
 #[cfg(not(target_os = "none"))]
 pub(crate) use host::{
-    append, backtrace, barrier, clock, copy, cpu, gic, ipi, irq, percpu, switch, timer, zero,
+    append, backtrace, barrier, clock, copy, cpu, gic, ipi, irq, percpu, random, switch, timer, zero,
 };
 
 // The lock-free primitives: the assembly wherever the machine is an Arm one, unless the feature `portable`

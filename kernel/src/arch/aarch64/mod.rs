@@ -18,6 +18,7 @@ pub mod irq;
 pub mod mmu;
 pub mod percpu;
 pub mod psci;
+pub mod random;
 pub mod second_timer;
 pub mod start;
 pub mod switch;

@@ -12,6 +12,7 @@ pub mod gic;
 pub mod ipi;
 pub mod irq;
 pub mod percpu;
+pub mod random;
 pub mod switch;
 pub mod timer;
 #[cfg(not(shuttle))]
