@@ -23,6 +23,7 @@ const FEWER_CORES: &[(&str, &[u32])] = &[
     // Four are a GICv2's with a few cores, sixteen a GICv3's.
     ("devices", &[1, 4, 16]),
     ("faults", &[1, 4, 16]),
+    ("net", &[1, 4, 16]),
     ("process", &[1, 2, 8, 16]),
     ("sched", &[1, 2, 16]),
 ];
