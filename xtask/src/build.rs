@@ -12,10 +12,11 @@ use std::process::Command;
 /// The package whose `[[test]]`s are the in-kernel suites.
 pub const TESTS_PACKAGE: &str = "magpie-tests";
 /// The packages whose unit tests run on the host.
-const HOST_PACKAGES: [&str; 8] = [
+const HOST_PACKAGES: [&str; 9] = [
     "magpie-kernel",
     "magpie-boot",
     "magpie",
+    "magpie-drivers",
     "magpie-net",
     "magpie-random",
     "magpie-loader",

@@ -1,0 +1,26 @@
+//! Drivers: processes that own a device, above the kernel and below applications.
+//!
+//! A driver finds its device in the device tree, claims its registers and its interrupt, and serves others by messages. It may crash, or be
+//! killed: its device is quiet at once, whoever waits for it is told, and a supervisor starts it anew.
+//!
+//! - [`block`](mod@block): disks.
+//! - [`journal`](mod@journal): entries on a disk that are there again after a restart, whenever the power has failed.
+//!
+//! All others drive devices of [virtio](https://docs.oasis-open.org/virtio/virtio/v1.3/virtio-v1.3.html), by memory-mapped registers, of the legacy and the
+//! modern kind. The queues are those of the crate `virtio-drivers`; what is in `virtio` puts memory of Magpie's under them, and believes a device nothing.
+#![cfg_attr(target_os = "none", no_std)]
+
+extern crate alloc;
+
+pub mod block;
+mod error;
+pub mod journal;
+mod race;
+mod virtio;
+
+/// For the tests of the drivers themselves.
+#[cfg(feature = "checks")]
+#[doc(hidden)]
+pub use virtio::{lying, misled};
+
+pub use error::DriverError;
