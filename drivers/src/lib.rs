@@ -4,6 +4,8 @@
 //! killed: its device is quiet at once, whoever waits for it is told, and a supervisor starts it anew.
 //!
 //! - [`block`](mod@block): disks.
+//! - [`card`](mod@card): network cards.
+//! - [`console`](mod@console): a line to the machine's owner, beside the serial one.
 //! - [`journal`](mod@journal): entries on a disk that are there again after a restart, whenever the power has failed.
 //!
 //! All others drive devices of [virtio](https://docs.oasis-open.org/virtio/virtio/v1.3/virtio-v1.3.html), by memory-mapped registers, of the legacy and the
@@ -13,6 +15,8 @@
 extern crate alloc;
 
 pub mod block;
+pub mod card;
+pub mod console;
 mod error;
 pub mod journal;
 mod race;
