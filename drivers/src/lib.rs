@@ -7,6 +7,7 @@
 //! - [`card`](mod@card): network cards.
 //! - [`console`](mod@console): a line to the machine's owner, beside the serial one.
 //! - [`journal`](mod@journal): entries on a disk that are there again after a restart, whenever the power has failed.
+//! - [`fat`](mod@fat): files on a disk, for exchange with other computers.
 //!
 //! All others drive devices of [virtio](https://docs.oasis-open.org/virtio/virtio/v1.3/virtio-v1.3.html), by memory-mapped registers, of the legacy and the
 //! modern kind. The queues are those of the crate `virtio-drivers`; what is in `virtio` puts memory of Magpie's under them, and believes a device nothing.
@@ -18,6 +19,7 @@ pub mod block;
 pub mod card;
 pub mod console;
 mod error;
+pub mod fat;
 pub mod journal;
 mod race;
 mod virtio;
