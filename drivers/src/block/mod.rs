@@ -7,5 +7,6 @@ mod disk;
 mod driver;
 
 pub use blocks::Blocks;
+pub(crate) use disk::{Answered, Order, Ordered};
 pub use disk::{Disk, DiskError, SECTOR_BYTES};
 pub use driver::drive;

@@ -25,7 +25,8 @@ pub(super) static BOARD: Board = Board {
     uart_from_tree: false,
     uart_interrupt: Some(serial::PL011_INTERRUPT),
     early_devices: &[PERIPHERALS],
-    kept: &[property::PAGE, power::PAGE],
+    // Pins and mailbox are used during boot alone.
+    kept: &[power::PAGE],
     prepare: serial::prepare,
     // On a real board no debugger listens, and the instruction would fault. So the host tool says when one does; an end
     // that is asked for comes first.

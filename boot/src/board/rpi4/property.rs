@@ -1,13 +1,10 @@
-//! Asking the firmware: one property at a time, through the VideoCore's mailbox.
+//! Asking the firmware: one property at a time, through the VideoCore's mailbox. During boot alone: afterwards a driver may have it.
 
-use crate::memory::Range;
 use core::cell::UnsafeCell;
 
 use magpie::internals::arch::mmu;
 
 const MAILBOX: usize = 0xfe00_b880;
-/// Its page.
-pub(super) const PAGE: Range = Range { start: 0xfe00_b000, end: 0xfe00_c000 };
 const READ: usize = MAILBOX;
 const READ_STATUS: usize = MAILBOX + 0x18;
 const WRITE: usize = MAILBOX + 0x20;
