@@ -12,10 +12,11 @@ use std::process::Command;
 /// The package whose `[[test]]`s are the in-kernel suites.
 pub const TESTS_PACKAGE: &str = "magpie-tests";
 /// The packages whose unit tests run on the host.
-const HOST_PACKAGES: [&str; 9] = [
+const HOST_PACKAGES: [&str; 10] = [
     "magpie-kernel",
     "magpie-boot",
     "magpie",
+    "magpie-dist",
     "magpie-drivers",
     "magpie-net",
     "magpie-random",
@@ -51,6 +52,9 @@ pub fn build_host_suites(mut command: Command, names: &[&str]) -> Result<Vec<Exe
     command.arg("--no-run");
     build_named(command, TESTS_PACKAGE, names, "--test", Features::default())
 }
+
+/// The package some of whose tests need Erlang, and are left out where there is none.
+pub const ERLANG_PACKAGE: &str = "magpie-dist";
 
 /// The command that runs a package's unit tests on the host.
 pub fn host_tests(package: &str, filter: Option<&str>) -> Command {

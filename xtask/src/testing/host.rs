@@ -3,8 +3,9 @@
 
 use super::Tally;
 use super::{ALONE, Task};
-use crate::build::host_tests;
+use crate::build::{ERLANG_PACKAGE, host_tests};
 use crate::progress::{self, say};
+use crate::setup::{Install, ready_erlang};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
@@ -24,8 +25,14 @@ pub fn unit_build_job(package: &str) -> String {
 
 fn run(package: &str, filter: Option<&str>) -> Result<Tally> {
     let began = Instant::now();
-    let output = progress::output(&mut host_tests(package, filter))
-        .context("cargo cannot be started; is Rust installed?")?;
+    let mut command = host_tests(package, filter);
+    if package == ERLANG_PACKAGE {
+        match ready_erlang(Install::Allowed) {
+            Ok(_) => drop(command.args(["--", "--include-ignored"])),
+            Err(reason) => say!("host {package}: without the tests that need Erlang: {reason}"),
+        }
+    }
+    let output = progress::output(&mut command).context("cargo cannot be started; is Rust installed?")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut tally = parse_libtest(&text, package);
     if !output.status.success() && tally.failures.is_empty() {

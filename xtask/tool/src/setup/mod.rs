@@ -6,16 +6,16 @@
 
 mod apt;
 mod apt_sources;
-mod gdb;
 mod install_qemu;
 mod os;
+mod program;
 mod qemu;
 mod rust;
 mod shell;
 
-pub use gdb::ready_gdb;
 pub use install_qemu::how_to_install;
 pub use os::Os;
+pub use program::{ready_erlang, ready_gdb};
 pub use qemu::{OLDEST_FOR_RASPI4B, OLDEST_FOR_VIRT, Qemu};
 pub use rust::{
     Component, TARGET_COMMAND, has_component, has_target, ready_components, ready_rust_analyzer,
