@@ -12,13 +12,14 @@ use std::process::Command;
 /// The package whose `[[test]]`s are the in-kernel suites.
 pub const TESTS_PACKAGE: &str = "magpie-tests";
 /// The packages whose unit tests run on the host.
-const HOST_PACKAGES: [&str; 10] = [
+const HOST_PACKAGES: [&str; 11] = [
     "magpie-kernel",
     "magpie-boot",
     "magpie",
     "magpie-dist",
     "magpie-drivers",
     "magpie-net",
+    "magpie-node",
     "magpie-random",
     "magpie-loader",
     "magpie-xtask",

@@ -26,6 +26,7 @@ const FEWER_CORES: &[(&str, &[u32])] = &[
     ("drivers", &[1, 4, 16]),
     ("faults", &[1, 4, 16]),
     ("net", &[1, 4, 16]),
+    ("node", &[1, 4, 16]),
     // For the board alone.
     ("pi", &[]),
     ("process", &[1, 2, 8, 16]),

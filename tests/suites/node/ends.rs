@@ -1,0 +1,93 @@
+//! Ends, and who hears of them.
+
+use alloc::string::ToString;
+
+use magpie::channel::ProcessMailbox;
+use magpie::registry;
+use magpie_net::Faults;
+use magpie_node::{Error, RemoteDown};
+use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
+
+use crate::common::{Adder, Job, PATIENCE, Pair, THERE};
+
+async fn down(downs: &mut ProcessMailbox<RemoteDown>) -> Result<RemoteDown, Failure> {
+    let down = downs.receive_within(PATIENCE).await.map_err(|_| "no word of an end")?;
+    down.ok_or_else(|| "the mailbox is gone".into())
+}
+
+kernel_test! {
+    /// A crash is heard of with its reason, and who is started anew is there again.
+    async fn a_crash_is_told_with_its_reason() -> Outcome {
+        let pair = Pair::start(Faults::none(), 1000).await?;
+        let adder = pair.remote().await?;
+        let mut downs = ProcessMailbox::new(4)?;
+        let monitor = adder.monitor(&downs.address()).await?;
+        let answer = adder.call::<u64>(&Job::Crash, PATIENCE).await;
+        ensure!(matches!(&answer, Err(Error::Ended(reason)) if reason.as_term().to_string().contains("asked to crash")),
+            "the call: {answer:?}");
+        let told = down(&mut downs).await?;
+        ensure_eq!(told.monitor, monitor, "which monitor");
+        ensure!(told.reason.as_term().to_string().contains("asked to crash"), "why: {:?}", told.reason);
+
+        let answer = adder.call::<u64>(&Job::Add(1), PATIENCE).await;
+        ensure!(matches!(&answer, Err(Error::Ended(reason)) if reason.as_term().to_string() == "noproc"),
+            "to nobody: {answer:?}");
+        registry::register(&pair.name, pair.executor.handle().spawn(Adder(0))?)?;
+        ensure_eq!(adder.call::<u64>(&Job::Add(1), PATIENCE).await, Ok(1), "to the next one");
+        pair.end().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// The other node ends: who waits for an answer and who monitors hear of it.
+    async fn a_node_that_goes_is_heard_of() -> Outcome {
+        let pair = Pair::start(Faults::none(), 1000).await?;
+        let adder = pair.remote().await?;
+        let mut downs = ProcessMailbox::new(4)?;
+        adder.monitor(&downs.address()).await?;
+        let waits = magpie::sched::spawn(async move {
+            adder.call::<u64>(&Job::Linger(200_000), PATIENCE).await
+        })?;
+        magpie::time::sleep(core::time::Duration::from_millis(20)).await;
+        pair.there.process().kill();
+        ensure_eq!(waits.await?, Err(Error::Disconnected), "who waits");
+        ensure_eq!(down(&mut downs).await?.reason.as_term().to_string(), "noconnection", "who monitors");
+        // The line's own end comes last.
+        let gone = async { while !pair.here.peers().await?.is_empty() {} Ok::<_, Error>(()) };
+        magpie::time::background_timeout(PATIENCE, gone).await.map_err(|_| "it is connected for ever")??;
+        pair.end().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// It is there again, and so is its actor, with the next use.
+    async fn a_node_that_comes_back_is_found() -> Outcome {
+        let pair = Pair::start(Faults::none(), 1000).await?;
+        let adder = pair.remote().await?;
+        ensure_eq!(adder.call::<u64>(&Job::Add(1), PATIENCE).await, Ok(1), "before");
+        pair.there.process().kill();
+        let mut again = None;
+        while again.is_none() {
+            // Until its ports are free.
+            again = magpie_node::Node::start(&pair.networks.1, crate::common::config(THERE, &pair.name)).await.ok();
+            magpie::time::sleep(core::time::Duration::from_millis(1)).await;
+        }
+        let mut answer = Err(Error::Disconnected);
+        // The old connection may not yet be known to have gone.
+        for _ in 0..100 {
+            answer = adder.call::<u64>(&Job::Add(1), PATIENCE).await;
+            if answer.is_ok() {
+                break;
+            }
+            magpie::time::sleep(core::time::Duration::from_millis(5)).await;
+        }
+        ensure_eq!(answer, Ok(2), "after");
+        if let Some(again) = again {
+            again.process().kill();
+        }
+        pair.end().await;
+        Ok(())
+    }
+}
