@@ -9,13 +9,15 @@ use std::fs;
 use std::path::Path;
 
 /// Where what the pages show in Rust is compiled and run: on the host, in the booted kernel, as examples, as a project.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 9] = [
     "kernel/tests/guide",
     "magpie/tests",
     "tests/suites/process",
     "tests/suites/libraries",
     "examples/clock/src",
+    "examples/echo/src",
     "examples/first/src",
+    "examples/http/src",
     "xtask/src/project",
 ];
 

@@ -14,6 +14,7 @@ mod commands;
 mod debugger;
 mod decode;
 mod dump;
+mod echo;
 mod editor;
 mod examples;
 mod first;
@@ -89,6 +90,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         decode::CASES,
         debugger::CASES,
         dump::CASES,
+        echo::CASES,
         editor::CASES,
         kernel_panic::CASES,
         watchdog::CASES,
