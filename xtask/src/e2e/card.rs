@@ -14,6 +14,7 @@ use std::process::Command;
 
 pub const CASES: &[Case] = &[
     ("card::mtools_finds_the_files_and_the_kernel_boots", image),
+    ("card::an_application_and_the_host_exchange_files", exchanged),
     ("card::copied_into_a_folder", copied),
     ("card::missing_firmware_is_named", missing_firmware),
     ("card::what_is_no_card_is_not_written", no_card),
@@ -23,6 +24,49 @@ const EXAMPLE: &str = "hello";
 const FIRMWARE: [&str; 3] = ["start4.elf", "fixup4.dat", "bcm2711-rpi-4-b.dtb"];
 /// Where the partition begins, for mtools.
 const PARTITION: &str = "@@1048576";
+
+/// The card that would boot the board, with a file of the host's: the example reads it and leaves one of its own, at each start; on `raspi4b` in the card slot, and on `virt` as a disk.
+/// The rest of the card stays as it was.
+fn exchanged(bench: &Bench<'_>) -> Result<Outcome> {
+    if Command::new("mcopy").arg("--version").output().is_err() {
+        return Ok(Outcome::Skipped("mtools are not installed".into()));
+    }
+    let (card, hello) = (bench.folder.join("exchanged.img"), bench.folder.join("hello.txt"));
+    make(bench, "image", &["--output", &card.to_string_lossy()])?.expect_status(0)?;
+    fs::write(&hello, "good morning\n").context("cannot write a file")?;
+    let mut copies = Command::new("mcopy");
+    copies.arg("-i").arg(format!("{}{PARTITION}", card.display())).arg(&hello).arg("::HELLO.TXT");
+    ensure!(copies.status().context("mcopy does not run")?.success(), "mcopy failed");
+    let has_raspi4b = Qemu::find().is_some_and(|qemu| qemu.version >= OLDEST_FOR_RASPI4B);
+    let board = ["--board", "rpi4", "--card"];
+    let slots: &[&[&str]] =
+        if has_raspi4b { &[&board, &["--smp", "1", "--disk"], &board] } else { &[&["--disk"]] };
+    for (before, slot) in slots.iter().enumerate() {
+        let mut boots = tool()?;
+        boots.args(["qemu", "notes", "--no-install"]).args(*slot).arg(&card);
+        boots.args(["--timeout", &bench.limit.as_secs().to_string()]);
+        let said = Said::of(boots)?;
+        said.expect_status(0)?
+            .expect_line("HELLO.TXT: 13 bytes")?
+            .expect_line("hello says: good morning")?
+            .expect_line(&format!("started {before} times before"))?;
+        let expected: String = (1..=before + 1).map(|start| format!("start {start}\n")).collect();
+        ensure!(
+            on_card(bench, &card, "NOTES/STARTS.TXT")? == expected.as_bytes(),
+            "the host reads something else"
+        );
+    }
+    for name in FIRMWARE {
+        let wanted = fs::read(bench.folder.join("firmware").join(name)).context("the stand-in is gone")?;
+        ensure!(on_card(bench, &card, name)? == wanted, "{name} is not what it was");
+    }
+    let mut without = tool()?;
+    without.args(["qemu", "notes", "--no-install"]);
+    Said::of(without)?
+        .expect_status(1)?
+        .expect_line("error: there is no card: cargo xtask qemu notes --board rpi4 --card FILE")?;
+    Ok(Outcome::Passed)
+}
 
 /// A folder with stand-ins for the firmware's files.
 pub fn firmware(bench: &Bench<'_>) -> Result<PathBuf> {

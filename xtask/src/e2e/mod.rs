@@ -11,8 +11,10 @@ mod book;
 mod boot;
 mod card;
 mod commands;
+mod console;
 mod debugger;
 mod decode;
+mod disk;
 mod dump;
 mod echo;
 mod editor;
@@ -89,6 +91,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         bench::CASES,
         decode::CASES,
         debugger::CASES,
+        disk::CASES,
         dump::CASES,
         echo::CASES,
         editor::CASES,
@@ -102,6 +105,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         rpi4::CASES,
         card::CASES,
         commands::CASES,
+        console::CASES,
         push::CASES,
         monitor::CASES,
         progress::CASES,

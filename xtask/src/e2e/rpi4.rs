@@ -6,12 +6,13 @@ use super::{Bench, Case, Outcome, text, wordcount};
 use crate::build::Board;
 use crate::machine::{Machine, Size};
 use crate::setup::{OLDEST_FOR_RASPI4B, Qemu};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 pub const CASES: &[Case] = &[
     ("rpi4::counts_words_as_the_host_does", |bench| with_raspi4b(bench, counts_words)),
     ("rpi4::switches_itself_off", |bench| with_raspi4b(bench, |bench| ends(bench, "end=off"))),
     ("rpi4::resets_itself", |bench| with_raspi4b(bench, |bench| ends(bench, "end=reset"))),
+    ("rpi4::the_led_blinks", |bench| with_raspi4b(bench, blinks)),
     ("rpi4::an_image_for_another_board_says_so", |bench| with_raspi4b(bench, the_other_boards_image)),
     ("rpi4::says_that_the_machine_is_what_it_is", refuses_other_machines),
 ];
@@ -41,6 +42,22 @@ fn counts_words(bench: &Bench<'_>) -> Result<Outcome> {
 fn ends(bench: &Bench<'_>, how: &str) -> Result<Outcome> {
     let said = boot(bench, &["hello", "--append", how])?;
     said.expect_status(0)?.expect_line("hello from core 3")?;
+    Ok(Outcome::Passed)
+}
+
+/// Five times, although who makes it blink crashes at the third; and where there is no LED that is said.
+fn blinks(bench: &Bench<'_>) -> Result<Outcome> {
+    let said = boot(bench, &["blink"])?;
+    said.expect_status(0)?;
+    let lines: Vec<_> = said.text().lines().map(str::to_owned).collect();
+    let blinked: Vec<_> =
+        lines.iter().filter(|line| line.ends_with(": on") || line.ends_with(": off")).collect();
+    let expected = ["1: on", "1: off", "2: on", "2: off", "3: on", "4: on", "4: off", "5: on", "5: off"];
+    ensure!(blinked == expected, "it blinked so: {blinked:?}");
+    let mut without = tool()?;
+    without.args(["qemu", "blink", "--no-install"]);
+    let said = Said::of(without)?;
+    said.expect_status(1)?.expect_line("error: there is no LED: cargo xtask qemu blink --board rpi4")?;
     Ok(Outcome::Passed)
 }
 
