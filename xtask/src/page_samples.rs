@@ -9,13 +9,14 @@ use std::fs;
 use std::path::Path;
 
 /// Where what the pages show in Rust is compiled and run: on the host, in the booted kernel, as examples, as a project.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "kernel/tests/guide",
     "magpie/tests",
     "tests/suites/process",
     "tests/suites/libraries",
     "examples/blink/src",
     "examples/clock/src",
+    "examples/cluster/src",
     "examples/echo/src",
     "examples/first/src",
     "examples/http/src",

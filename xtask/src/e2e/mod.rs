@@ -2,14 +2,15 @@
 //! checked. Cases run beside each other, each with a folder of its own. They are no `#[test]`s because they need QEMU, and because they are counted with the in-kernel
 //! suites.
 //!
-//! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel, `pty` is a serial line, `terminal` a terminal; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `book`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `examples`, `first`, `rpi4`, `card`, `commands`, `debugger`, `push`, `monitor`, `progress`, `project`, `traces`, `live_view`, `watchdog` and `loaded`.
+//! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel, `pty` is a serial line, `terminal` and `tmux` are terminals; the cases are
+//! in `bad_input`, `setup`, `guest`, `boot`, `book`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `examples`, `first`, `rpi4`, `card`, `cluster`, `commands`, `console`, `debugger`, `disk`, `dump`, `echo`, `editor`, `push`, `monitor`, `progress`, `project`, `traces`, `live_view`, `watchdog` and `loaded`.
 
 mod bad_input;
 mod bench;
 mod book;
 mod boot;
 mod card;
+mod cluster;
 mod commands;
 mod console;
 mod debugger;
@@ -104,6 +105,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         first::CASES,
         rpi4::CASES,
         card::CASES,
+        cluster::CASES,
         commands::CASES,
         console::CASES,
         push::CASES,
