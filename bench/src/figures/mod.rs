@@ -5,10 +5,12 @@ mod balance;
 mod behind;
 mod big;
 mod boot;
+mod cluster;
 mod executor;
 mod fan_in;
 mod fork_join;
 mod latency;
+mod network;
 mod ping_pong;
 mod process;
 mod repeat;
@@ -105,6 +107,10 @@ pub const ALL: &[Figure] = &[
     figure("irq-mail-timers", &[2000], latency::prepare_interrupt_message::<3>),
     figure("irq-mail-offline", &[2000], latency::prepare_interrupt_message::<4>),
     figure("behind", &[20, 192], behind::prepare),
+    figure("datagram", &[2000], network::prepare_datagrams),
+    figure("stream", &[4000], network::prepare_stream),
+    figure("remote-call", &[500, 1], cluster::prepare),
+    figure("remote-calls", &[4000, 64], cluster::prepare),
     figure("bank", &[20, 100, 500], savina::bank::prepare),
     figure("chameneos", &[100, 20_000], savina::chameneos::prepare),
     figure("philosophers", &[20, 500], savina::philosophers::prepare),

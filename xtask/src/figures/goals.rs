@@ -94,6 +94,12 @@ pub const GOALS: &[Goal] = &[
     own_goal("irq-mail-offline", 600, ANY),
     // Behind a long behaviour: of interest is for how long interrupts are masked.
     no_goal("behind", ANY),
+    // Two networks and a cable in the kernel: a datagram there and back, and 1 KiB of a stream.
+    no_goal("datagram", ANY),
+    no_goal("stream", ANY),
+    // Two nodes of a cluster over such a cable: a call there, of one caller and of 64.
+    no_goal("remote-call", ANY),
+    no_goal("remote-calls", ANY),
     // Programs of the Savina suite; the same.
     no_goal("bank", LONE),
     no_goal("chameneos", LONE),
