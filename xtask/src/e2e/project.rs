@@ -23,10 +23,15 @@ pub const CASES: &[Case] = &[
 ];
 
 /// What would be published, and its folder.
-const PUBLISHED: [(&str, &str); 6] = [
+const PUBLISHED: [(&str, &str); 11] = [
     ("magpie-kernel", "kernel"),
     ("magpie-boot", "boot"),
     ("magpie", "magpie"),
+    ("magpie-random", "random"),
+    ("magpie-net", "net"),
+    ("magpie-node", "node"),
+    ("magpie-dist", "dist"),
+    ("magpie-drivers", "drivers"),
     ("magpie-test", "harness"),
     ("magpie-loader", "loader"),
     ("magpie-xtask", "xtask/tool"),
@@ -251,8 +256,22 @@ fn from_packages(bench: &Bench<'_>) -> Result<Outcome> {
     }
     let manifest = project.folder.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).context("the project has no manifest")?;
+    // With what an application may want besides.
+    let wants = "magpie.workspace = true\nmagpie-drivers.workspace = true\nmagpie-net.workspace = true";
+    let text = text.replacen("magpie.workspace = true", wants, 1);
     fs::write(&manifest, text + &patch).context("it cannot be changed")?;
+    let main = project.folder.join("src/main.rs");
+    let text = fs::read_to_string(&main).context("the project has no main")?;
+    let looks = "async fn application() -> magpie::Result {\n    \
+        let source = magpie_drivers::entropy::Source::open().await;\n    \
+        text!(\"{:?}\", source.err());\n    \
+        let network = magpie_net::Network::start(magpie_net::Config::dhcp())?;\n    \
+        text!(\"{:?}\", network.statistics().await?.received);\n";
+    fs::write(&main, text.replacen("async fn application() -> magpie::Result {\n", looks, 1))
+        .context("it cannot be changed")?;
     project.boots()?;
+    let random = project.cargo(&["xtask", "qemu", "--random", "--no-install"])?;
+    random.expect_status(0)?.expect_line("None")?.expect_line("0")?;
     Ok(Outcome::Passed)
 }
 

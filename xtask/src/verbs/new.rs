@@ -46,8 +46,14 @@ const FILES: [(&str, &str); 11] = [
 ];
 
 /// What a project depends on: what stands for it in the manifest, and its folder in this tree.
-const PACKAGES: [(&str, &str); 3] =
-    [("@MAGPIE@", "magpie"), ("@MAGPIE-TEST@", "harness"), ("@MAGPIE-XTASK@", "xtask/tool")];
+const PACKAGES: [(&str, &str); 6] = [
+    ("@MAGPIE@", "magpie"),
+    ("@MAGPIE-DRIVERS@", "drivers"),
+    ("@MAGPIE-NET@", "net"),
+    ("@MAGPIE-RANDOM@", "random"),
+    ("@MAGPIE-TEST@", "harness"),
+    ("@MAGPIE-XTASK@", "xtask/tool"),
+];
 
 /// Runs the verb.
 pub fn execute(options: &Options) -> Result<u8> {
