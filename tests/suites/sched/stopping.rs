@@ -2,14 +2,14 @@
 //! by the end-to-end tests `kernel_panic`, which run these.
 
 use core::hint::black_box;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use magpie::arch::CoreId;
 use magpie::internals::arch::irq;
 use magpie::internals::sync::{PreemptGuard, SpinLock};
 use magpie::log::text;
 use magpie::sched::{self, Priority, Spawn};
-use magpie::{machine, mem};
+use magpie::{machine, mem, stats};
 use magpie_tests::{Failure, Outcome, expect_panic, kernel_test};
 
 static ARRIVED: AtomicUsize = AtomicUsize::new(0);
@@ -17,11 +17,12 @@ static GO_ON: AtomicUsize = AtomicUsize::new(0);
 static HELD: SpinLock<()> = SpinLock::new(());
 
 fn arrive() {
-    ARRIVED.fetch_add(1, Ordering::Relaxed);
+    // Release: pairs with the acquire in `wait_for`.
+    ARRIVED.fetch_add(1, Ordering::Release);
 }
 
 fn wait_for(arrived: usize) {
-    while ARRIVED.load(Ordering::Relaxed) < arrived {
+    while ARRIVED.load(Ordering::Acquire) < arrived {
         core::hint::spin_loop();
     }
 }
@@ -39,6 +40,20 @@ fn put(core: CoreId, what: impl FnOnce() + Send + 'static) -> Outcome {
         .start(async move { what() })
         .map_err(|error| Failure(alloc::format!("{error}")))?;
     wait_for(before + 1);
+    Ok(())
+}
+
+/// Waits until this core has had a turn and found nothing more to run: it may have just had one of the test's own.
+fn wait_until_idle(core: CoreId) -> Outcome {
+    static BEFORE: AtomicU64 = AtomicU64::new(0);
+    let dozes = move || stats::core(core).dozes.get();
+    put(core, move || {
+        BEFORE.store(dozes(), Ordering::Relaxed);
+        arrive();
+    })?;
+    while dozes() == BEFORE.load(Ordering::Relaxed) {
+        core::hint::spin_loop();
+    }
     Ok(())
 }
 
@@ -89,7 +104,7 @@ kernel_test! {
             for core in others() {
                 match core.index() {
                     1 => put(core, waits_for_a_lock)?,
-                    2 => {}
+                    2 => wait_until_idle(core)?,
                     _ => put(core, spins)?,
                 }
             }
