@@ -1,11 +1,11 @@
 //! What the sockets' holders ask the network's process, and what it answers.
 
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use magpie::channel::{ProcessAddr, Request};
+use magpie::mem::{Counted, OutOfMemory};
 use magpie::sched::ProcessRef;
 
 use crate::buffers::{Buffers, Datagrams};
@@ -24,7 +24,12 @@ pub struct Id {
 }
 
 /// Half of a connection, or another socket, is held as long as its holder has this: it is dropped with the handle, and counted by the network's process.
-pub type Token = Arc<()>;
+pub type Token = Counted<()>;
+
+/// A new one.
+pub fn token() -> Result<Token, OutOfMemory> {
+    Counted::new(()).map_err(|(error, ())| error)
+}
 
 /// Both halves' tokens, and both sides' addresses.
 pub struct Connection {

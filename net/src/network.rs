@@ -1,7 +1,6 @@
 //! An interface, for who uses it.
 
 use alloc::string::String;
-use alloc::sync::Arc;
 use core::fmt;
 use core::net::{Ipv4Addr, SocketAddrV4};
 
@@ -10,7 +9,7 @@ use magpie::mem::OutOfMemory;
 use magpie::sched::{self, ProcessRef, Spawn};
 
 use crate::buffers::{Buffers, Datagrams};
-use crate::command::{Command, Desk, Half, Outcome, Statistics};
+use crate::command::{Command, Desk, Half, Outcome, Statistics, token};
 use crate::config::Config;
 use crate::error::Error;
 use crate::holder::Holder;
@@ -82,7 +81,7 @@ impl Network {
     /// When nobody listens there or answers, and without memory, or a place for it.
     pub async fn connect(&self, remote: SocketAddrV4) -> Result<TcpStream, Error> {
         let buffers = Buffers::new(self.bytes)?;
-        let tokens = (Arc::new(()), Arc::new(()));
+        let tokens = (token()?, token()?);
         let by = sched::current_process();
         let command = Command::Connect { remote, buffers, tokens, by: by.clone() };
         match pending::ask(&self.desk, command).await? {
@@ -98,7 +97,7 @@ impl Network {
     /// When the port is in use, or is zero, and without memory, or places for them.
     pub async fn listen(&self, port: u16, backlog: usize) -> Result<TcpListener, Error> {
         let buffers = Buffers::several(backlog.max(1), self.bytes)?;
-        let token = Arc::new(());
+        let token = token()?;
         let by = sched::current_process();
         let command = Command::Listen { port, buffers, token: token.clone(), by: by.clone() };
         match pending::ask(&self.desk, command).await? {
@@ -117,7 +116,7 @@ impl Network {
     /// When the port is in use, and without memory, or a place for it.
     pub async fn bind(&self, port: u16, most: usize, bytes: usize) -> Result<UdpSocket, Error> {
         let (receive, send) = (Datagrams::new(most, bytes)?, Datagrams::new(most, bytes)?);
-        let token = Arc::new(());
+        let token = token()?;
         let by = sched::current_process();
         let command = Command::Bind { port, receive, send, token: token.clone(), by: by.clone() };
         match pending::ask(&self.desk, command).await? {

@@ -1,13 +1,12 @@
 //! A port that connections come to.
 
-use alloc::sync::Arc;
 use core::fmt;
 use core::future::poll_fn;
 
 use magpie::sched::{self, ProcessRef};
 
 use crate::buffers::Buffers;
-use crate::command::{Command, Outcome};
+use crate::command::{Command, Outcome, token};
 use crate::error::Error;
 use crate::holder::Holder;
 use crate::pending::Pending;
@@ -55,7 +54,7 @@ impl TcpListener {
         self.holder.note();
         if !self.pending.is_under_way() {
             let buffers = Buffers::new(self.bytes)?;
-            let tokens = (Arc::new(()), Arc::new(()));
+            let tokens = (token()?, token()?);
             let (id, by) = (self.holder.id(), sched::current_process());
             self.by.clone_from(&by);
             self.pending.start(self.holder.desk(), Command::Accept { id, buffers, tokens, by })?;

@@ -53,7 +53,7 @@ pub struct Config {
     pub mapper_port: u16,
     /// Limits for each connection.
     pub limits: Limits,
-    /// How many connections there may be.
+    /// How many connections there may be. Memory for their places is taken at the start.
     pub connections: usize,
     pub(crate) exports: Exports,
 }

@@ -1,17 +1,16 @@
 //! The node's own process: knows which connections there are, makes new ones, and decides which of two stays when both sides begin at once.
 
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::cmp::Ordering;
 use core::future::{Future, poll_fn};
+use core::mem;
 use core::net::SocketAddrV4;
 use core::pin::pin;
 use core::task::Poll;
 use core::time::Duration;
 
-use magpie::channel::{ProcessAddr, ProcessMailbox, Reply, Request};
+use magpie::channel::{ProcessAddr, ProcessMailbox, Request};
 use magpie::message::SendError;
 use magpie::sched::{self, ProcessRef};
 use magpie::time;
@@ -22,6 +21,7 @@ use magpie_net::{TcpListener, TcpStream};
 use crate::epmd;
 use crate::error::Error;
 use crate::line::{self, End, MOST_ORDERS, Order, Ordered, now};
+use crate::lines::{Entry, Lines, State, Waiting, copy};
 use crate::shared::Shared;
 
 /// Where a line is told what to do.
@@ -85,36 +85,31 @@ impl DeskAddr {
     }
 }
 
-enum State {
-    /// Who waits for it.
-    Connecting {
-        by_us: bool,
-        waiting: Vec<Reply<Result<Answer, Error>>>,
-    },
-    Up(Orders),
-}
-
-struct Entry {
-    number: u64,
-    process: ProcessRef,
-    state: State,
-}
-
 pub struct Desk {
     shared: Arc<Shared>,
     wishes: ProcessMailbox<Asked>,
     ends: ProcessMailbox<Ended>,
-    lines: BTreeMap<String, Entry>,
-    /// The lines' processes, by the numbers of their watches, with those whose peer is not known yet.
-    processes: BTreeMap<u64, (u64, ProcessRef)>,
+    lines: Lines,
+    /// The lines' processes, with those whose peer is not known yet. There is room for as many as there may be connections.
+    processes: Vec<Process>,
     next: u64,
+}
+
+struct Process {
+    /// Of its watch.
+    watch: u64,
+    /// Of its line.
+    number: u64,
+    process: ProcessRef,
 }
 
 impl Desk {
     pub fn new(shared: Arc<Shared>) -> Result<(Self, DeskAddr), Error> {
         let wishes = ProcessMailbox::new(MOST_WISHES)?;
         let address = DeskAddr(wishes.address());
-        let (lines, processes) = (BTreeMap::new(), BTreeMap::new());
+        let lines = Lines::new(shared.connections)?;
+        let mut processes = Vec::new();
+        processes.try_reserve_exact(shared.connections).map_err(|_| Error::OutOfMemory)?;
         Ok((Self { shared, wishes, ends: ProcessMailbox::new(1)?, lines, processes, next: 0 }, address))
     }
 
@@ -145,10 +140,10 @@ impl Desk {
                 // Its process ends after a time limit by itself.
                 Step::Names(Ok(stream)) => _ = sched::spawn(epmd::serve(alive.clone(), stream)),
                 Step::Accepted(Err(error)) | Step::Names(Err(error)) => {
-                    if error != magpie_net::Error::OutOfMemory {
+                    if error == magpie_net::Error::Stopped {
                         return;
                     }
-                    // Others give some back, perhaps.
+                    // Memory, or the network's places, are used up: others give some back, perhaps.
                     time::sleep(Duration::from_millis(10)).await;
                 }
             }
@@ -156,7 +151,7 @@ impl Desk {
     }
 
     fn accepted(&mut self, stream: TcpStream) {
-        if self.processes.len() >= self.shared.connections {
+        if !self.has_room() {
             self.shared.counted.refused.add();
             return;
         }
@@ -182,7 +177,10 @@ impl Desk {
     ) -> Result<ProcessRef, Error> {
         let process = sched::spawn(line).map_err(|_| Error::OutOfMemory)?.process().clone();
         match process.watch(&self.ends.address()) {
-            Ok(watch) => _ = self.processes.insert(watch.id().number(), (number, process.clone())),
+            // Who calls this has seen that there is room.
+            Ok(watch) => {
+                self.processes.push(Process { watch: watch.id().number(), number, process: process.clone() });
+            }
             Err(_) => {
                 process.kill();
                 return Err(Error::OutOfMemory);
@@ -202,7 +200,7 @@ impl Desk {
             }
             Wish::Failed { peer, number, error } => {
                 if self.lines.get(&peer).is_some_and(|entry| entry.number == number) {
-                    self.lose(&peer, &error);
+                    self.lose(number, &error);
                 }
                 Ok(Answer::Done)
             }
@@ -210,36 +208,46 @@ impl Desk {
                 // Who waits until it is made hears why of whoever made it.
                 let is_up = |entry: &Entry| matches!(entry.state, State::Up(_));
                 if self.lines.get(&peer).is_some_and(|entry| entry.number == number && is_up(entry)) {
-                    self.lines.remove(&peer);
+                    drop(self.lines.remove(number));
                 }
                 Ok(Answer::Done)
             }
-            Wish::Peers => Ok(Answer::Peers(
-                self.lines
-                    .iter()
-                    .filter(|(_, entry)| matches!(entry.state, State::Up(_)))
-                    .map(|(peer, _)| peer.clone())
-                    .collect(),
-            )),
+            Wish::Peers => self.lines.up().map(Answer::Peers),
         };
         // Whoever has gone wants no answer.
         let _ = reply.send(answer);
     }
 
-    fn line(&mut self, peer: String, reply: Reply<Result<Answer, Error>>) {
-        if let Some(entry) = self.lines.get_mut(&peer) {
-            match &mut entry.state {
-                State::Up(orders) => _ = reply.send(Ok(Answer::Line(orders.clone()))),
-                State::Connecting { waiting, .. } => waiting.push(reply),
-            }
-            return;
+    fn line(&mut self, peer: String, reply: Waiting) {
+        if let Some(entry) = self.lines.get(&peer) {
+            return entry.ask(reply);
         }
-        if self.processes.len() >= self.shared.connections {
+        if !self.has_room() {
             _ = reply.send(Err(Error::Busy));
             return;
         }
-        let Some((number, desk, node)) = self.number() else { return };
-        let (shared, name) = (self.shared.clone(), peer.clone());
+        if let Err((error, reply)) = self.begin(peer, reply) {
+            _ = reply.send(Err(error));
+        }
+    }
+
+    /// Whether there may be one connection more.
+    fn has_room(&self) -> bool {
+        self.processes.len() < self.shared.connections && self.lines.has_room()
+    }
+
+    /// Makes a connection. `reply` is answered when it is there.
+    fn begin(&mut self, peer: String, reply: Waiting) -> Result<(), (Error, Waiting)> {
+        let mut waiting = Vec::new();
+        let name = match copy(&peer).and_then(|name| {
+            waiting.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+            Ok(name)
+        }) {
+            Ok(name) => name,
+            Err(error) => return Err((error, reply)),
+        };
+        let Some((number, desk, node)) = self.number() else { return Err((Error::Stopped, reply)) };
+        let shared = self.shared.clone();
         let started = self.start(number, async move {
             if let Err(error) = connect(&shared, &desk, &node, number, &name).await {
                 if error == Error::Closed(Closed::Refused) {
@@ -251,51 +259,63 @@ impl Desk {
         });
         match started {
             Ok(process) => {
-                let state = State::Connecting { by_us: true, waiting: alloc::vec![reply] };
-                self.lines.insert(peer, Entry { number, process, state });
+                waiting.push(reply);
+                self.lines.put(Entry {
+                    peer,
+                    number,
+                    process,
+                    state: State::Connecting { by_us: true, waiting },
+                });
+                Ok(())
             }
-            Err(error) => _ = reply.send(Err(error)),
+            Err(error) => Err((error, reply)),
         }
+    }
+
+    /// The process of that line, unless it has ended since.
+    fn process(&self, number: u64) -> Option<ProcessRef> {
+        self.processes.iter().find(|own| own.number == number).map(|own| own.process.clone())
     }
 
     /// Whether one that has come in may be the line to that node.
     fn admit(&mut self, peer: String, number: u64) -> Admission {
-        let process =
-            self.processes.values().find(|(own, _)| *own == number).map(|(_, process)| process.clone());
-        let Some(process) = process else { return Admission::NotAllowed };
-        let Some(entry) = self.lines.get_mut(&peer) else {
+        let Some(process) = self.process(number) else { return Admission::NotAllowed };
+        let Some(entry) = self.lines.get(&peer) else {
+            if !self.lines.has_room() {
+                return Admission::NotAllowed;
+            }
             let state = State::Connecting { by_us: false, waiting: Vec::new() };
-            self.lines.insert(peer, Entry { number, process, state });
+            self.lines.put(Entry { peer, number, process, state });
             return Admission::Accepted;
         };
-        match &entry.state {
+        match &mut entry.state {
             // The other side says whether it has lost that one.
             State::Up(_) => Admission::Alive,
             // Both have begun: that of the greater name stays.
-            State::Connecting { by_us: true, .. }
-                if peer.as_str().cmp(&self.shared.name) != Ordering::Greater =>
-            {
+            State::Connecting { by_us: true, .. } if peer.as_str() <= self.shared.name.as_str() => {
                 Admission::Refused
             }
             State::Connecting { by_us, .. } => {
                 let admission = if *by_us { Admission::Simultaneous } else { Admission::Accepted };
+                *by_us = false;
                 entry.process.kill();
                 (entry.number, entry.process) = (number, process);
-                if let State::Connecting { by_us, .. } = &mut entry.state {
-                    *by_us = false;
-                }
                 admission
             }
         }
     }
 
     fn up(&mut self, peer: String, number: u64, orders: Orders) {
-        let process =
-            self.processes.values().find(|(own, _)| *own == number).map(|(_, process)| process.clone());
-        // It may have ended since.
-        let Some(process) = process else { return };
-        let entry = Entry { number, process, state: State::Up(orders.clone()) };
-        let Some(before) = self.lines.insert(peer, entry) else { return };
+        let Some(process) = self.process(number) else { return };
+        let state = State::Up(orders.clone());
+        let Some(entry) = self.lines.get(&peer) else {
+            if self.lines.has_room() {
+                return self.lines.put(Entry { peer, number, process, state });
+            }
+            // It carries nothing that anybody here has begun.
+            return process.kill();
+        };
+        let before = mem::replace(entry, Entry { peer, number, process, state });
         match before.state {
             State::Connecting { waiting, .. } => {
                 for reply in waiting {
@@ -308,15 +328,15 @@ impl Desk {
     }
 
     fn ended(&mut self, ended: Ended) {
-        let Some((number, _)) = self.processes.remove(&ended.watch().number()) else { return };
-        let peer = self.lines.iter().find(|(_, entry)| entry.number == number).map(|(peer, _)| peer.clone());
-        if let Some(peer) = peer {
-            self.lose(&peer, &Error::Disconnected);
-        }
+        let watch = ended.watch().number();
+        let Some(place) = self.processes.iter().position(|own| own.watch == watch) else { return };
+        let Process { number, .. } = self.processes.swap_remove(place);
+        self.lose(number, &Error::Disconnected);
     }
 
-    fn lose(&mut self, peer: &str, error: &Error) {
-        if let Some(Entry { state: State::Connecting { waiting, .. }, .. }) = self.lines.remove(peer) {
+    /// Tells who waits for that line that it is not made.
+    fn lose(&mut self, number: u64, error: &Error) {
+        if let Some(Entry { state: State::Connecting { waiting, .. }, .. }) = self.lines.remove(number) {
             for reply in waiting {
                 let _ = reply.send(Err(error.clone()));
             }

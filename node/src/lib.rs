@@ -4,7 +4,7 @@
 //! A [`Node`] lives on a [`Network`](magpie_net::Network). It is a *hidden* node: nobody learns of it but who connects to it, as `net_adm:ping` does. It is its own port mapper. What is
 //! exported is named in [`Config`]; nothing else can be reached. The cookie keeps nodes apart by accident only: nothing is encrypted, so this is for networks that are trusted.
 //!
-//! The protocol is in `magpie-dist`, which knows nothing of processes and networks. Here are those: `desk` is the node's own process, `line` that of each connection,
+//! The protocol is in `magpie-dist`, which knows nothing of processes and networks. Here are those: `desk` is the node's own process, `line` that of each connection, `lines` which there are,
 //! `exports` what can be reached, `epmd` the port mapper.
 #![cfg_attr(target_os = "none", no_std)]
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ mod epmd;
 mod error;
 mod exports;
 mod line;
+mod lines;
 mod node;
 mod reason;
 mod remote;

@@ -14,7 +14,8 @@ use crate::config::Config;
 use crate::desk::{Answer, Desk, DeskAddr, Orders, Wish};
 use crate::error::Error;
 use crate::line::Place;
-use crate::remote::RemoteRecipient;
+use crate::lines::copy;
+use crate::remote::{RemoteRecipient, shared};
 use crate::shared::{Shared, Statistics};
 
 /// So many connections may wait until they are looked at.
@@ -67,7 +68,7 @@ impl Node {
     /// As for [`Node::connect`].
     pub async fn recipient<M: ToTerm>(&self, peer: &str, name: &str) -> Result<RemoteRecipient<M>, Error> {
         let line = self.line(peer).await?;
-        Ok(RemoteRecipient::new(self.clone(), line, peer.into(), Place::Name(name.into())))
+        RemoteRecipient::new(self.clone(), line, peer, Place::Name(shared(name)?))
     }
 
     /// The process with this pid, as it came in a message: on whichever node that is, which is connected if it is not.
@@ -79,7 +80,7 @@ impl Node {
         let peer = pid.node.as_str().ok_or(Error::Name)?;
         let line = self.line(peer).await?;
         let place = Place::Pid(RemotePid { id: pid.id, serial: pid.serial, creation: pid.creation });
-        Ok(RemoteRecipient::new(self.clone(), line, peer.into(), place))
+        RemoteRecipient::new(self.clone(), line, peer, place)
     }
 
     /// Which nodes are connected.
@@ -102,7 +103,7 @@ impl Node {
         if !peer.contains('@') || peer.len() > 255 || peer == self.shared.name {
             return Err(Error::Name);
         }
-        match self.desk.ask(Wish::Line { peer: peer.into() }).await? {
+        match self.desk.ask(Wish::Line { peer: copy(peer)? }).await? {
             Answer::Line(orders) => Ok(orders),
             _ => Err(Error::Stopped),
         }

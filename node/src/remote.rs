@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
 use magpie::channel::ProcessAddr;
+use magpie::mem::Counted;
 use magpie::message::SendError;
 use magpie::time;
 use magpie_dist::term::{FromAnyTerm, TermBuf, ToTerm};
@@ -14,6 +15,7 @@ use magpie_dist::term::{FromAnyTerm, TermBuf, ToTerm};
 use crate::desk::Orders;
 use crate::error::Error;
 use crate::line::{Order, Place, RemoteDown, Token};
+use crate::lines::copy;
 use crate::node::Node;
 
 /// Somebody on another node, who takes messages of type `M`: the remote twin of [`Recipient`](magpie::actor::Recipient). Whether they are of a type that is expected there
@@ -24,9 +26,14 @@ use crate::node::Node;
 pub struct RemoteRecipient<M> {
     node: Node,
     line: Orders,
-    peer: String,
+    peer: Counted<String>,
     place: Place,
     types: PhantomData<fn(M)>,
+}
+
+/// A name that several may have.
+pub fn shared(name: &str) -> Result<Counted<String>, Error> {
+    Counted::new(copy(name)?).map_err(|(error, _)| error.into())
 }
 
 /// Numbers of calls and monitors.
@@ -38,8 +45,8 @@ fn token() -> Token {
 }
 
 impl<M: ToTerm> RemoteRecipient<M> {
-    pub(crate) fn new(node: Node, line: Orders, peer: String, place: Place) -> Self {
-        Self { node, line, peer, place, types: PhantomData }
+    pub(crate) fn new(node: Node, line: Orders, peer: &str, place: Place) -> Result<Self, Error> {
+        Ok(Self { node, line, peer: shared(peer)?, place, types: PhantomData })
     }
 
     /// The node that it is on.
@@ -53,7 +60,7 @@ impl<M: ToTerm> RemoteRecipient<M> {
     /// When it cannot be sent: it has no term, or one that is too long, or there is no connection.
     pub async fn send(&self, message: &M) -> Result<(), Error> {
         let message = TermBuf::of(message, self.node.longest())?;
-        self.order(|to| Order::Send { to, message: message.clone() }).await.map(drop)
+        self.order(Order::Send { to: self.place.clone(), message }).await.map(drop)
     }
 
     /// Sends a message as `gen_server:cast` does.
@@ -62,7 +69,7 @@ impl<M: ToTerm> RemoteRecipient<M> {
     /// As for [`RemoteRecipient::send`].
     pub async fn cast(&self, message: &M) -> Result<(), Error> {
         let message = TermBuf::of(message, self.node.longest())?;
-        self.order(|to| Order::Cast { to, message: message.clone() }).await.map(drop)
+        self.order(Order::Cast { to: self.place.clone(), message }).await.map(drop)
     }
 
     /// Asks, as `gen_server:call` does, and waits for the answer no longer than `limit`.
@@ -72,7 +79,7 @@ impl<M: ToTerm> RemoteRecipient<M> {
     pub async fn call<R: FromAnyTerm>(&self, message: &M, limit: Duration) -> Result<R, Error> {
         let message = TermBuf::of(message, self.node.longest())?;
         let token = token();
-        let asked = self.order(|to| Order::Call { token, to, message: message.clone() });
+        let asked = self.order(Order::Call { token, to: self.place.clone(), message });
         match time::timeout(limit, asked).await {
             Ok(answer) => Ok(answer?.ok_or(Error::Disconnected)?.as_term().decode()?),
             Err(_) => {
@@ -89,7 +96,7 @@ impl<M: ToTerm> RemoteRecipient<M> {
     /// As for [`RemoteRecipient::send`].
     pub async fn monitor(&self, watcher: &ProcessAddr<RemoteDown>) -> Result<u64, Error> {
         let token = token();
-        self.order(|to| Order::Monitor { token, to, watcher: watcher.clone() }).await?;
+        self.order(Order::Monitor { token, to: self.place.clone(), watcher: watcher.clone() }).await?;
         Ok(token.0)
     }
 
@@ -98,21 +105,19 @@ impl<M: ToTerm> RemoteRecipient<M> {
     /// # Errors
     /// When the connection has ended, and the monitor with it.
     pub async fn demonitor(&self, monitor: u64) -> Result<(), Error> {
-        self.order(|_| Order::Demonitor(Token(monitor))).await.map(drop)
+        self.order(Order::Demonitor(Token(monitor))).await.map(drop)
     }
 
     /// Gives an order to the line; to another one, if that has ended.
-    async fn order(&self, make: impl Fn(Place) -> Order) -> Result<Option<TermBuf>, Error> {
-        match self.line.try_ask(make(self.place.clone())) {
+    async fn order(&self, order: Order) -> Result<Option<TermBuf>, Error> {
+        let order = match self.line.try_ask(order) {
             Ok(answer) => return answer.await.unwrap_or(Err(Error::Disconnected)),
-            Err(error) => match error.without_message() {
-                SendError::Ended(()) => {}
-                SendError::OutOfMemory(()) => return Err(Error::OutOfMemory),
-                _ => return Err(Error::Busy),
-            },
-        }
+            Err(SendError::Ended(order)) => order,
+            Err(SendError::OutOfMemory(_)) => return Err(Error::OutOfMemory),
+            Err(_) => return Err(Error::Busy),
+        };
         let line = self.node.line(&self.peer).await?;
-        line.ask(make(self.place.clone())).await.unwrap_or(Err(Error::Disconnected))
+        line.ask(order).await.unwrap_or(Err(Error::Disconnected))
     }
 }
 
@@ -130,6 +135,6 @@ impl<M> Clone for RemoteRecipient<M> {
 
 impl<M> fmt::Debug for RemoteRecipient<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RemoteRecipient({:?} on {})", self.place, self.peer)
+        write!(f, "RemoteRecipient({:?} on {})", self.place, self.peer.as_str())
     }
 }

@@ -3,6 +3,7 @@
 //! The last one drops what it leads to.
 
 use alloc::boxed::Box;
+use core::fmt;
 use core::mem::{ManuallyDrop, offset_of};
 use core::ops::Deref;
 use core::ptr::NonNull;
@@ -17,8 +18,20 @@ pub(crate) struct Place<T: ?Sized> {
     value: T,
 }
 
-/// One reference.
-pub(crate) struct Counted<T: ?Sized>(NonNull<Place<T>>);
+/// One of several references to a value that is dropped with the last: as the library's `Arc`, but to make the first may fail, where that ends the
+/// process.
+///
+/// ```
+/// use magpie::mem::Counted;
+///
+/// let first = Counted::new([1, 2, 3]).map_err(|(error, _)| error)?;
+/// let second = first.clone();
+/// assert_eq!((second[2], second.is_only()), (3, false));
+/// drop(first);
+/// assert!(second.is_only());
+/// # Ok::<(), magpie::mem::OutOfMemory>(())
+/// ```
+pub struct Counted<T: ?Sized>(NonNull<Place<T>>);
 
 // SAFETY: owners on several cores read the value, and the last one drops it.
 unsafe impl<T: ?Sized + Send + Sync> Send for Counted<T> {}
@@ -30,7 +43,7 @@ impl<T> Counted<T> {
     ///
     /// # Errors
     /// The value comes back when there is no memory.
-    pub(crate) fn new(value: T) -> Result<Self, (OutOfMemory, T)> {
+    pub fn new(value: T) -> Result<Self, (OutOfMemory, T)> {
         match try_box(Place { references: ReferenceCount::new(1), value }) {
             Ok(place) => Ok(Self(NonNull::from(Box::leak(place)))),
             Err((error, place)) => Err((error, place.value)),
@@ -71,9 +84,8 @@ impl<T> Counted<T> {
 }
 
 impl<T: ?Sized> Counted<T> {
-    /// Whether it is the only reference.
-    #[cfg(test)]
-    pub(crate) fn is_only(&self) -> bool {
+    /// Whether it is the only reference: what others have done with the value before they dropped theirs is seen then.
+    pub fn is_only(&self) -> bool {
         self.deref_place().references.is_one()
     }
 
@@ -81,6 +93,12 @@ impl<T: ?Sized> Counted<T> {
     fn deref_place(&self) -> &Place<T> {
         // SAFETY: alive as long as a reference exists.
         unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Counted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
     }
 }
 

@@ -25,6 +25,6 @@ pub use boxes::{OutOfMemory, try_box};
 pub(crate) use boxes::{
     kernel_box, kernel_box_in_place, kernel_box_with, kernel_memory, try_box_in_place, try_box_paid_by,
 };
-pub(crate) use counted::Counted;
+pub use counted::Counted;
 pub(crate) use limit::Payer;
 pub use limit::{LimitError, MemoryLimit};

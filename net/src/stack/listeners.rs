@@ -1,6 +1,5 @@
 //! Listeners: each keeps some sockets in store, because smoltcp takes a connection by a socket that listens. Who accepts brings the next one's buffers.
 
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use magpie::channel::Reply;
@@ -147,7 +146,7 @@ impl Stack {
             self.closing.push(handle);
             return answer(reply, Err(Error::Reset));
         };
-        let tcp = Tcp::new(handle, remote, (Arc::clone(&tokens.0), Arc::clone(&tokens.1)));
+        let tcp = Tcp::new(handle, remote, (tokens.0.clone(), tokens.1.clone()));
         let Some(id) = self.add_connection(tcp, by) else {
             self.sockets.get_mut::<Socket<'_>>(handle).abort();
             self.closing.push(handle);

@@ -1,6 +1,5 @@
 //! Connections: opened from here, read, written, and ended.
 
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 
@@ -237,10 +236,10 @@ impl Stack {
                         }
                     }
                 }
-                Kind::Listener(listener) if Arc::strong_count(&listener.token) == 1 => {
+                Kind::Listener(listener) if listener.token.is_only() => {
                     self.close_listener(id);
                 }
-                Kind::Udp(udp) if Arc::strong_count(&udp.token) == 1 => {
+                Kind::Udp(udp) if udp.token.is_only() => {
                     let handle = udp.handle;
                     self.slots.remove(id);
                     drop(self.sockets.remove(handle));
@@ -306,7 +305,7 @@ pub fn address_of(endpoint: IpEndpoint) -> SocketAddrV4 {
 }
 
 fn is_dropped(token: &Option<Token>) -> bool {
-    token.as_ref().is_some_and(|token| Arc::strong_count(token) == 1)
+    token.as_ref().is_some_and(Token::is_only)
 }
 
 impl Tcp {

@@ -3,6 +3,7 @@
 use alloc::string::String;
 
 use magpie::channel::ProcessAddr;
+use magpie::mem::Counted;
 use magpie_dist::connection::RemotePid;
 use magpie_dist::term::TermBuf;
 
@@ -13,10 +14,10 @@ use crate::error::Error;
 pub struct Token(pub u64);
 
 /// Where a message goes on the other node.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub enum Place {
     /// To whoever has this name.
-    Name(String),
+    Name(Counted<String>),
     /// To this process.
     Pid(RemotePid),
 }

@@ -14,6 +14,7 @@ use magpie_tests::{Failure, HANGS_AFTER};
 
 pub const HERE: &str = "here@10.0.0.1";
 pub const THERE: &str = "there@10.0.0.2";
+pub const ADDRESS_THERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 pub const PATIENCE: Duration = HANGS_AFTER;
 
 /// What the actor of these tests is asked.
@@ -82,8 +83,18 @@ impl Pair {
         most: u32,
         change: impl FnOnce(Config) -> Config,
     ) -> Result<Self, Failure> {
-        let net = |last| Network::start(Net::fixed(Ipv4Addr::new(10, 0, 0, last), 24));
-        let networks = (net(1)?, net(2)?);
+        Self::start_on(faults, most, Net::fixed(ADDRESS_THERE, 24), change).await
+    }
+
+    /// The same, with what there is to say of the network there.
+    pub async fn start_on(
+        faults: Faults,
+        most: u32,
+        network: Net,
+        change: impl FnOnce(Config) -> Config,
+    ) -> Result<Self, Failure> {
+        let here = Network::start(Net::fixed(Ipv4Addr::new(10, 0, 0, 1), 24))?;
+        let networks = (here, Network::start(network)?);
         let cable = Cable::connect(&networks.0, &networks.1, faults)?;
         let executor = Executor::start(&Actors::default().bound(Bound::new(most, WhenFull::Refuse)))?;
         let name = format!("adder{}", NAMES.fetch_add(1, Ordering::Relaxed));

@@ -6,6 +6,7 @@ extern crate alloc;
 mod calls;
 mod common;
 mod ends;
+mod memory;
 mod misuse;
 
 magpie_tests::suite!();

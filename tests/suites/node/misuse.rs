@@ -2,16 +2,16 @@
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::SocketAddrV4;
 use core::time::Duration;
 
 use magpie::time;
-use magpie_net::Faults;
+use magpie_net::{Config as Net, Faults};
 use magpie_node::term::AtomBuf;
 use magpie_node::{Closed, Config, Error, Node, RemoteRecipient};
 use magpie_tests::{amount, ensure, ensure_eq, kernel_test};
 
-use crate::common::{HERE, Job, PATIENCE, Pair, THERE};
+use crate::common::{ADDRESS_THERE, HERE, Job, PATIENCE, Pair, THERE};
 
 kernel_test! {
     async fn a_wrong_cookie_is_refused() -> Outcome {
@@ -138,11 +138,10 @@ kernel_test! {
     /// Whoever connects and says nothing, or nonsense, is not waited for, and keeps nobody else out.
     async fn noise_keeps_nobody_out() -> Outcome {
         let pair = Pair::start(Faults::none(), 1000).await?;
-        let there = Ipv4Addr::new(10, 0, 0, 2);
         let mut open = Vec::new();
         for round in 0..8_u8 {
             for port in [9100, 4369] {
-                let mut stream = pair.networks.0.connect(SocketAddrV4::new(there, port)).await?;
+                let mut stream = pair.networks.0.connect(SocketAddrV4::new(ADDRESS_THERE, port)).await?;
                 // It may be closed already.
                 let _ = stream.write_all(&[round.wrapping_mul(37); 400]).await;
                 open.push(stream);
@@ -151,6 +150,45 @@ kernel_test! {
         time::sleep(Duration::from_millis(50)).await;
         ensure_eq!(pair.remote().await?.call::<u64>(&Job::Add(1), PATIENCE).await, Ok(1), "a call");
         drop(open);
+        pair.end().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// More connections than the network has places for, to both ports: when they have gone, the node is there as before.
+    async fn connections_without_end_keep_nobody_out_for_good() -> Outcome {
+        let small = Net { sockets: 40, ..Net::fixed(ADDRESS_THERE, 24) };
+        let pair = Pair::start_on(Faults::none(), 1000, small, |config| config).await?;
+        let mut dialers = Vec::new();
+        for dialer in 0..16 {
+            let network = pair.networks.0.clone();
+            dialers.push(magpie::sched::spawn(async move {
+                let mut open = Vec::new();
+                for _ in 0..4 {
+                    let port = if dialer % 2 == 0 { 9100 } else { 4369 };
+                    let dial = network.connect(SocketAddrV4::new(ADDRESS_THERE, port));
+                    // Not answered when there is no more room.
+                    open.extend(time::timeout(Duration::from_secs(1), dial).await.ok().and_then(Result::ok));
+                }
+                open.len()
+            })?);
+        }
+        let mut open = 0;
+        for dialer in dialers {
+            open += dialer.await?;
+        }
+        ensure!(open > 20, "only {open} connections came about");
+        ensure!(!pair.there.process().is_done(), "the node has ended");
+        let mut answer = Err(Error::Disconnected);
+        while answer.is_err() {
+            time::sleep(Duration::from_millis(10)).await;
+            answer = match pair.remote().await {
+                Ok(adder) => adder.call::<u64>(&Job::Add(1), PATIENCE).await,
+                Err(error) => Err(error),
+            };
+        }
+        ensure_eq!(answer, Ok(1), "afterwards");
         pair.end().await;
         Ok(())
     }
