@@ -2,8 +2,10 @@
 
 use core::fmt;
 use core::future::poll_fn;
+use core::time::Duration;
 
 use magpie::sched::{self, ProcessRef};
+use magpie::time;
 
 use crate::buffers::Buffers;
 use crate::command::{Command, Outcome, token};
@@ -12,6 +14,9 @@ use crate::holder::Holder;
 use crate::pending::Pending;
 use crate::tcp_stream::TcpStream;
 
+/// How long it is waited for memory, or for a place, before it is tried again.
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+
 /// A port that connections come to. Dropped, it accepts no more: those that wait are reset.
 ///
 /// ```
@@ -19,11 +24,12 @@ use crate::tcp_stream::TcpStream;
 /// /// Says hello to whoever comes.
 /// async fn greet(mut listener: TcpListener) -> Result<(), Error> {
 ///     loop {
-///         let mut stream = listener.accept().await?;
-///         magpie::sched::spawn(async move {
+///         let mut stream = listener.accept_or_wait().await?;
+///         // Without memory for its process the connection is dropped, and so reset.
+///         let _ = magpie::sched::spawn(async move {
 ///             stream.write_all(b"hello").await?;
 ///             stream.close().await
-///         })?;
+///         });
 ///     }
 /// }
 /// ```
@@ -49,7 +55,8 @@ impl TcpListener {
     /// Waits for the next connection. The caller is charged for its buffers. Who gives up waiting loses none: the next call has it.
     ///
     /// # Errors
-    /// Without memory, or a place for the next one, and when the network's process has ended.
+    /// Without memory, or a place for the next one, and when the network's process has ended. Whoever connects often enough brings about the first two, so a
+    /// server does not end with them: see [`TcpListener::accept_or_wait`].
     pub async fn accept(&mut self) -> Result<TcpStream, Error> {
         self.holder.note();
         if !self.pending.is_under_way() {
@@ -64,6 +71,21 @@ impl TcpListener {
                 Ok(TcpStream::new(self.holder.desk(), connection, self.bytes, &self.by))
             }
             _ => Err(Error::Stopped),
+        }
+    }
+
+    /// Waits for the next connection, and as long as there is no memory or no place for it, too: for servers, which a crowd must not end.
+    ///
+    /// # Errors
+    /// When the network's process has ended.
+    pub async fn accept_or_wait(&mut self) -> Result<TcpStream, Error> {
+        loop {
+            match self.accept().await {
+                // It has gone again; the next one may be there.
+                Err(Error::Reset) => {}
+                Err(Error::OutOfMemory | Error::TooMany) => time::sleep(BETWEEN_TRIES).await,
+                accepted => return accepted,
+            }
         }
     }
 }

@@ -57,14 +57,18 @@ async fn echo() -> magpie::Result {
     text!("listening at {address}:{PORT}");
     let most = machine::argument("connections").and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
     for _ in 0..most {
-        let stream = listener.accept().await?;
-        sched::spawn(async move {
+        let stream = listener.accept_or_wait().await?;
+        let answering = sched::spawn(async move {
             let from = stream.remote();
             if let Err(error) = answer(stream).await {
                 text!("{from}: {error}");
             }
             ENDED.fetch_add(1, Ordering::Relaxed);
-        })?;
+        });
+        if answering.is_err() {
+            // Without memory for its process the connection was dropped, and so reset.
+            ENDED.fetch_add(1, Ordering::Relaxed);
+        }
     }
     while ENDED.load(Ordering::Relaxed) < most {
         time::sleep(Duration::from_millis(1)).await;

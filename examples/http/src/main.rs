@@ -124,12 +124,16 @@ async fn http() -> magpie::Result {
     text!("http://{address}:{PORT}/");
     let most = machine::argument("pages").and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
     for _ in 0..most {
-        let stream = listener.accept().await?;
-        sched::spawn(async move {
+        let stream = listener.accept_or_wait().await?;
+        let answering = sched::spawn(async move {
             // Who says nothing is not waited for.
             let _ = time::timeout(PATIENCE, answer(stream)).await;
             ANSWERED.fetch_add(1, Ordering::Relaxed);
-        })?;
+        });
+        if answering.is_err() {
+            // Without memory for its process the connection was dropped, and so reset.
+            ANSWERED.fetch_add(1, Ordering::Relaxed);
+        }
     }
     while ANSWERED.load(Ordering::Relaxed) < most {
         time::sleep(Duration::from_millis(1)).await;

@@ -6,10 +6,10 @@ use core::time::Duration;
 use magpie::mem::MemoryLimit;
 use magpie::sched::Spawn;
 use magpie::{sched, time};
-use magpie_net::{Config, Error, Faults, Network};
+use magpie_net::{Cable, Config, Error, Faults, Network, TcpListener};
 use magpie_tests::{Failure, comes, ensure, ensure_eq, kernel_test};
 
-use crate::common::{THERE, at, echo, pair, there_and_back};
+use crate::common::{HERE, THERE, at, echo, pair, there_and_back};
 
 /// What a connection's buffers take at least, of the usual length.
 const CONNECTION: usize = 32 << 10;
@@ -97,6 +97,66 @@ kernel_test! {
             opened.push(network.bind(port, 8, LIMIT / 2).await?);
         }
         ensure!(limit.used() < used + CONNECTION, "{} bytes after {used}", limit.used());
+        Ok(())
+    }
+}
+
+/// Sends back what comes on each connection, all at once.
+async fn serve(mut listener: TcpListener) -> Result<(), Error> {
+    loop {
+        let mut stream = listener.accept_or_wait().await?;
+        sched::spawn(async move {
+            let mut bytes = [0; 100];
+            loop {
+                let count = stream.read(&mut bytes).await?;
+                if count == 0 {
+                    return stream.close().await;
+                }
+                stream.write_all(&bytes[..count]).await?;
+            }
+        })?;
+    }
+}
+
+kernel_test! {
+    /// More connections than a network has places for: `accept` says so, who waits serves them as others go.
+    async fn a_crowd_ends_no_server() -> Outcome {
+        let here = Network::start(Config::fixed(HERE, 24))?;
+        let there = Network::start(Config { sockets: 6, ..Config::fixed(THERE, 24) })?;
+        let _cable = Cable::connect(&here, &there, Faults::none())?;
+        let mut listener = there.listen(7, 3).await?;
+        let (mut crowd, mut held) = (Vec::new(), Vec::new());
+        loop {
+            let dial = here.connect(at(THERE, 7));
+            crowd.extend(time::timeout(Duration::from_millis(200), dial).await.ok().and_then(Result::ok));
+            match time::timeout(Duration::from_millis(200), listener.accept()).await {
+                Ok(Ok(stream)) => held.push(stream),
+                Ok(Err(error)) => {
+                    ensure_eq!(error, Error::TooMany, "what is said to who accepts");
+                    break;
+                }
+                Err(_) => {}
+            }
+        }
+        ensure_eq!(held.len(), 3, "accepted beside the three in store");
+        let server = sched::spawn(serve(listener))?;
+        for stream in crowd.drain(..).chain(held.drain(..)) {
+            stream.abort();
+        }
+        for seed in 0..10 {
+            // Refused, as long as all in store are taken.
+            let mut stream = loop {
+                match here.connect(at(THERE, 7)).await {
+                    Err(Error::Refused | Error::Reset) => sched::yield_now().await,
+                    connected => break connected?,
+                }
+            };
+            stream.write_all(&[seed; 100]).await?;
+            let mut back = [0; 100];
+            stream.read_exact(&mut back).await?;
+            ensure_eq!(back, [seed; 100], "what came back");
+        }
+        ensure!(!server.process().is_done(), "the server has ended");
         Ok(())
     }
 }
