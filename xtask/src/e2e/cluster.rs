@@ -123,9 +123,15 @@ impl Cluster {
 
     /// Boots an example as a node of it.
     fn guest(&self, example: &str, cores: &str, more: &str) -> Result<Heard> {
+        self.guest_for(PATIENCE, example, cores, more)
+    }
+
+    /// The same, ended after so long.
+    fn guest_for(&self, limit: Duration, example: &str, cores: &str, more: &str) -> Result<Heard> {
         let Self { mapper, address, port, .. } = self;
         let mut command = tool()?;
         command.args(["qemu", example, "--no-install", "--smp", cores, "--net"]);
+        command.args(["--timeout", &limit.as_secs().to_string()]);
         command.args(["--forward", &format!("{address}:{mapper}:{mapper}")]);
         command.args(["--forward", &format!("{address}:{port}:{port}")]);
         command.args(["--append", &format!("node=magpie@{address} epmd={mapper} nodeport={port} {more}")]);
@@ -281,7 +287,8 @@ fn idle(bench: &Bench<'_>) -> Result<Outcome> {
     }
     let seconds = std::env::var("MAGPIE_IDLE_SECONDS").unwrap_or_else(|_| "15".to_owned());
     let cluster = Cluster::start(9)?;
-    let mut guest = cluster.guest("peer", "2", "tick=2000")?;
+    let limit = PATIENCE + Duration::from_secs(seconds.parse().context("MAGPIE_IDLE_SECONDS")?);
+    let mut guest = cluster.guest_for(limit, "peer", "2", "tick=2000")?;
     guest.hear("is up")?;
     let mut command = cluster.erlang_command(bench, "driver@127.0.0.1", SCENARIO)?;
     command.args(["-kernel", "net_ticktime", "2", "-idle", &seconds]);

@@ -8,6 +8,8 @@ use crate::setup::{Install, OLDEST_FOR_RASPI4B, Qemu};
 use anyhow::{Context, Result, ensure};
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 pub const CASES: &[Case] = &[
     ("commands::are_carried_out", |bench| on(bench, &["--smp", "2"])),
@@ -18,6 +20,7 @@ pub const CASES: &[Case] = &[
     ("commands::mailboxes_are_listed", mailboxes),
     ("commands::a_script_is_played", script),
     ("commands::lines_are_edited_in_a_terminal", terminal),
+    ("commands::names_are_completed", names),
     ("commands::noise_does_no_harm", noise),
     ("commands::nobody_listens_unasked", unasked),
     ("commands::a_flood_of_lines_does_not_stop_the_clock", flood),
@@ -141,6 +144,28 @@ fn script(bench: &Bench<'_>) -> Result<Outcome> {
 }
 
 /// Words are completed, the line before comes back, and what the kernel says does not get lost.
+/// Who was listed can be killed without typing the whole name.
+fn names(bench: &Bench<'_>) -> Result<Outcome> {
+    let mut command = tool()?;
+    command.args(["qemu", "cluster", "--no-install", "--commands", "--net", "--smp", "1"]);
+    command.args(["--timeout", &bench.limit.as_secs().to_string()]);
+    command.env("XDG_STATE_HOME", &bench.folder).env("TERM", "xterm");
+    let mut terminal = Terminal::start(command)?;
+    terminal.expect(" with 1 workers")?;
+    let begin = Instant::now();
+    // It takes its name in its first turn.
+    while !terminal.shows("Worker worker0") {
+        terminal.press("actors\r")?;
+        thread::sleep(Duration::from_millis(200));
+        ensure!(begin.elapsed() < bench.limit, "the worker has no name: {}", terminal.text());
+    }
+    terminal.press("kill wor\t\r")?;
+    terminal.expect("worker0 is killed")?;
+    terminal.press("\x03")?;
+    ensure!(terminal.end()? == Some(130), "Ctrl-C does not end it: {}", terminal.text());
+    Ok(Outcome::Passed)
+}
+
 fn terminal(bench: &Bench<'_>) -> Result<Outcome> {
     let mut command = tool()?;
     command.args(["qemu", EXAMPLE, "--no-install", "--commands", "--append", "seconds=100000"]);

@@ -81,6 +81,12 @@ impl Terminal {
         }
     }
 
+    /// Whether this has appeared, with what has come until now.
+    pub fn shows(&mut self, text: &str) -> bool {
+        self.shown.try_iter().for_each(|bytes| self.text.push_str(&String::from_utf8_lossy(&bytes)));
+        self.text.contains(text)
+    }
+
     /// All that has appeared.
     pub fn text(&self) -> &str {
         &self.text

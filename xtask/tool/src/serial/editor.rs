@@ -4,6 +4,7 @@
 //! A thread reads keys. The terminal is in raw mode for so long, and whoever ends this tool may do so while the thread waits for a
 //! key: so what the terminal was like is put back by [`Editor`]'s end.
 
+use super::names::Names;
 use super::words;
 use crate::machine::interrupt;
 use anyhow::{Context as _, Result};
@@ -48,7 +49,8 @@ impl Editor {
             .build();
         let mut editor = rustyline::Editor::<Words, FileHistory>::with_config(config)
             .context("lines cannot be edited in this terminal")?;
-        editor.set_helper(Some(Words));
+        let names = Names::default();
+        editor.set_helper(Some(Words(names.clone())));
         let printer = editor.create_external_printer().context("lines cannot be edited in this terminal")?;
         let history = history();
         if let Some(path) = &history {
@@ -74,7 +76,7 @@ impl Editor {
                 }
             }
         });
-        Ok((Self { before }, lines, Above { printer, line: Vec::new() }))
+        Ok((Self { before }, lines, Above { printer, line: Vec::new(), names }))
     }
 }
 
@@ -98,6 +100,7 @@ fn history() -> Option<PathBuf> {
 struct Above<P> {
     printer: P,
     line: Vec<u8>,
+    names: Names,
 }
 
 impl<P: ExternalPrinter> Write for Above<P> {
@@ -110,19 +113,21 @@ impl<P: ExternalPrinter> Write for Above<P> {
         let Some(end) = self.line.iter().rposition(|byte| *byte == b'\n') else { return Ok(()) };
         let rest = self.line.split_off(end + 1);
         let lines = std::mem::replace(&mut self.line, rest);
-        self.printer.print(String::from_utf8_lossy(&lines).into_owned()).map_err(io::Error::other)
+        let lines = String::from_utf8_lossy(&lines).into_owned();
+        self.names.read(&lines);
+        self.printer.print(lines).map_err(io::Error::other)
     }
 }
 
-/// Completes the kernel's commands.
-struct Words;
+/// Completes the kernel's commands, and the names that it has said.
+struct Words(Names);
 
 impl Completer for Words {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
-        let (begin, words) = words::completions(&line[..at]);
-        let pair = |word: &str| Pair { display: word.into(), replacement: format!("{word} ") };
+        let (begin, words) = words::completions(&line[..at], &self.0);
+        let pair = |word: String| Pair { replacement: format!("{word} "), display: word };
         Ok((begin, words.into_iter().map(pair).collect()))
     }
 }

@@ -5,6 +5,7 @@
 //! [`editor`] that knows the [`words`] of the kernel's commands, or from a [`script`]; [`source`] says which.
 
 pub mod editor;
+mod names;
 pub mod port;
 pub mod push;
 pub mod script;

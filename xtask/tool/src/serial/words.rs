@@ -1,6 +1,8 @@
 //! The words of the kernel's commands, for who types them: `boot/src/commands/command.rs` understands them, and a test of this tree holds
 //! that these are the same.
 
+use super::names::Names;
+
 /// What may follow a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Argument {
@@ -10,6 +12,8 @@ pub enum Argument {
     OneOf(&'static [&'static str]),
     /// The name of a setting.
     Setting,
+    /// A name in the registry.
+    Name,
 }
 
 /// Every command, in the order of the kernel's list.
@@ -24,7 +28,7 @@ pub const COMMANDS: &[(&str, Argument)] = &[
     ("top", Argument::Any),
     ("dump", Argument::Any),
     ("tree", Argument::Any),
-    ("kill", Argument::Any),
+    ("kill", Argument::Name),
     ("victim", Argument::OneOf(VICTIMS)),
     ("settings", Argument::Any),
     ("set", Argument::Setting),
@@ -73,8 +77,8 @@ pub const SETTINGS: &[&str] = &[
     "watchdog.action",
 ];
 
-/// What the word that ends at the end of `line` may become, and where it begins.
-pub fn completions(line: &str) -> (usize, Vec<&'static str>) {
+/// What the word that ends at the end of `line` may become, and where it begins. `names` are those of the registry that were seen.
+pub fn completions(line: &str, names: &Names) -> (usize, Vec<String>) {
     let begin = line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let (before, word) = line.split_at(begin);
     let mut earlier = before.split_whitespace();
@@ -83,27 +87,40 @@ pub fn completions(line: &str) -> (usize, Vec<&'static str>) {
         (Some(command), None) => match COMMANDS.iter().find(|(name, _)| *name == command) {
             Some((_, Argument::OneOf(words))) => words.to_vec(),
             Some((_, Argument::Setting)) => SETTINGS.to_vec(),
+            Some((_, Argument::Name)) => return (begin, names.beginning_with(word)),
             Some((_, Argument::Any)) | None => Vec::new(),
         },
         _ => Vec::new(),
     };
-    (begin, all.into_iter().filter(|known| known.starts_with(word)).collect())
+    (begin, all.into_iter().filter(|known| known.starts_with(word)).map(str::to_owned).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::completions;
+    use super::{Names, completions};
 
     #[test]
     fn words_are_completed_where_they_may_stand() {
-        assert_eq!(completions("vi"), (0, vec!["victim"]));
-        assert_eq!(completions("s"), (0, vec!["stats", "settings", "set", "series"]));
-        assert_eq!(completions("victim lo"), (7, vec!["longest-victim", "load", "locality"]));
-        assert_eq!(completions("  trace  sta"), (9, vec!["start"]));
-        assert_eq!(completions("set sched.sli"), (4, vec!["sched.slice_us"]));
-        for line in ["set sched.slice_us 5", "kill a", "nonsense v", "é", "victim load "] {
-            assert_eq!(completions(line).1, Vec::<&str>::new(), "{line}");
+        let names = Names::default();
+        names.read("    number state     core waiting type, name\n     a4f20 waiting      0       0 idle::main log\n");
+        let complete = |line: &str| completions(line, &names);
+        let is = |line: &str, begin: usize, words: &[&str]| {
+            let (at, completed) = complete(line);
+            assert_eq!(
+                (at, completed.iter().map(String::as_str).collect::<Vec<_>>()),
+                (begin, words.to_vec()),
+                "{line}"
+            );
+        };
+        is("vi", 0, &["victim"]);
+        is("s", 0, &["stats", "settings", "set", "series"]);
+        is("victim lo", 7, &["longest-victim", "load", "locality"]);
+        is("  trace  sta", 9, &["start"]);
+        is("set sched.sli", 4, &["sched.slice_us"]);
+        is("kill l", 5, &["log"]);
+        is("set é", 4, &[]);
+        for line in ["set sched.slice_us 5", "kill a", "kill log l", "nonsense v", "é", "victim load "] {
+            assert_eq!(complete(line).1, Vec::<String>::new(), "{line}");
         }
-        assert_eq!(completions("set é"), (4, vec![]));
     }
 }
