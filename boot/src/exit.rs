@@ -1,5 +1,9 @@
 //! The end of an image: how the application says that it went well, and how the host learns it.
 
+/// What is said when all that is left are processes that wait.
+pub(crate) const NOTHING_WILL_HAPPEN: &str =
+    "every process waits for another, and no timer or device can end that: nothing will ever happen";
+
 /// How an application ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExitCode {

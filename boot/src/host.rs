@@ -4,9 +4,13 @@ use std::future::Future;
 use std::process;
 use std::string::String;
 
+use magpie::arch::MAX_CORES;
+use magpie::internals::sched::on_deadlock;
+use magpie::log::text;
 use magpie::machine::{self, Location, Machine};
-use magpie::{arch::MAX_CORES, sched};
+use magpie::sched;
 
+use crate::exit::NOTHING_WILL_HAPPEN;
 use crate::{ExitCode, Termination, arguments, statistics};
 
 /// Runs `main` with the command line's `--input FILE` and `--smp N`; other arguments become boot arguments.
@@ -44,6 +48,10 @@ pub fn run(
         input,
     });
     arguments::apply_all();
+    on_deadlock(|| {
+        text!("{NOTHING_WILL_HAPPEN}");
+        process::exit(1)
+    });
     let seed = machine::get().and_then(|machine| arguments::number(machine.arguments, "seed")).unwrap_or(1);
     let reported = async move {
         statistics::begin();

@@ -28,6 +28,7 @@ use magpie::sched;
 use crate::arguments::{self, Numbered};
 use crate::claim;
 use crate::commands::listen;
+use crate::exit::NOTHING_WILL_HAPPEN;
 use crate::memory::{Free, MOST_RANGES, Range};
 use crate::pl011::CONSOLE;
 use crate::serial::port;
@@ -405,7 +406,7 @@ fn build_id() -> u64 {
 }
 
 fn deadlock() {
-    text!("every process waits for another, and no timer or device can end that: nothing will ever happen");
+    text!("{NOTHING_WILL_HAPPEN}");
     exit::set(ExitCode::Failure);
     sched::stop();
 }

@@ -2,7 +2,7 @@
 
 pub use magpie_xtask::build::{
     Board, Executable, Features, Image, TARGET, Workspace, build_application, build_loader, build_suites,
-    cargo, root, set_root_of, write_flat, write_whole,
+    cargo, check_output, root, set_root_of, write_flat, write_whole,
 };
 use magpie_xtask::build::{KERNEL_PACKAGE, build_named};
 

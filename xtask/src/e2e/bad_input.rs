@@ -4,6 +4,7 @@ use super::tool::{Said, tool};
 use super::{Bench, Case, Outcome};
 use anyhow::{Context, Result, bail};
 use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener};
 
 pub const CASES: &[Case] = &[
     ("bad_input::unknown_example", |_| refused(&["qemu", "nonesuch"], "known applications:")),
@@ -28,6 +29,11 @@ pub const CASES: &[Case] = &[
     ("bad_input::an_image_in_no_folder", |_| {
         refused(&["image", "--no-install", "--output", "/no/such/folder/card.img"], "there is no folder")
     }),
+    ("bad_input::a_live_view_without_a_terminal", |_| refused(&["top", "hello"], "cargo xtask stats")),
+    ("bad_input::a_trace_in_no_folder", |_| {
+        refused(&["trace", "hello", "-o", "/no/such/folder/x"], "there is no folder")
+    }),
+    ("bad_input::a_port_for_gdb_that_is_taken", a_port_for_gdb_that_is_taken),
 ];
 
 fn refused(arguments: &[&str], message: &str) -> Result<Outcome> {
@@ -50,6 +56,12 @@ fn input_larger_than_memory(bench: &Bench<'_>) -> Result<Outcome> {
     let result = refused(&["qemu", "--input", &shown], "--memory 1G");
     std::fs::remove_file(&path).context("cannot remove the large file")?;
     result
+}
+
+fn a_port_for_gdb_that_is_taken(_: &Bench<'_>) -> Result<Outcome> {
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("there is no port")?;
+    let port = taken.local_addr().context("it has no port")?.port();
+    refused(&["qemu", "hello", &format!("--gdb={port}")], "cannot be taken")
 }
 
 fn unknown_verb(_: &Bench<'_>) -> Result<Outcome> {

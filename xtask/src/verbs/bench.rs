@@ -10,7 +10,7 @@
 
 mod plan;
 
-use crate::build::{Features, Image, Workspace, build_application, write_flat, write_whole};
+use crate::build::{Features, Image, Workspace, build_application, check_output, write_flat, write_whole};
 use crate::failure::{INTERRUPTED, SUCCESS};
 use crate::figures::{self, Bench, Broken, Grid, Row, Spec};
 use crate::machine::{Machine, catch_interrupts};
@@ -108,6 +108,7 @@ fn cores_of(machines: &[Machine]) -> Vec<u32> {
 /// Runs the verb.
 pub fn execute(options: &Options) -> Result<u8> {
     let plan = Plan::of(options)?;
+    options.report.as_deref().map(check_output).transpose()?;
     let install = Install::unless(options.no_install);
     ready_target(install)?;
     let qemu = Qemu::ready(OLDEST_FOR_VIRT, install)?;

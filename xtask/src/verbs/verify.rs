@@ -7,7 +7,7 @@
 //! is skipped with the reason, and the last line printed is `N passed, N failed, N skipped`. The mutants are in a copy
 //! of the kernel; with `--weave` it is made, for runs by hand.
 
-use crate::build::{Workspace, write_whole};
+use crate::build::{Workspace, check_output, write_whole};
 use crate::failure::{FAILURE, SUCCESS};
 use crate::mutants::write_copy;
 use crate::progress::{self, Progress};
@@ -61,6 +61,7 @@ pub fn execute(options: &Options) -> Result<u8> {
         println!("{}", write_copy()?.display());
         return Ok(SUCCESS);
     }
+    options.report.as_deref().map(check_output).transpose()?;
     let mut total = Tally::default();
     let mut done = Vec::new();
     let is_wanted = |proof: &&Proof| options.only.is_empty() || options.only.contains(proof);

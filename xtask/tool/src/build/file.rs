@@ -1,5 +1,6 @@
 //! Writing a file that others may be reading: they find the old one or the new one, never a part.
 
+use crate::failure::usage;
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,19 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Whether a file may be written there, to a new name or in place of a file: asked before what takes long.
+pub fn check_output(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let shown = path.display();
+    if path.is_dir() {
+        return Err(usage(format!("{shown} is a folder; give a file in it")));
+    }
+    if !folder.is_dir() {
+        return Err(usage(format!("{shown} cannot be made: there is no folder {}", folder.display())));
+    }
+    Ok(())
+}
+
 /// A name that nobody else uses, in the same folder.
 fn beside(path: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -33,7 +47,7 @@ fn beside(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::write_whole;
+    use super::{check_output, write_whole};
     use std::fs;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
@@ -60,6 +74,14 @@ mod tests {
         });
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "something was left behind");
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn an_output_is_a_file_in_a_folder() {
+        assert!(check_output("run.pftrace".as_ref()).is_ok());
+        let said = |path: &str| check_output(path.as_ref()).unwrap_err().to_string();
+        assert!(said("/no/such/folder/file").contains("there is no folder /no/such/folder"));
+        assert!(said("/").contains("is a folder"));
     }
 
     #[test]

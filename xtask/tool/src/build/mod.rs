@@ -11,6 +11,6 @@ pub use cargo::{
     Executable, Features, KERNEL_PACKAGE, LOADER, TARGET, build_application, build_benches, build_loader,
     build_named, build_suites, cargo,
 };
-pub use file::write_whole;
+pub use file::{check_output, write_whole};
 pub use image::{Image, write_flat};
 pub use workspace::{Workspace, is_suite, root, set_root_of};

@@ -1,7 +1,9 @@
 //! A debugger's way into a guest: QEMU's stub for gdb, and the commands for gdb that know the kernel's structures (`xtask/tool/gdb/magpie.py`).
 
 use crate::build::write_whole;
+use crate::failure::usage;
 use anyhow::Result;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
 const SCRIPT: &str = include_str!("../../gdb/magpie.py");
@@ -16,6 +18,14 @@ pub struct Debugger {
 }
 
 impl Debugger {
+    /// At this port, which is tried: one that is taken is refused.
+    pub fn checked(port: u16, waits: bool) -> Result<Self> {
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| {
+            usage(format!("--gdb={port}: the port cannot be taken ({error}); give another"))
+        })?;
+        Ok(Self { port, waits })
+    }
+
     /// For QEMU's command line.
     pub fn arguments(self) -> Vec<String> {
         let mut arguments = vec!["-gdb".into(), format!("tcp:127.0.0.1:{}", self.port)];
@@ -42,7 +52,15 @@ pub fn write_script(folder: &Path) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::Debugger;
+    use std::net::{Ipv4Addr, TcpListener};
     use std::path::Path;
+
+    #[test]
+    fn a_port_that_is_taken_is_refused() {
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = taken.local_addr().unwrap().port();
+        assert!(Debugger::checked(port, false).unwrap_err().to_string().contains("cannot be taken"));
+    }
 
     #[test]
     fn says_how_to_attach() {

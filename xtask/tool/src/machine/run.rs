@@ -76,7 +76,7 @@ impl Run {
             Ending::Status(status) => format!("the kernel ended with failure, status {status}"),
             Ending::Signal(signal) => format!("QEMU died of signal {signal}{said}; run the command again"),
             Ending::TimeLimit => format!(
-                "the time limit of {} s was reached and QEMU was ended; give --timeout to allow more",
+                "the time limit of {} s was reached and QEMU was ended; --timeout allows more, MAGPIE_TIMEOUT of cargo run and cargo test",
                 limit.as_secs()
             ),
             Ending::Interrupted => "interrupted; QEMU was ended".into(),

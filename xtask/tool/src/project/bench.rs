@@ -77,7 +77,10 @@ pub fn execute(options: &Options) -> Result<u8> {
         }
     }
     if table.rows.is_empty() {
-        eprintln!("xtask: nothing was measured");
+        match &options.filter {
+            Some(filter) => eprintln!("xtask: no benchmark's name contains '{filter}'"),
+            None => eprintln!("xtask: nothing was measured: magpie_test::measured reports a figure"),
+        }
         return Ok(FAILURE);
     }
     println!("instructions per operation, all cores together (QEMU {}, -icount shift=0):", qemu.version);

@@ -12,7 +12,7 @@ mod test;
 pub use suite::run_suite;
 
 use crate::build::{Features, Workspace, build_application, set_root_of};
-use crate::failure;
+use crate::failure::{self, usage};
 use crate::setup::{Install, ready_target};
 use crate::verbs::{self, runner};
 use anyhow::Result;
@@ -55,6 +55,9 @@ pub fn main(package: &str) -> ExitCode {
     failure::end_quietly_when_unheard();
     set_root_of(Path::new(package));
     let words = with_verb(std::env::args().collect());
+    if let Some(misplaced) = misplaced(&words) {
+        return failure::exit(Err(misplaced));
+    }
     failure::exit(match CommandLine::parse_from(words).verb {
         Verb::Run(run) => boot(&run.arguments),
         Verb::Shared(verb) => verbs::execute(*verb),
@@ -73,17 +76,29 @@ fn with_verb(mut words: Vec<String>) -> Vec<String> {
     words
 }
 
+/// An option in the verb's place, which is meant for QEMU: `cargo run -- --smp 8`.
+fn misplaced(words: &[String]) -> Option<anyhow::Error> {
+    let option = words.get(1).filter(|word| word.starts_with('-'))?;
+    let is_own = ["-h", "--help", "-V", "--version"].contains(&option.as_str());
+    let rest = words[1..].join(" ");
+    (!is_own).then(|| {
+        usage(format!(
+            "{option} is no boot argument, which has the form key=value; options are taken by: cargo xtask qemu {rest}"
+        ))
+    })
+}
+
 fn boot(arguments: &[String]) -> Result<u8> {
     let workspace = Workspace::load()?;
     let name = workspace.chosen(None)?;
     let input = Some(workspace.application(name)?.join("input.txt")).filter(|path| path.exists());
     ready_target(Install::unless(runner::never_installs()))?;
-    runner::boot(&build_application(name, Features::default())?, input, arguments)
+    runner::boot(&build_application(name, Features::default())?, input, arguments, runner::USUAL_LIMIT)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CommandLine, with_verb};
+    use super::{CommandLine, misplaced, with_verb};
     use clap::{CommandFactory, Parser};
 
     fn words(line: &str) -> Vec<String> {
@@ -96,6 +111,15 @@ mod tests {
         assert_eq!(words("xtask load=1 seed=7"), ["xtask", "run", "load=1", "seed=7"]);
         assert_eq!(words("xtask bench --append a=b"), ["xtask", "bench", "--append", "a=b"]);
         assert_eq!(words("xtask --help"), ["xtask", "--help"]);
+    }
+
+    #[test]
+    fn an_option_without_a_verb_is_told_where_it_belongs() {
+        let said = misplaced(&words("xtask --smp 8")).unwrap().to_string();
+        assert!(said.contains("cargo xtask qemu --smp 8"), "{said}");
+        for line in ["xtask", "xtask a=b", "xtask --help", "xtask qemu --smp 2"] {
+            assert!(misplaced(&words(line)).is_none(), "{line}");
+        }
     }
 
     #[test]

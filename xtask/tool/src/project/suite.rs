@@ -8,6 +8,7 @@ use crate::verbs::runner;
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Ends a suite's file beside `magpie_test::suite!`: on the host, `cargo test` has it booted in the kernel. Of a `[[bench]]` it does
 /// what `cargo xtask bench` does.
@@ -38,6 +39,11 @@ pub fn run_suite(folder: &str, package: &str, name: &str) -> ExitCode {
     failure::exit(boot(package, name))
 }
 
+/// A test that has no result by then hangs, and fails by its name. So it is less than the limit of all.
+const TEST_SECONDS: u64 = 240;
+/// How long a suite may take, as in `cargo xtask test`.
+const LIMIT: Duration = Duration::from_secs(1200);
+
 fn boot(package: &str, name: &str) -> Result<u8> {
     let workspace = Workspace::load()?;
     // The crate is called as the target, but for hyphens.
@@ -50,6 +56,9 @@ fn boot(package: &str, name: &str) -> Result<u8> {
     ready_target(Install::unless(runner::never_installs()))?;
     let built = build_suites(package, &[name], Features::default())?;
     let elf = &built.first().context("cargo built no program for it")?.path;
-    let arguments: Vec<_> = std::env::args().skip(1).collect();
-    runner::boot(elf, None, &arguments)
+    let mut arguments: Vec<_> = std::env::args().skip(1).collect();
+    if !arguments.iter().any(|argument| argument.starts_with("timeout=")) {
+        arguments.push(format!("timeout={TEST_SECONDS}"));
+    }
+    runner::boot(elf, None, &arguments, LIMIT)
 }

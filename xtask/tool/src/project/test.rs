@@ -89,6 +89,12 @@ pub fn execute(options: &Options) -> Result<u8> {
     for failure in &total.failures {
         println!("  {failure}");
     }
+    if !interrupted() && total == Tally::default() {
+        match &options.filter {
+            Some(filter) => println!("no test's name contains '{filter}'"),
+            None => println!("no test was run: kernel_test! declares one"),
+        }
+    }
     println!("{total}");
     Ok(match (interrupted(), total.is_success()) {
         (true, _) => INTERRUPTED,

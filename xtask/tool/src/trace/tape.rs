@@ -44,7 +44,11 @@ pub fn frames(path: &Path) -> Result<impl Iterator<Item = Result<(Duration, u64,
     let name = path.display().to_string();
     Ok(BufReader::new(file).lines().map(move |line| {
         let line = line.with_context(|| format!("cannot read {name}"))?;
-        frame(&line).ok_or_else(|| usage(format!("{name} is no recording of frames")))
+        frame(&line).ok_or_else(|| {
+            usage(format!(
+                "{name} is no recording: 'cargo xtask top --record FILE' and 'trace --record FILE' write one"
+            ))
+        })
     }))
 }
 

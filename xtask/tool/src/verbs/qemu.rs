@@ -274,7 +274,7 @@ const A_DAY_SECONDS: u64 = 24 * 60 * 60;
 
 /// The machine that the options ask for, and how a debugger may come.
 fn machine(options: &Options) -> Result<Machine> {
-    let debugger = options.gdb.map(|port| Debugger { port, waits: options.wait });
+    let debugger = options.gdb.map(|port| Debugger::checked(port, options.wait)).transpose()?;
     Ok(Machine { debugger, ..bare_machine(options)? })
 }
 

@@ -2,6 +2,7 @@
 //! browser, with nothing in it from elsewhere.
 
 use super::qemu;
+use crate::build::check_output;
 use crate::failure::SUCCESS;
 use crate::report::{Run, page, picture};
 use crate::stream::{Notice, Output, show};
@@ -32,6 +33,8 @@ pub struct Options {
 /// Runs the verb.
 pub fn execute(options: Options) -> Result<u8> {
     let Options { output, from, picture: drawn, qemu } = options;
+    check_output(&output)?;
+    drawn.as_deref().map(check_output).transpose()?;
     let mut run = Run::default();
     let (title, status) = match from {
         Some(path) => {

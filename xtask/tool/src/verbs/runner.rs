@@ -16,7 +16,7 @@ use std::time::Duration;
 #[derive(Args)]
 #[command(
     after_help = "Environment: MAGPIE_SMP (4), MAGPIE_MEMORY (512M), MAGPIE_GIC (2|3), MAGPIE_EL2 (1), \
-                        MAGPIE_CPU (cortex-a72), MAGPIE_TIMEOUT (300 seconds), MAGPIE_ICOUNT (1), \
+                        MAGPIE_CPU (cortex-a72), MAGPIE_TIMEOUT (300 seconds, of a project's suite 1200), MAGPIE_ICOUNT (1), \
                         MAGPIE_INPUT (a file), MAGPIE_APPEND (boot arguments), MAGPIE_NO_INSTALL (1)"
 )]
 pub struct Options {
@@ -29,12 +29,20 @@ pub struct Options {
 
 /// Runs the verb.
 pub fn execute(options: Options) -> Result<u8> {
-    boot(&options.elf, None, &options.arguments)
+    boot(&options.elf, None, &options.arguments, USUAL_LIMIT)
 }
 
-/// Boots an ELF on the machine that the environment asks for, with the arguments that cargo was given. `own_input`: the file
-/// for the guest where the environment names none.
-pub fn boot(elf: &Path, own_input: Option<PathBuf>, arguments: &[String]) -> Result<u8> {
+/// The time limit where the environment names none.
+pub const USUAL_LIMIT: Duration = Duration::from_secs(300);
+
+/// Boots an ELF on the machine that the environment asks for, with the arguments that cargo was given. `own_input` is the file
+/// for the guest, and `usual_limit` the time limit, where the environment names none.
+pub fn boot(
+    elf: &Path,
+    own_input: Option<PathBuf>,
+    arguments: &[String],
+    usual_limit: Duration,
+) -> Result<u8> {
     let gic = match std::env::var("MAGPIE_GIC") {
         Ok(text) => Some(Gic::from_str(&text, true).map_err(|_| usage("MAGPIE_GIC must be 2 or 3"))?),
         Err(_) => None,
@@ -50,7 +58,7 @@ pub fn boot(elf: &Path, own_input: Option<PathBuf>, arguments: &[String]) -> Res
     if let Some(input) = &input {
         machine.check_input(input)?;
     }
-    let limit = Duration::from_secs(variable("MAGPIE_TIMEOUT", "300")?.unwrap_or(300));
+    let limit = variable("MAGPIE_TIMEOUT", "300")?.map_or(usual_limit, Duration::from_secs);
     let mut words: Vec<String> = std::env::var("MAGPIE_APPEND").into_iter().collect();
     words.extend(boot_arguments(arguments));
 

@@ -3,7 +3,7 @@
 //! One thread listens and hands frames on; this one draws and reads keys.
 
 use super::qemu;
-use crate::failure::{INTERRUPTED, SUCCESS};
+use crate::failure::{INTERRUPTED, SUCCESS, usage};
 use crate::machine::{catch_interrupts, interrupted};
 use crate::serial::port;
 use crate::serial::watch::{WhenGone, watch};
@@ -78,6 +78,11 @@ type Source = Box<dyn FnOnce(&Sender<Said>) -> Result<u8> + Send>;
 pub fn execute(options: Options) -> Result<u8> {
     if let Some(path) = &options.dump {
         return show_dump(path);
+    }
+    if !io::stdout().is_terminal() {
+        return Err(usage(
+            "top needs a terminal; numbers for a pipe or a file are printed by: cargo xtask stats --every 1",
+        ));
     }
     let (sender, receiver) = mpsc::channel();
     let stop = Arc::new(AtomicBool::new(false));

@@ -2,6 +2,7 @@
 //! <https://ui.perfetto.dev> opens.
 
 use super::qemu;
+use crate::build::check_output;
 use crate::stream::{Output, show};
 use crate::trace::{Record, Recording, perfetto, tape, values::Values};
 use anyhow::{Context, Result};
@@ -27,6 +28,7 @@ pub struct Options {
 /// Runs the verb.
 pub fn execute(options: Options) -> Result<u8> {
     let Options { output: path, record, qemu } = options;
+    check_output(&path)?;
     let mut recorder = record.as_deref().map(tape::Writer::create).transpose()?;
     let mut recorded = Ok(());
     let mut recording = Recording::default();
