@@ -90,10 +90,10 @@ pub fn execute(options: &Options) -> Result<u8> {
         .stderr(Stdio::null())
         .status();
     println!("{} is made. There:", dir.display());
-    println!("  cargo run           boots it on QEMU");
-    println!("  cargo test          runs its tests, in the booted kernel and on this machine");
+    println!("  cargo run           # boots it on QEMU");
+    println!("  cargo test          # runs its tests, in the booted kernel and on this machine");
     println!(
-        "  cargo xtask help    lists what else there is: benchmarks, a card's image, a board's serial line, lints"
+        "  cargo xtask help    # lists what else there is: benchmarks, a card's image, a board's serial line, lints"
     );
     Ok(SUCCESS)
 }
