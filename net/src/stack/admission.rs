@@ -26,7 +26,7 @@ impl Stack {
         }
         let now = self.now();
         let sockets = &mut self.sockets;
-        for place in 0..self.slots.most() {
+        for place in 0..self.slots.end() {
             let Some(Kind::Listener(listener)) = self.slots.at(place).map(|slot| &mut slot.kind) else {
                 continue;
             };

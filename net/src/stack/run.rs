@@ -10,7 +10,7 @@ use magpie::channel::{ProcessAddr, ProcessMailbox, Request};
 use magpie::mem::OutOfMemory;
 use magpie::watch::Ended;
 use magpie::{sched, time};
-use smoltcp::iface::{Interface, PollResult, SocketHandle, SocketSet, SocketStorage};
+use smoltcp::iface::{Interface, PollResult, SocketHandle, SocketSet};
 use smoltcp::time::Instant;
 use smoltcp::wire::{EthernetAddress, HardwareAddress};
 
@@ -73,8 +73,8 @@ impl Stack {
     pub fn new(config: Config) -> Result<(Self, Desk, ProcessAddr<Feed>), Error> {
         let mut storage = Vec::new();
         let most = config.sockets + 2;
+        // Room for all, and filled from the front as they come: smoltcp looks at each place that was ever used, for each frame.
         storage.try_reserve_exact(most).map_err(|_| OutOfMemory)?;
-        storage.resize_with(most, || SocketStorage::EMPTY);
         let mut sockets = SocketSet::new(storage);
         let mut port = Port::new(Frame::new()?, Acknowledging::new(config.sockets)?);
         // A locally administered address, until a card says its own.
@@ -294,7 +294,7 @@ impl Stack {
 
     /// Whoever waits, socket by socket.
     fn tend(&mut self) {
-        for place in 0..self.slots.most() {
+        for place in 0..self.slots.end() {
             let Some(id) = self.slots.id_at(place) else { continue };
             match self.slots.at(place).map(|slot| &slot.kind) {
                 Some(Kind::Tcp(_)) => self.tend_tcp(id),

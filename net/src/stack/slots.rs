@@ -85,6 +85,8 @@ pub struct Udp {
 /// All places.
 pub struct Slots {
     places: Vec<Option<Slot>>,
+    /// All from here on are empty, so nobody looks there: whoever looks at all sockets does so for each frame.
+    end: usize,
     next_life: u64,
 }
 
@@ -93,20 +95,22 @@ impl Slots {
         let mut places = Vec::new();
         places.try_reserve_exact(most).map_err(|_| OutOfMemory)?;
         places.resize_with(most, || None);
-        Ok(Self { places, next_life: 0 })
+        Ok(Self { places, end: 0, next_life: 0 })
     }
 
-    pub fn most(&self) -> usize {
-        self.places.len()
+    /// Behind the last place that is taken.
+    pub const fn end(&self) -> usize {
+        self.end
     }
 
     pub fn has_room(&self) -> bool {
         self.places.iter().any(Option::is_none)
     }
 
-    /// `None` without a place.
+    /// At the first place that is empty; `None` without one.
     pub fn add(&mut self, kind: Kind) -> Option<Id> {
         let place = self.places.iter().position(Option::is_none)?;
+        self.end = self.end.max(place + 1);
         self.next_life += 1;
         self.places[place] = Some(Slot { kind, life: self.next_life, watches: [None, None] });
         Some(Id { place, life: self.next_life })
@@ -134,11 +138,14 @@ impl Slots {
     pub fn remove(&mut self, id: Id) -> Option<Slot> {
         self.get(id)?;
         let slot = self.places[id.place].take()?;
+        while self.end > 0 && self.places[self.end - 1].is_none() {
+            self.end -= 1;
+        }
         Some(slot)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {
-        self.places.iter().flatten()
+        self.places[..self.end].iter().flatten()
     }
 
     /// Half of it is held by that process from now on.
@@ -160,7 +167,7 @@ impl Slots {
 
     /// Which half of what was held by who was watched so.
     pub fn held_under(&mut self, watch: WatchId) -> Option<(Id, Half)> {
-        for place in 0..self.places.len() {
+        for place in 0..self.end {
             let Some(slot) = &self.places[place] else { continue };
             for half in [Half::Read, Half::Write] {
                 if slot.watches[half as usize].as_ref().is_some_and(|known| known.id() == watch) {

@@ -49,7 +49,7 @@ impl Stack {
     pub(super) fn ends_resting(&mut self, most: usize) -> bool {
         let mut count = 0;
         let mut oldest: Option<(Instant, Id, SocketHandle)> = None;
-        for place in 0..self.slots.most() {
+        for place in 0..self.slots.end() {
             let Some(id) = self.slots.id_at(place) else { continue };
             let Some(tcp) = self.slots.tcp(id) else { continue };
             let Some(until) = tcp.until else { continue };
@@ -216,7 +216,7 @@ impl Stack {
 
     /// Looks which handles were dropped.
     pub(super) fn look(&mut self) {
-        for place in 0..self.slots.most() {
+        for place in 0..self.slots.end() {
             let Some(id) = self.slots.id_at(place) else { continue };
             let Some(slot) = self.slots.at(place) else { continue };
             match &mut slot.kind {
