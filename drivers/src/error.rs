@@ -14,6 +14,8 @@ pub enum DriverError {
     NoDevice(&'static str),
     /// The pin of this number is not to be had: it is the serial port's, or the board has wired something to it.
     NoPin(u32),
+    /// The serial port cannot send so many bits in a second.
+    NoSpeed(u32),
     /// Its registers were not claimed, or no memory for it was found.
     Registers(device::ClaimError),
     /// The tree names no interrupt for it.
@@ -40,6 +42,9 @@ impl fmt::Display for DriverError {
                 f,
                 "pin {pin} is not to be had: it is the serial port's, or the board has wired something to it"
             ),
+            Self::NoSpeed(baud) => {
+                write!(f, "the serial port cannot send {baud} bits in a second: 115200 is usual")
+            }
             Self::Registers(error) => error.fmt(f),
             Self::NoLine(error) => error.fmt(f),
             Self::Interrupt(error) => error.fmt(f),

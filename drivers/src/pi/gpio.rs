@@ -42,6 +42,8 @@ enum Function {
     Output = 1,
     /// The first of what else it can be.
     Other0 = 4,
+    /// The fifth of it.
+    Other4 = 3,
 }
 
 /// What draws an input to a level while nothing else does: some 50 kΩ.
@@ -115,13 +117,20 @@ impl Pin {
 
 /// A pin that is some other device's, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Lent(#[expect(dead_code, reason = "held: its end makes the pin an input")] Pin);
+pub(crate) struct Lent(#[expect(dead_code, reason = "held: its end makes the pin an input")] Pin);
 
 impl Lent {
     /// Gives the pin to the first of the devices that can have it. A pull is what that needs.
     pub(super) fn first(pin: u32, pull: Pull) -> Result<Self, DriverError> {
         let pin = Pin::claim(pin)?;
         pin.become_a(Function::Other0, pull)?;
+        Ok(Self(pin))
+    }
+
+    /// The same of the fifth of them.
+    pub(crate) fn fifth(pin: u32, pull: Pull) -> Result<Self, DriverError> {
+        let pin = Pin::claim(pin)?;
+        pin.become_a(Function::Other4, pull)?;
         Ok(Self(pin))
     }
 }
