@@ -19,6 +19,7 @@ pub mod project;
 mod random;
 pub mod report;
 pub mod serial;
+pub mod serial_line;
 pub mod setup;
 pub mod stream;
 pub mod testing;

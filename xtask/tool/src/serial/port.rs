@@ -11,7 +11,7 @@ use std::time::Duration;
 /// How long a read or a write waits: short, so that Ctrl-C is heard.
 const GLANCE: Duration = Duration::from_millis(100);
 /// The prefix of a socket's path.
-const SOCKET: &str = "unix:";
+pub const SOCKET: &str = "unix:";
 
 /// A serial port.
 pub trait Port: Read + Write + Send {}
