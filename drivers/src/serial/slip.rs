@@ -174,7 +174,13 @@ mod tests {
                     let byte = |state: &mut u64| [END, ESC, 0xdc, 0xdd][random(state) as usize % 4];
                     let any = |state: &mut u64| random(state) as u8;
                     (0..length)
-                        .map(|_| if random(&mut state) % 2 == 0 { byte(&mut state) } else { any(&mut state) })
+                        .map(|_| {
+                            if random(&mut state).is_multiple_of(2) {
+                                byte(&mut state)
+                            } else {
+                                any(&mut state)
+                            }
+                        })
                         .collect()
                 })
                 .collect();

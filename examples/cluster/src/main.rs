@@ -12,7 +12,7 @@ use magpie::actor::Hook;
 use magpie::prelude::*;
 use magpie::registry;
 use magpie::supervise::{Child, Supervisor};
-use magpie_drivers::card;
+use magpie_drivers::uplink::Uplink;
 use magpie_net::Network;
 use magpie_node::Node;
 
@@ -67,14 +67,15 @@ fn is_prime(number: u64) -> bool {
 }
 
 async fn cluster() -> magpie::Result {
-    let network = Network::start(magpie_net::Config::dhcp())?;
+    let uplink = Uplink::chosen();
+    let network = Network::start(uplink.config())?;
     let carried = network.clone();
-    let card = Child::process("card", move |_| card::drive("card", carried.clone())).within(Duration::ZERO);
+    let card = Child::process("card", move |_| uplink.drive("card", carried.clone())).within(Duration::ZERO);
     let driver = Supervisor::one_for_one().child(card).start()?;
     match time::timeout(Duration::from_secs(10), network.address()).await {
         Ok(address) => _ = address?,
         Err(_) if driver.process().is_done() => {
-            return Err("there is no network card: cargo xtask qemu cluster --net --forward 127.0.0.2:4369:4369 --forward 127.0.0.2:9100:9100".into());
+            return Err(uplink.missing().into());
         }
         Err(_) => return Err("nobody gives this machine an address".into()),
     }
@@ -91,9 +92,11 @@ async fn cluster() -> magpie::Result {
     let _workers = workers.start()?;
     let node = Node::start(&network, config).await?;
     text!("{} with {} workers", node.name(), machine::cores());
-    let ended = node.process().clone();
-    while !ended.is_done() {
+    while !node.process().is_done() {
         time::sleep(Duration::from_secs(1)).await;
+        if driver.process().is_done() {
+            return Err(uplink.missing().into());
+        }
     }
     Err("the node has ended".into())
 }

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use magpie::prelude::*;
 use magpie::supervise::{Child, Supervisor};
-use magpie_drivers::card;
+use magpie_drivers::uplink::Uplink;
 use magpie_net::{Config, Error, Network, TcpStream};
 
 magpie::entry!(echo);
@@ -37,11 +37,12 @@ async fn answer(mut stream: TcpStream) -> Result<(), Error> {
 }
 
 async fn echo() -> magpie::Result {
-    let network = Network::start(Config { sockets: SOCKETS, ..Config::dhcp() })?;
+    let uplink = Uplink::chosen();
+    let network = Network::start(Config { sockets: SOCKETS, ..uplink.config() })?;
     let carried = network.clone();
     let card = Child::process("card", move |_| {
         let network = carried.clone();
-        async move { card::drive("card", network).await.inspect_err(|error| text!("the card: {error}")) }
+        async move { uplink.drive("card", network).await.inspect_err(|error| text!("the card: {error}")) }
     });
     let driver = Supervisor::one_for_one().child(card.within(Duration::ZERO)).start()?;
 
@@ -49,7 +50,7 @@ async fn echo() -> magpie::Result {
     let (address, _) = match time::timeout(Duration::from_secs(10), address).await {
         Ok(address) => address?,
         Err(_) if driver.process().is_done() => {
-            return Err("there is no network card: cargo xtask qemu echo --net --forward 7777:7".into());
+            return Err(uplink.missing().into());
         }
         Err(_) => return Err("nobody gives this machine an address".into()),
     };

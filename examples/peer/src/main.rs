@@ -13,7 +13,7 @@ use magpie::actor::{Bound, Hook, WhenFull};
 use magpie::prelude::*;
 use magpie::registry;
 use magpie::supervise::{Child, Supervisor};
-use magpie_drivers::card;
+use magpie_drivers::uplink::Uplink;
 use magpie_net::Network;
 use magpie_node::term::{AtomBuf, BinaryBuf, TermBuf};
 use magpie_node::{Config as NodeConfig, Error, Node, RemoteDown, RemoteRecipient};
@@ -172,9 +172,10 @@ async fn flood(node: &Node, to: &str, count: u64) -> Result<(), Error> {
 }
 
 async fn peer() -> magpie::Result {
-    let network = Network::start(magpie_net::Config::dhcp())?;
+    let uplink = Uplink::chosen();
+    let network = Network::start(uplink.config())?;
     let carried = network.clone();
-    let card = Child::process("card", move |_| card::drive("card", carried.clone())).within(Duration::ZERO);
+    let card = Child::process("card", move |_| uplink.drive("card", carried.clone())).within(Duration::ZERO);
     let _driver = Supervisor::one_for_one().child(card).start()?;
     let executor = Executor::start(&Config::default().bound(Bound::new(64, WhenFull::Refuse)))?;
     let handle = executor.handle();

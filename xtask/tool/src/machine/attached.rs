@@ -24,6 +24,8 @@ pub struct Attached {
     pub has_random: bool,
     /// A network card, whose other end is QEMU's own network.
     pub net: Option<Net>,
+    /// A second serial port, with the network on it, whose other end is this tool.
+    pub line: Option<Net>,
     /// A console.
     pub console: Option<Console>,
     /// The card in the slot of `raspi4b`.
@@ -34,7 +36,7 @@ pub struct Attached {
     pub is_legacy: bool,
 }
 
-/// QEMU's own network, which needs no rights: the guest reaches the host and beyond, and is reached at the ports that are forwarded.
+/// QEMU's own network, or what this tool has in its place on a serial line. Neither needs rights: the guest reaches the host and beyond, and is reached at the ports that are forwarded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Net {
     /// What comes to the first port of this machine, at that address of it, goes to the second of the guest.

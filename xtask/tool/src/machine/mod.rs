@@ -3,6 +3,7 @@
 mod attached;
 mod debugger;
 mod limits;
+mod line;
 mod qemu;
 mod raspi4b;
 mod run;

@@ -93,7 +93,9 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
     // A real board has nobody who takes an exit status, so its image asks first.
     let allows = if machine.board == Board::Rpi4 { "semihosting" } else { "" };
     let commands = if guest.typed == Typed::Commands { "commands" } else { "" };
-    let words = [allows, commands, empty_input, guest.arguments.trim()];
+    // Where a card is not what the application looks for.
+    let line = if machine.attached.line.is_some() { "net=line" } else { "" };
+    let words = [allows, commands, line, empty_input, guest.arguments.trim()];
     let arguments = words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
     if !arguments.is_empty() {
         command.arg("-append").arg(arguments);
@@ -117,7 +119,7 @@ fn processors(cores: u32) -> String {
 mod tests {
     use super::{Guest, guest_command};
     use crate::build::Image;
-    use crate::machine::{Machine, Size};
+    use crate::machine::{Machine, Net, Size};
     use std::path::Path;
     use std::time::Duration;
 
@@ -149,6 +151,13 @@ mod tests {
             "-M raspi4b -smp 4 -m 2G -accel tcg,thread=multi -display none -serial stdio -monitor none \
              -semihosting -no-reboot -kernel k.img -append semihosting seed=1"
         );
+    }
+
+    #[test]
+    fn with_a_line_the_application_is_told_so() {
+        let mut machine = Machine::raspi4b();
+        machine.attached.line = Some(Net::default());
+        assert!(line(machine, None, "seed=1").ends_with("-append semihosting net=line seed=1"));
     }
 
     #[test]

@@ -73,7 +73,16 @@ fn soc() -> DeviceTreeNode {
         DeviceTreeProperty::new_unchecked("compatible", *b"brcm,bcm2711-i2c\0brcm,bcm2835-i2c\0"),
         cells("reg", &[0x7e80_4000, 0x1000]),
     ];
+    // What the second serial port is a part of, and that, which has interrupt 93 of those that are shared.
+    let auxiliary = [text("compatible", "brcm,bcm2835-aux"), cells("reg", &[0x7e21_5000, 0x8])];
+    let mini_uart = [
+        text("compatible", "brcm,bcm2835-aux-uart"),
+        cells("reg", &[0x7e21_5040, 0x40]),
+        cells("interrupts", &[0, 93, 4]),
+    ];
     let children = [
+        node("aux@7e215000", auxiliary, []),
+        node("serial@7e215040", mini_uart, []),
         node("i2c@7e804000", i2c, []),
         node("mmc@7e300000", slot, []),
         node("mailbox@7e00b880", mailbox, []),

@@ -6,6 +6,7 @@
 //! a guest that does not read, and nobody else does. QEMU is killed and waited for whenever this tool leaves the run in any
 //! way, and the system kills it if this tool is killed, so nothing is left behind.
 
+use super::line::Line;
 use super::raspi4b;
 use super::{Guest, Typed, guest_command};
 use crate::build::Board;
@@ -147,6 +148,7 @@ pub fn run_while_heard(qemu: &Path, guest: &Guest, listener: &mut dyn Listener) 
     let began = Instant::now();
     let mut command = guest_command(qemu, guest);
     end_with_this_tool(&mut command);
+    let line = guest.machine.attached.line.as_ref().map(|net| Line::of(net, &mut command)).transpose()?;
     let child = command
         .stdin(if guest.typed == Typed::Nothing { Stdio::null() } else { Stdio::piped() })
         .stdout(Stdio::piped())
@@ -154,6 +156,7 @@ pub fn run_while_heard(qemu: &Path, guest: &Guest, listener: &mut dyn Listener) 
         .spawn()
         .with_context(|| format!("{} cannot be started", qemu.display()))?;
     let mut child = Ended(child);
+    line.into_iter().for_each(Line::carry);
     let (sender, receiver) = mpsc::sync_channel(MAX_PIECES);
     let stdout = child.0.stdout.take().context("QEMU has no output")?;
     let stderr = child.0.stderr.take().context("QEMU has no error output")?;

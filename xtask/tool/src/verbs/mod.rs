@@ -4,6 +4,7 @@ pub mod decode;
 pub mod doctor;
 pub mod flash;
 pub mod image;
+pub mod line;
 pub mod monitor;
 pub mod push;
 pub mod qemu;
@@ -30,6 +31,8 @@ pub enum Verb {
     Flash(flash::Options),
     /// Show what a board says over its serial port, decoded
     Monitor(monitor::Options),
+    /// Be the network at the other end of a board's serial line
+    Line(line::Options),
     /// Hand a kernel to the chain loader on a board, and show what it says
     Push(push::Options),
     /// Run an application on QEMU, and write down what happens on each core, for Perfetto
@@ -56,6 +59,7 @@ pub fn execute(verb: Verb) -> Result<u8> {
         Verb::Image(options) => image::execute(&options),
         Verb::Flash(options) => flash::execute(&options),
         Verb::Monitor(options) => monitor::execute(&options),
+        Verb::Line(options) => line::execute(&options),
         Verb::Push(options) => push::execute(&options),
         Verb::Trace(options) => trace::execute(options),
         Verb::Stats(options) => stats::execute(options),

@@ -64,8 +64,11 @@ pub struct Options {
     /// Give the guest a virtio network card, on a network of QEMU's own: the host is 10.0.2.2 there, and gives addresses
     #[arg(long)]
     net: bool,
-    /// With --net: what comes to a TCP port of this machine goes to a port of the guest; may be given several times
-    #[arg(long, value_name = "[ADDRESS:]HOST:GUEST", requires = "net")]
+    /// Give the guest a second serial port with a network on it, in place of a card: addresses are as with --net
+    #[arg(long, conflicts_with = "net")]
+    line: bool,
+    /// With --net or --line: what comes to a TCP port of this machine goes to a port of the guest; may be given several times
+    #[arg(long, value_name = "[ADDRESS:]HOST:GUEST")]
     forward: Vec<String>,
     /// Give the guest a virtio console: a TCP port of this machine is its other end
     #[arg(long, value_name = "PORT")]
@@ -279,6 +282,9 @@ fn machine(options: &Options) -> Result<Machine> {
 }
 
 fn bare_machine(options: &Options) -> Result<Machine> {
+    if !options.forward.is_empty() && !options.net && !options.line {
+        return Err(usage("--forward is for a guest with a network: add --net, or --line"));
+    }
     if options.board == Board::Rpi4 {
         let fixed = [
             ("--smp", options.smp.is_some_and(|cores| cores != 4)),
@@ -300,11 +306,16 @@ fn bare_machine(options: &Options) -> Result<Machine> {
         ];
         for (option, given) in given {
             if given {
-                return Err(usage(format!("{option} is for virt: QEMU's raspi4b has no devices of virtio")));
+                let instead =
+                    if option == "--net" { "; it has a network over its serial line: --line" } else { "" };
+                return Err(usage(format!(
+                    "{option} is for virt: QEMU's raspi4b has no devices of virtio{instead}"
+                )));
             }
         }
         let mut machine = Machine { icount: options.icount, ..Machine::raspi4b() };
         machine.attached.card = options.card.as_deref().map(Disk::checked_card).transpose()?;
+        machine.attached.line = options.line.then(|| Net::checked(&options.forward)).transpose()?;
         return Ok(machine);
     }
     if options.card.is_some() {
@@ -318,6 +329,7 @@ fn bare_machine(options: &Options) -> Result<Machine> {
     machine.attached.has_random = options.random;
     machine.attached.console = options.console.map(Console::checked).transpose()?;
     machine.attached.net = options.net.then(|| Net::checked(&options.forward)).transpose()?;
+    machine.attached.line = options.line.then(|| Net::checked(&options.forward)).transpose()?;
     if let Some(cpu) = &options.cpu {
         machine.cpu.clone_from(cpu);
     }
