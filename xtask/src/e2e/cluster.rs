@@ -19,12 +19,15 @@ use std::time::{Duration, Instant};
 pub const CASES: &[Case] = &[
     ("cluster::erlang_calls_magpie", erlang_calls),
     ("cluster::erlang_calls_magpie_on_one_core", erlang_calls_one_core),
+    ("cluster::erlang_calls_a_raspberry_pi_over_a_serial_line", erlang_calls_over_a_line),
     ("cluster::magpie_calls_erlang", magpie_calls),
+    ("cluster::a_raspberry_pi_calls_erlang_over_a_serial_line", magpie_calls_over_a_line),
     ("cluster::a_killed_machine_is_noticed", killed),
     ("cluster::another_machine_takes_over", failover),
     ("cluster::idle_nodes_stay_connected", idle),
     ("cluster::a_node_that_does_not_read_loses_nothing", stopped),
     ("cluster::an_erlang_application_hands_out_work", application),
+    ("cluster::an_erlang_application_hands_out_work_over_a_serial_line", application_over_a_line),
 ];
 
 /// How long anything may take that is waited for.
@@ -123,15 +126,14 @@ impl Cluster {
 
     /// Boots an example as a node of it.
     fn guest(&self, example: &str, cores: &str, more: &str) -> Result<Heard> {
-        self.guest_for(PATIENCE, example, cores, more)
+        self.guest_by(CARD, example, cores, more)
     }
 
-    /// The same, ended after so long.
-    fn guest_for(&self, limit: Duration, example: &str, cores: &str, more: &str) -> Result<Heard> {
+    /// The same, with its network there.
+    fn guest_by(&self, way: &[&str], example: &str, cores: &str, more: &str) -> Result<Heard> {
         let Self { mapper, address, port, .. } = self;
         let mut command = tool()?;
-        command.args(["qemu", example, "--no-install", "--smp", cores, "--net"]);
-        command.args(["--timeout", &limit.as_secs().to_string()]);
+        command.args(["qemu", example, "--no-install", "--smp", cores]).args(way);
         command.args(["--forward", &format!("{address}:{mapper}:{mapper}")]);
         command.args(["--forward", &format!("{address}:{port}:{port}")]);
         command.args(["--append", &format!("node=magpie@{address} epmd={mapper} nodeport={port} {more}")]);
@@ -168,30 +170,35 @@ impl Cluster {
 
 const SCENARIO: &str = "xtask/src/e2e/cluster/scenario.erl";
 
-fn drive(bench: &Bench<'_>, cores: &str, last: u8) -> Result<Outcome> {
+/// What Erlang does with it.
+const STEPS: [&str; 14] = [
+    "ping",
+    "calls",
+    "by_pid",
+    "casts",
+    "crash",
+    "links",
+    "functions",
+    "shapes",
+    "nobody",
+    "many",
+    "long",
+    "full",
+    "reconnect",
+    "cookie",
+];
+
+fn drive(bench: &Bench<'_>, way: &[&str], cores: &str, last: u8) -> Result<Outcome> {
     if let Some(skipped) = erlang_is_missing() {
         return Ok(skipped);
     }
     let cluster = Cluster::start(last)?;
-    let mut guest = cluster.guest("peer", cores, "")?;
+    let mut guest = cluster.guest_by(way, "peer", cores, "")?;
     guest.hear("is up")?;
     let node = cluster.node();
-    let steps = [
-        "ping",
-        "calls",
-        "by_pid",
-        "casts",
-        "crash",
-        "links",
-        "functions",
-        "shapes",
-        "nobody",
-        "many",
-        "long",
-        "full",
-        "reconnect",
-        "cookie",
-    ];
+    // Three megabytes take long on a line.
+    let is_slow = way.contains(&"--line");
+    let steps = STEPS.map(|step| if is_slow && step == "long" { "rather_long" } else { step });
     let mut arguments = vec![node.as_str()];
     arguments.extend(steps);
     let said = cluster.erlang(bench, "driver@127.0.0.1", SCENARIO, &arguments)?.end()?;
@@ -206,25 +213,41 @@ fn drive(bench: &Bench<'_>, cores: &str, last: u8) -> Result<Outcome> {
 }
 
 fn erlang_calls(bench: &Bench<'_>) -> Result<Outcome> {
-    drive(bench, "4", 2)
+    drive(bench, CARD, "4", 2)
 }
 
 fn erlang_calls_one_core(bench: &Bench<'_>) -> Result<Outcome> {
-    drive(bench, "1", 3)
+    drive(bench, CARD, "1", 3)
 }
+
+fn erlang_calls_over_a_line(bench: &Bench<'_>) -> Result<Outcome> {
+    drive(bench, LINE, "4", 11)
+}
+
+/// Where a guest has its network: on a card, or on a line.
+const CARD: &[&str] = &["--net"];
+const LINE: &[&str] = &["--board", "rpi4", "--line"];
 
 /// What this machine is called in the guest's network.
 const HOST: &str = "10.0.2.2";
 
 fn magpie_calls(bench: &Bench<'_>) -> Result<Outcome> {
+    talk(bench, CARD, 4)
+}
+
+fn magpie_calls_over_a_line(bench: &Bench<'_>) -> Result<Outcome> {
+    talk(bench, LINE, 12)
+}
+
+fn talk(bench: &Bench<'_>, way: &[&str], last: u8) -> Result<Outcome> {
     if let Some(skipped) = erlang_is_missing() {
         return Ok(skipped);
     }
-    let cluster = Cluster::start(4)?;
+    let cluster = Cluster::start(last)?;
     let name = format!("server@{HOST}");
     let mut erlang = cluster.erlang(bench, &name, SCENARIO, &[&cluster.node(), "serve"])?;
     erlang.hear("serving")?;
-    let mut guest = cluster.guest("peer", "4", &format!("to={name}"))?;
+    let mut guest = cluster.guest_by(way, "peer", "4", &format!("to={name}"))?;
     for expected in [
         "connected to",
         "echo [1, -2, 9223372036854775807] 0.25 [0, 255]",
@@ -288,7 +311,8 @@ fn idle(bench: &Bench<'_>) -> Result<Outcome> {
     let seconds = std::env::var("MAGPIE_IDLE_SECONDS").unwrap_or_else(|_| "15".to_owned());
     let cluster = Cluster::start(9)?;
     let limit = PATIENCE + Duration::from_secs(seconds.parse().context("MAGPIE_IDLE_SECONDS")?);
-    let mut guest = cluster.guest_for(limit, "peer", "2", "tick=2000")?;
+    let limit = limit.as_secs().to_string();
+    let mut guest = cluster.guest_by(&["--net", "--timeout", &limit], "peer", "2", "tick=2000")?;
     guest.hear("is up")?;
     let mut command = cluster.erlang_command(bench, "driver@127.0.0.1", SCENARIO)?;
     command.args(["-kernel", "net_ticktime", "2", "-idle", &seconds]);
@@ -328,11 +352,19 @@ fn stopped(bench: &Bench<'_>) -> Result<Outcome> {
 
 /// The example and its application, as the guide shows them.
 fn application(bench: &Bench<'_>) -> Result<Outcome> {
+    hand_out_work(bench, CARD, 6)
+}
+
+fn application_over_a_line(bench: &Bench<'_>) -> Result<Outcome> {
+    hand_out_work(bench, LINE, 13)
+}
+
+fn hand_out_work(bench: &Bench<'_>, way: &[&str], last: u8) -> Result<Outcome> {
     if let Some(skipped) = erlang_is_missing() {
         return Ok(skipped);
     }
-    let cluster = Cluster::start(6)?;
-    let mut guest = cluster.guest("cluster", "4", "")?;
+    let cluster = Cluster::start(last)?;
+    let mut guest = cluster.guest_by(way, "cluster", "4", "")?;
     guest.hear("with 4 workers")?;
     let said = cluster
         .erlang(bench, "boss@127.0.0.1", "examples/cluster/cluster.erl", &[&cluster.node(), "4", "200000"])?

@@ -14,6 +14,8 @@ pub const CASES: &[Case] = &[
     ("echo::ten_megabytes_come_back", ten_megabytes),
     ("echo::many_come_and_go", many),
     ("echo::a_killed_driver_costs_no_byte", killed),
+    ("echo::a_megabyte_comes_back_over_a_serial_line", over_a_line),
+    ("echo::a_killed_driver_of_a_serial_line_costs_no_byte", killed_on_a_line),
     ("echo::ports_that_are_none_are_refused", refused),
     ("echo::a_page_is_seen", page),
 ];
@@ -49,7 +51,8 @@ impl Echo {
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).context("no port")?.port();
         let mut command = tool()?;
         command.args(["qemu", app, "--no-install", "--smp", cores, "--append", argument]);
-        command.args(["--net", "--forward", &format!("{port}:{to}")]).args(more);
+        let way = if more.contains(&"--line") { None } else { Some("--net") };
+        command.args(way).args(["--forward", &format!("{port}:{to}")]).args(more);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().context("the tool cannot be started")?;
         let (Some(commands), Some(said)) = (child.stdin.take(), child.stdout.take()) else {
@@ -135,6 +138,27 @@ fn ten_megabytes(_: &Bench<'_>) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
+/// On `virt` a PL011, on `raspi4b` the mini UART.
+fn over_a_line(_: &Bench<'_>) -> Result<Outcome> {
+    const SOME: usize = 20;
+    for (cores, more) in [("1", &["--line"][..]), ("4", &["--line"]), ("4", &["--line", "--board", "rpi4"])] {
+        let place = || format!("on {cores} cores, {}", more.join(" "));
+        let echo = Echo::start(cores, 1 + SOME, more).with_context(place)?;
+        exchange(echo.port, &bytes(1, 1_000_000)).with_context(place)?;
+        // Others at one moment.
+        thread::scope(|scope| {
+            let port = echo.port;
+            let all: Vec<_> =
+                (0..SOME).map(|who| scope.spawn(move || exchange(port, &bytes(who as u64, 2000)))).collect();
+            all.into_iter()
+                .try_for_each(|one| one.join().map_err(|_| anyhow::anyhow!("a thread panicked"))?)
+        })
+        .with_context(place)?;
+        echo.end(1 + SOME, 1_000_000 + SOME * 2000).with_context(place)?;
+    }
+    Ok(Outcome::Passed)
+}
+
 /// One after another, and as many open at once; no two begin at the same moment, because QEMU lets one at a time wait at a forwarded port.
 fn many(_: &Bench<'_>) -> Result<Outcome> {
     const AFTER: usize = 300;
@@ -170,11 +194,22 @@ fn many(_: &Bench<'_>) -> Result<Outcome> {
 }
 
 fn killed(_: &Bench<'_>) -> Result<Outcome> {
-    const BYTES: usize = 40_000_000;
+    kill(40_000_000, &["--commands"])
+}
+
+/// On a line it takes longer.
+fn killed_on_a_line(_: &Bench<'_>) -> Result<Outcome> {
+    for more in [&["--commands", "--line"][..], &["--commands", "--line", "--board", "rpi4"]] {
+        kill(1_000_000, more).with_context(|| more.join(" "))?;
+    }
+    Ok(Outcome::Passed)
+}
+
+fn kill(count: usize, more: &[&str]) -> Result<Outcome> {
     const KILLS: usize = 3;
-    let mut echo = Echo::start("4", 1, &["--commands"])?;
+    let mut echo = Echo::start("4", 1, more)?;
     let port = echo.port;
-    let exchanges = thread::spawn(move || exchange(port, &bytes(2, BYTES)));
+    let exchanges = thread::spawn(move || exchange(port, &bytes(2, count)));
     for kill in 0..KILLS {
         // It may be on its way to its name.
         loop {
@@ -186,7 +221,7 @@ fn killed(_: &Bench<'_>) -> Result<Outcome> {
         }
     }
     exchanges.join().map_err(|_| anyhow::anyhow!("the thread panicked"))??;
-    echo.end(1, BYTES)?;
+    echo.end(1, count)?;
     Ok(Outcome::Passed)
 }
 
@@ -234,8 +269,14 @@ fn refused(_: &Bench<'_>) -> Result<Outcome> {
     for (words, says) in [
         (&["--net", "--forward", "7"][..], "give two ports"),
         (&["--net", "--forward", &port], "cannot be taken"),
-        (&["--forward", "1:2"], "--net"),
-        (&["--board", "rpi4", "--net"], "--net is for virt"),
+        (&["--forward", "1:2"], "add --net, or --line"),
+        (
+            &["--board", "rpi4", "--net"],
+            "--net is for virt: QEMU's raspi4b has no devices of virtio; it has a network over its serial line: --line",
+        ),
+        (&["--line", "--net"], "cannot be used with"),
+        (&["--line", "--forward", "7"], "give two ports"),
+        (&["--line", "--forward", &port], "cannot be taken"),
     ] {
         let mut command = tool()?;
         command.args(["qemu", "echo", "--no-install"]).args(words);
@@ -247,6 +288,13 @@ fn refused(_: &Bench<'_>) -> Result<Outcome> {
     without.args(["qemu", "echo", "--no-install", "--smp", "2"]);
     Said::of(without)?
         .expect_status(1)?
-        .expect_line("error: there is no network card: cargo xtask qemu echo --net --forward 7777:7")?;
+        .expect_line("error: there is no network card: give QEMU one by --net --forward HOST:GUEST, or a serial line by --line in place of --net")?;
+    // What the line is for, and no port for it; and a port for it at the end of `line` that is none.
+    let mut line = tool()?;
+    line.args(["line", "--port", "/dev/no-such-port"]);
+    Said::of(line)?.expect_status(2)?.expect_error("there is no /dev/no-such-port: plug the adapter in")?;
+    let mut line = tool()?;
+    line.args(["line", "--port", "/dev/no-such-port", "--forward", &port]);
+    Said::of(line)?.expect_status(2)?.expect_error("cannot be taken")?;
     Ok(Outcome::Passed)
 }

@@ -111,6 +111,10 @@ step(long, N) ->
     Most = gen_server:call({echo, N}, Most, 60000),
     {{nodedown, N}, _} = (catch exit_of(fun() -> gen_server:call({echo, N}, binary:copy(<<7>>, 3000000), 60000) end)),
     again = gen_server:call({echo, N}, again, 60000);
+step(rather_long, N) ->
+    %% For a serial line.
+    Much = binary:copy(<<7>>, 100000),
+    Much = gen_server:call({echo, N}, Much, 60000);
 step(full, N) ->
     %% More than its mailbox takes, faster than it works: nothing is lost.
     Before = gen_server:call({slow, N}, 0, 30000),
