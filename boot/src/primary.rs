@@ -334,14 +334,19 @@ extern "C" fn enter_boot_core(_: usize) -> ! {
     exit::now()
 }
 
+/// What the Raspberry Pi 4 has of a PL011 before the next one, in the same page.
+const UART_BYTES: usize = 0x200;
+
 /// From here on drivers have devices mapped, but none of those that boot has mapped for itself, and no memory.
 fn hand_over(tables: Tables<'static>, found: &Description<'_>) {
     let uart = board::this().early_uart;
     device::keep(0, PAGE_BYTES);
-    device::keep(uart, uart + PAGE_BYTES);
+    device::keep(uart, uart + UART_BYTES);
     for range in found.memory.iter().chain(&found.reserved).chain(board::this().kept) {
         if range.bytes() > 0 {
-            device::keep(range.start, range.end);
+            // Memory is mapped by whole pages.
+            let pages = range.outward(PAGE_BYTES);
+            device::keep(pages.start, pages.end);
         }
     }
     for range in found.devices() {

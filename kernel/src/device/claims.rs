@@ -123,7 +123,8 @@ fn map(range: &Range<usize>) -> Result<(), ClaimError> {
     if *count > MOST_KEPT {
         return Err(ClaimError::TooMany);
     }
-    if kept.iter().any(|(from, to)| start < *to && *from < end) {
+    // To the byte: beside a device of the kernel's there may be others in its page.
+    if kept.iter().any(|(from, to)| range.start < *to && *from < range.end) {
         return Err(ClaimError::Kernels);
     }
     let mapped = tables.map(start, end, Use::Device);

@@ -114,6 +114,11 @@ kernel_test! {
                 ensure!(!is_kernels || refused(range) == Some(ClaimError::Kernels), "{device:?} can be claimed");
             }
         }
+        if board() == "rpi4" {
+            // Another serial port (UART3), beside the console in its page.
+            ensure_eq!(refused(0xfe20_1600..0xfe20_1800), None, "a port beside the kernel's");
+            ensure_eq!(refused(0xfe20_11fc..0xfe20_1204), Some(ClaimError::Kernels), "the kernel's end");
+        }
         let first = claim()?;
         let range = range()?;
         ensure_eq!(refused(range.clone()), Some(ClaimError::Taken), "the same again");

@@ -8,5 +8,7 @@ mod firmware;
 mod gpio;
 mod i2c;
 mod sd;
+#[path = "../drivers/serial.rs"]
+mod serial;
 
 magpie_tests::suite!();

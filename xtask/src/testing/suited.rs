@@ -45,7 +45,7 @@ fn attached(machine: &Machine, suite: &str) -> Attached {
         let card = Some(Disk { file: disk(), is_kept: false });
         // A thermometer, and a memory.
         let i2c = vec![("tmp105", 0x48), ("at24c-eeprom,rom-size=256", 0x50)];
-        return Attached { card, i2c, ..Attached::default() };
+        return Attached { card, i2c, line: Some(Net::default()), ..Attached::default() };
     }
     if suite != DRIVERS_SUITE || machine.board != Board::Virt {
         return Attached::default();
@@ -53,7 +53,8 @@ fn attached(machine: &Machine, suite: &str) -> Attached {
     let disk = Some(Disk { file: disk(), is_kept: false });
     let net = Some(Net::default());
     let is_legacy = machine.cores == 1;
-    Attached { disk, has_random: true, net, console: Some(Console::Nobody), is_legacy, ..Attached::default() }
+    let (console, line) = (Some(Console::Nobody), Some(Net::default()));
+    Attached { disk, has_random: true, net, line, console, is_legacy, ..Attached::default() }
 }
 
 /// Looks at a suite that is built, and makes what it needs.
