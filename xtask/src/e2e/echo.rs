@@ -99,7 +99,7 @@ impl Drop for Echo {
 }
 
 /// Bytes that are another sequence for each seed (xorshift64*).
-fn bytes(seed: u64, count: usize) -> Vec<u8> {
+pub fn bytes(seed: u64, count: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
         state ^= state >> 12;
@@ -111,7 +111,7 @@ fn bytes(seed: u64, count: usize) -> Vec<u8> {
 }
 
 /// Says all of it, while it hears what comes back.
-fn exchange(port: u16, said: &[u8]) -> Result<()> {
+pub fn exchange(port: u16, said: &[u8]) -> Result<()> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).context("cannot connect")?;
     stream.set_read_timeout(Some(PATIENCE)).context("no time limit")?;
     let mut heard = Vec::with_capacity(said.len());

@@ -3,7 +3,7 @@
 //! suites.
 //!
 //! `tool` runs the tool, `fixture` builds a guest of a few instructions that needs no kernel, `pty` is a serial line, `terminal` and `tmux` are terminals; the cases are
-//! in `bad_input`, `setup`, `guest`, `boot`, `book`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `examples`, `first`, `rpi4`, `card`, `cluster`, `commands`, `console`, `debugger`, `disk`, `dump`, `echo`, `editor`, `push`, `monitor`, `progress`, `project`, `traces`, `live_view`, `watchdog` and `loaded`.
+//! in `bad_input`, `setup`, `guest`, `boot`, `book`, `trees`, `idle`, `bench`, `decode`, `kernel_panic`, `wordcount`, `pipeline`, `ledger`, `line`, `examples`, `first`, `rpi4`, `card`, `cluster`, `commands`, `console`, `debugger`, `disk`, `dump`, `echo`, `editor`, `push`, `monitor`, `progress`, `project`, `traces`, `live_view`, `watchdog` and `loaded`.
 
 mod bad_input;
 mod bench;
@@ -26,6 +26,7 @@ mod guest;
 mod idle;
 mod kernel_panic;
 mod ledger;
+mod line;
 mod live_view;
 mod loaded;
 mod monitor;
@@ -101,6 +102,7 @@ fn all() -> impl Iterator<Item = &'static Case> {
         wordcount::CASES,
         pipeline::CASES,
         ledger::CASES,
+        line::CASES,
         examples::CASES,
         first::CASES,
         rpi4::CASES,

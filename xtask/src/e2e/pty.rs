@@ -19,6 +19,8 @@ use std::time::Duration;
 pub struct Damage {
     /// One of so many is lost, and one of so many changed.
     pub one_of: usize,
+    /// Whether any is changed.
+    pub changes: bool,
     /// Only so many of those from the tool pass before it ends: what the kernel says later arrives whole.
     pub until: usize,
 }
@@ -97,12 +99,12 @@ impl Bridge {
 
     fn on_the_way(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
-        if let Some(Damage { one_of, until }) = self.damage
+        if let Some(Damage { one_of, changes, until }) = self.damage
             && self.passed < until
         {
             bytes.retain(|_| self.random.below(one_of) != 0);
             for byte in &mut bytes {
-                if self.random.below(one_of) == 0 {
+                if changes && self.random.below(one_of) == 0 {
                     *byte ^= 1 << self.random.below(8);
                 }
             }

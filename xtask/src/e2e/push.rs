@@ -26,7 +26,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Some faults in a kernel of a few hundred thousand bytes, but for its end.
-const BAD: Damage = Damage { one_of: 40_000, until: 200_000 };
+const BAD: Damage = Damage { one_of: 40_000, changes: true, until: 200_000 };
 /// Busy threads for each processor of the host.
 const LOAD: usize = 4;
 /// How long they are. An emulator of which little runs takes many minutes for the whole kernel.

@@ -55,6 +55,10 @@ struct Bench {
     interface: Interface,
     sockets: SocketSet<'static>,
     noise: Noise,
+    /// So many bytes go in a millisecond, each way.
+    rate: usize,
+    /// So many have gone.
+    gone: usize,
     now: Instant,
 }
 
@@ -74,6 +78,8 @@ impl Bench {
             interface,
             sockets: SocketSet::new(Vec::new()),
             noise: Noise { lost, garbled, state: 0x5eed },
+            rate: usize::MAX,
+            gone: 0,
             now: Instant::ZERO,
         }
     }
@@ -88,14 +94,18 @@ impl Bench {
     fn step(&mut self) {
         self.now += STEP;
         self.gateway.turn(self.now);
-        let there = self.noise.carry(self.gateway.out().drain(..));
+        let count = self.gateway.out().len().min(self.rate);
+        self.gone += count;
+        let there = self.noise.carry(self.gateway.out().drain(..count));
         for byte in there {
             if let Some(packet) = self.wire.hear(byte) {
                 self.wire.put(packet, false);
             }
         }
         self.interface.poll(self.now, &mut self.wire, &mut self.sockets);
-        let here = self.noise.carry(self.wire.out().drain(..));
+        let count = self.wire.out().len().min(self.rate);
+        self.gone += count;
+        let here = self.noise.carry(self.wire.out().drain(..count));
         self.gateway.hear(&here, self.now);
     }
 
@@ -173,6 +183,24 @@ fn there_and_back(lost: u64, garbled: u64, count: usize) {
 #[test]
 fn what_is_forwarded_comes_byte_for_byte() {
     there_and_back(0, 0, 1_000_000);
+}
+
+#[test]
+fn a_slow_line_carries_next_to_nothing_twice() {
+    const BYTES: usize = 100_000;
+    let host = free_address();
+    let mut bench = Bench::new(&[(host, 7)], 0, 0);
+    // 115,200 bits in a second are 11.52 bytes in a millisecond.
+    bench.rate = 11;
+    let handle = bench.listen(7);
+    let (question, answer) = (bytes(1, BYTES), bytes(2, BYTES));
+    let asks = exchange(host, question.clone());
+    assert!(bench.hear_all(handle) == question);
+    bench.say_all(handle, &answer);
+    bench.until(|_| asks.is_finished());
+    assert!(asks.join().unwrap() == answer);
+    // Heads, acknowledgements, and the marks of SLIP.
+    assert!(bench.gone < 2 * BYTES * 12 / 10, "{} bytes", bench.gone);
 }
 
 #[test]
