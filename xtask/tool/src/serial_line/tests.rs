@@ -204,6 +204,25 @@ fn a_slow_line_carries_next_to_nothing_twice() {
 }
 
 #[test]
+fn several_connections_share_a_slow_line() {
+    const MANY: usize = 4;
+    const BYTES: usize = 50_000;
+    let host = free_address();
+    let mut bench = Bench::new(&[(host, 7)], 0, 0);
+    bench.rate = 11;
+    let handles: Vec<_> = (0..MANY).map(|_| bench.listen(7)).collect();
+    let asks: Vec<_> = (0..MANY).map(|who| exchange(host, bytes(who as u64, BYTES))).collect();
+    let mut heard: Vec<_> = handles.iter().map(|handle| bench.hear_all(*handle)).collect();
+    handles.iter().for_each(|handle| bench.socket(*handle).close());
+    bench.until(|_| asks.iter().all(thread::JoinHandle::is_finished));
+    let mut said: Vec<_> = (0..MANY).map(|who| bytes(who as u64, BYTES)).collect();
+    said.sort();
+    heard.sort();
+    assert!(said == heard);
+    assert!(bench.gone < MANY * BYTES * 12 / 10, "{} bytes", bench.gone);
+}
+
+#[test]
 fn what_is_lost_or_garbled_on_the_line_is_sent_again() {
     // Of the longest packets one byte is lost in every thirtieth, and one garbled in every sixteenth.
     there_and_back(2, 4, 200_000);
