@@ -1,0 +1,1 @@
+../../../../drivers/src/serial/slip.rs
