@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use magpie::device::{self, ClaimError, Device, Registers};
-use magpie::interrupt::Interrupt;
+use magpie::interrupt::{self, Interrupt};
 use magpie::{sched, time};
 
 use super::{mini_uart, pl011};
@@ -106,7 +106,12 @@ impl Port {
             Some(pin) => Some([Lent::fifth(pin, Pull::None)?, Lent::fifth(pin + 1, Pull::Up)?]),
             None => None,
         };
-        let interrupt = found.line(0).ok().and_then(|line| Interrupt::claim(line).ok());
+        let interrupt = match found.line(0).map(Interrupt::claim) {
+            Ok(Ok(interrupt)) => Some(interrupt),
+            Ok(Err(interrupt::ClaimError::OutOfMemory)) => return Err(DriverError::OutOfMemory),
+            // Another port's, too, or the tree does not say.
+            Ok(Err(_)) | Err(_) => None,
+        };
         Ok(Self { registers, uart, interrupt, _pins: pins })
     }
 

@@ -9,9 +9,9 @@ use crate::build::root;
 use crate::progress::say;
 use crate::setup::{Install, ready_erlang};
 use anyhow::{Context, Result, bail, ensure};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,13 +36,21 @@ const PATIENCE: Duration = Duration::from_secs(240);
 /// A program whose lines are heard.
 struct Heard {
     child: Child,
+    /// What it is told, where it is told something.
+    told: Option<ChildStdin>,
     lines: Receiver<String>,
     heard: Vec<String>,
 }
 
 impl Heard {
     fn start(mut command: Command) -> Result<Self> {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.stdin(Stdio::null());
+        Self::start_told(command)
+    }
+
+    /// The same of one that reads as the command says.
+    fn start_told(mut command: Command) -> Result<Self> {
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child =
             command.spawn().with_context(|| format!("{:?} cannot be started", command.get_program()))?;
         let said = child.stdout.take().context("there is no pipe")?;
@@ -50,7 +58,8 @@ impl Heard {
         thread::spawn(move || {
             BufReader::new(said).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
-        Ok(Self { child, lines, heard: Vec::new() })
+        let told = child.stdin.take();
+        Ok(Self { child, told, lines, heard: Vec::new() })
     }
 
     /// Waits for a line that has this in it.
@@ -137,6 +146,10 @@ impl Cluster {
         command.args(["--forward", &format!("{address}:{mapper}:{mapper}")]);
         command.args(["--forward", &format!("{address}:{port}:{port}")]);
         command.args(["--append", &format!("node=magpie@{address} epmd={mapper} nodeport={port} {more}")]);
+        if way.contains(&"--commands") {
+            command.stdin(Stdio::piped());
+            return Heard::start_told(command);
+        }
         Heard::start(command)
     }
 
@@ -201,7 +214,15 @@ fn drive(bench: &Bench<'_>, way: &[&str], cores: &str, last: u8) -> Result<Outco
     let steps = STEPS.map(|step| if is_slow && step == "long" { "rather_long" } else { step });
     let mut arguments = vec![node.as_str()];
     arguments.extend(steps);
-    let said = cluster.erlang(bench, "driver@127.0.0.1", SCENARIO, &arguments)?.end()?;
+    let mut erlang = cluster.erlang(bench, "driver@127.0.0.1", SCENARIO, &arguments)?;
+    if way.contains(&"--commands") {
+        // In the middle of it the network's driver is killed: nothing of it is seen there.
+        erlang.hear("ok ping")?;
+        kill_driver(&mut guest)?;
+        erlang.hear("ok functions")?;
+        kill_driver(&mut guest)?;
+    }
+    let said = erlang.end()?;
     for step in steps {
         ensure!(
             said.iter().any(|line| line == &format!("ok {step}")),
@@ -210,6 +231,18 @@ fn drive(bench: &Bench<'_>, way: &[&str], cores: &str, last: u8) -> Result<Outco
         );
     }
     Ok(Outcome::Passed)
+}
+
+fn kill_driver(guest: &mut Heard) -> Result<()> {
+    loop {
+        let told = guest.told.as_mut().context("it takes no commands")?;
+        writeln!(told, "kill card").context("it takes no commands")?;
+        // It may be on its way to its name.
+        if !guest.hear("card is ")?.contains("not killed") {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
 }
 
 fn erlang_calls(bench: &Bench<'_>) -> Result<Outcome> {
@@ -221,7 +254,7 @@ fn erlang_calls_one_core(bench: &Bench<'_>) -> Result<Outcome> {
 }
 
 fn erlang_calls_over_a_line(bench: &Bench<'_>) -> Result<Outcome> {
-    drive(bench, LINE, "4", 11)
+    drive(bench, &[LINE, &["--commands"]].concat(), "4", 11)
 }
 
 /// Where a guest has its network: on a card, or on a line.

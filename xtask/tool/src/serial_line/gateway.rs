@@ -130,8 +130,8 @@ impl Gateway {
 
     /// Whether there is such a connection.
     fn is_known(&self, from: SocketAddrV4, port: u16) -> bool {
-        self.sockets.iter().any(|(_, socket)| {
-            let smoltcp::socket::Socket::Tcp(socket) = socket;
+        self.carried.iter().any(|carried| {
+            let socket = self.sockets.get::<Socket<'_>>(carried.handle);
             socket.is_active()
                 && socket.remote_endpoint() == Some(from.into())
                 && socket.local_endpoint().is_some_and(|local| local.port == port)

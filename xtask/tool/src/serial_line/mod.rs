@@ -6,7 +6,7 @@
 //! line --- bytes --- wire --- packets --- smoltcp --- gateway --- carried, one for each connection --- TCP of this machine
 //! ```
 //!
-//! One thread does all of it, in [`run`], and waits in `poll`. What one side does not take waits with the other: nothing here grows with it.
+//! One thread does all of it, in [`run()`], and waits in `poll`. What one side does not take waits with the other: nothing here grows with it.
 
 mod carried;
 mod gateway;
