@@ -84,6 +84,10 @@ pub(super) enum CommandError<'a> {
 impl fmt::Display for CommandError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // Where they are commands they are known.
+            Self::Unknown(word @ ("trace" | "series")) => {
+                write!(f, "{word} is a command of images with traces: cargo xtask trace builds one")
+            }
             Self::Unknown(word) => write!(f, "there is no command {word}: help lists them"),
             Self::Usage(usage) => write!(f, "it takes other words: {usage}"),
             Self::NotANumber(word) => write!(f, "{word} is no whole number"),
@@ -205,6 +209,8 @@ mod tests {
             assert_eq!(parse(line), Err(CommandError::Usage("trace start, or trace stop")));
         }
         assert_eq!(parse("crash"), Err(CommandError::Unknown("crash")));
+        #[cfg(not(feature = "traced"))]
+        assert!(parse("trace start").unwrap_err().to_string().contains("cargo xtask trace"));
         assert_eq!(parse("set sched.slice_us"), Err(CommandError::Usage("set NAME VALUE")));
         assert_eq!(parse("set a 1 2"), Err(CommandError::Usage("set NAME VALUE")));
         assert_eq!(parse("set sched.slice_us -1"), Err(CommandError::NotANumber("-1")));

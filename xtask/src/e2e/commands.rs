@@ -63,7 +63,7 @@ fn on(bench: &Bench<'_>, options: &[&str]) -> Result<Outcome> {
         "nothing has crashed",
         "none",
         "    number state     core waiting reductions moved    age ms type, name",
-        "nobody is not killed",
+        "nobody is not killed: nobody has that name",
         "victims are chosen by load now",
         "there is no rule nearest, and it stays as it is; the rules:",
         "longest-victim",

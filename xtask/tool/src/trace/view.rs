@@ -188,10 +188,11 @@ impl View {
         let messages: u64 = self.cores.values().map(|core| core.messages_a_second).sum();
         let lost = self.recording.overwritten;
         let missing = self.recording.missing_frames;
+        // Far in front, because a line is cut off at the terminal's edge.
+        let said = if self.said.is_empty() { String::new() } else { format!("{}, ", self.said) };
         format!(
-            "Magpie: {} cores, {messages} messages/s, {lost} events lost, {missing} frames missing  {}",
+            "Magpie: {} cores, {said}{messages} messages/s, {lost} events lost, {missing} frames missing",
             self.cores.len(),
-            self.said
         )
     }
 

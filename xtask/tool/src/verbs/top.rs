@@ -59,6 +59,9 @@ const GLANCE: Duration = Duration::from_millis(100);
 const ASK: Duration = Duration::from_millis(500);
 /// After so long without a line an answer is whole.
 const QUIET: Duration = Duration::from_millis(150);
+/// Of a narrower terminal's lines the ends are cut off, which is said.
+const ENOUGH_COLUMNS: u16 = 80;
+const TOO_NARROW: &str = "(80 columns show all) ";
 /// What the kernel is asked for.
 const WORDS: &str = "trace series=0.25";
 const COMMANDS: &[u8] = b"series 0.25\ntrace start\n";
@@ -220,7 +223,12 @@ fn show(
         }
         terminal.draw(|frame| {
             let area = frame.area();
-            let (lines, chosen) = pages.lines(area.width.into(), area.height.into());
+            let (mut lines, chosen) = pages.lines(area.width.into(), area.height.into());
+            if let Some(title) = lines.first_mut()
+                && area.width < ENOUGH_COLUMNS
+            {
+                title.insert_str(0, TOO_NARROW);
+            }
             let line = |(index, line): (usize, String)| {
                 if chosen == Some(index) { Line::from(line).reversed() } else { Line::from(line) }
             };
