@@ -9,7 +9,7 @@ use core::fmt;
 use crate::arch::atomic::{AtomicU64, Ordering};
 use crate::arch::clock;
 
-/// One setting. What each may be, and is at first, is in `docs/scheduling.md`; with types the settings are in
+/// One setting. What each may be, and is at first, is in `docs/settings.md`; with types the settings are in
 /// [`tuning`](crate::sched::tuning).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
