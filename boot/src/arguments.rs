@@ -19,9 +19,7 @@ impl fmt::Display for Ignored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotANumber => f.write_str("its value is a whole number"),
-            Self::Unknown => {
-                f.write_str("no setting has this name: docs/settings.md and the command settings list them")
-            }
+            Self::Unknown => f.write_str("no setting has this name"),
             Self::OutOfRange { least, most } => write!(f, "it goes from {least} to {most}"),
         }
     }

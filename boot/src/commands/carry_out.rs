@@ -50,10 +50,10 @@ fn carry_out(command: Command<'_>, monitor: &mut Option<LoadMonitor>) {
         Command::Top => top(monitor),
         Command::Dump => dump(monitor),
         Command::Tree => print_with(supervise::printer()),
-        Command::Kill(name) => match registry::kill(name) {
-            Ok(()) => text!("{name} is killed"),
-            Err(error) => text!("{name} is not killed: {error}"),
-        },
+        Command::Kill(name) => {
+            let is_killed = registry::kill(name).is_ok();
+            text!("{name} is {}killed", if is_killed { "" } else { "not " });
+        }
         #[cfg(feature = "traced")]
         Command::Trace(on) => trace::switch(on),
         #[cfg(feature = "traced")]

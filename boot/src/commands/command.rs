@@ -47,22 +47,22 @@ pub(super) enum Command<'a> {
 
 /// What is printed for [`Command::Help`].
 pub(super) const HELP: &str = "\
-help             this list
-load             each core's load since it was last asked for
-stats            what each core has done
-crashes          the last 32 crashes
-actors           the actors
-mailboxes        their mailboxes
-ps               the processes
-top              the load, and the busiest processes
-dump             all lists, and where cores and suspended processes are
-tree             the supervisors and their children
-kill NAME        kills who has that name
-victim NAME      changes how thieves choose victims
-settings         every setting and its value
-set NAME VALUE   changes a setting
-offline CORE     takes a core out of service
-online CORE      takes it back";
+help            this list
+load            each core's load since last asked
+stats           what each core has done
+crashes         the last 32 crashes
+actors          the actors
+mailboxes       their mailboxes
+ps              the processes
+top             the load, and the busiest processes
+dump            all lists, and where cores and processes are
+tree            the supervisors and their children
+kill NAME       kills who has that name
+victim NAME     changes how thieves choose victims
+settings        every setting and its value
+set NAME VALUE  changes a setting
+offline CORE    takes a core out of service
+online CORE     takes it back";
 
 /// What is printed besides in an image that sends traces and statistics.
 #[cfg(feature = "traced")]
@@ -84,11 +84,7 @@ pub(super) enum CommandError<'a> {
 impl fmt::Display for CommandError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // Where they are commands they are known.
-            Self::Unknown(word @ ("trace" | "series")) => {
-                write!(f, "{word} is a command of images with traces: cargo xtask trace builds one")
-            }
-            Self::Unknown(word) => write!(f, "there is no command {word}: help lists them"),
+            Self::Unknown(word) => write!(f, "there is no command {word} here: help lists them"),
             Self::Usage(usage) => write!(f, "it takes other words: {usage}"),
             Self::NotANumber(word) => write!(f, "{word} is no whole number"),
         }
@@ -209,8 +205,6 @@ mod tests {
             assert_eq!(parse(line), Err(CommandError::Usage("trace start, or trace stop")));
         }
         assert_eq!(parse("crash"), Err(CommandError::Unknown("crash")));
-        #[cfg(not(feature = "traced"))]
-        assert!(parse("trace start").unwrap_err().to_string().contains("cargo xtask trace"));
         assert_eq!(parse("set sched.slice_us"), Err(CommandError::Usage("set NAME VALUE")));
         assert_eq!(parse("set a 1 2"), Err(CommandError::Usage("set NAME VALUE")));
         assert_eq!(parse("set sched.slice_us -1"), Err(CommandError::NotANumber("-1")));

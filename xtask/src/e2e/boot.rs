@@ -143,7 +143,7 @@ fn odd_arguments(bench: &Bench<'_>) -> Result<Outcome> {
     said.expect_status(0)?;
     for line in [
         "boot argument sched.slice_us=1 ignored: it goes from 50 to 1000000",
-        "boot argument sched.nonsense=5 ignored: no setting has this name: docs/settings.md and the command settings list them",
+        "boot argument sched.nonsense=5 ignored: no setting has this name",
         "boot argument sched.thieves=x ignored: its value is a whole number",
         "boot argument stack_kib=9000 ignored: it goes from 64 to 1024",
         "boot argument stacks=many ignored: its value is a whole number",

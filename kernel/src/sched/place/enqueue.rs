@@ -291,7 +291,7 @@ fn place_from_outside(header: &Header) -> &'static Core {
     match shortest.or_else(|| cores::get(CoreId::BOOT.index())) {
         Some(core) => core,
         None => {
-            panic!("a process was made runnable before the scheduler was started: call sched::start first")
+            panic!("a process was started before the scheduler: call sched::start first")
         }
     }
 }

@@ -133,7 +133,7 @@ unsafe impl HasNode for Header {
         // SAFETY: by contract it is alive. The deadline itself never changes.
         match unsafe { (*this).kept_deadline() } {
             Some(deadline) => deadline.node.get(),
-            None => panic!("a process without a deadline was put among those that have one"),
+            None => panic!("a process without a deadline is among those with one"),
         }
     }
 }

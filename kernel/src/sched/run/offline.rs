@@ -33,7 +33,7 @@ impl core::fmt::Display for OfflineError {
             Self::NoSuchCore => f.write_str("there is no such core"),
             Self::BootCore => f.write_str("the boot core cannot go offline"),
             Self::Pinned(count) => {
-                write!(f, "{count} processes are pinned to the core and would be stranded: end them first")
+                write!(f, "{count} processes are pinned to the core: end them first")
             }
         }
     }

@@ -92,7 +92,7 @@ fn on_awaited_device(number: u32) {
 /// If the core was not prepared.
 pub unsafe fn enter(id: CoreId) {
     let Some(core) = cores::get(id.index()) else {
-        panic!("core {} was started but not prepared; start only as many as prepare() returned", id.index())
+        panic!("core {} was not prepared: start as many as prepare() returned", id.index())
     };
     // SAFETY: the block is leaked, and is this core's own.
     unsafe { percpu::set_core_block(core::ptr::from_ref::<Core>(core).cast_mut().cast()) };
