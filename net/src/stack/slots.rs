@@ -194,3 +194,35 @@ impl Drop for Slot {
         self.forget(Half::Write);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Slots, Udp};
+    use crate::command::{Id, Token};
+    use smoltcp::iface::SocketHandle;
+
+    fn add(slots: &mut Slots) -> Option<Id> {
+        let handle = SocketHandle::default();
+        slots.add(Kind::Udp(Udp { handle, token: Token::default(), sends: None, receives: None }))
+    }
+
+    #[test]
+    fn the_end_is_behind_the_last_place_that_is_taken() {
+        let mut slots = Slots::new(4).unwrap();
+        assert_eq!(slots.end(), 0);
+        let ids: [Id; 4] = core::array::from_fn(|_| add(&mut slots).unwrap());
+        assert_eq!(slots.end(), 4);
+        assert!(!slots.has_room() && add(&mut slots).is_none());
+        // A hole is within it, and is taken first.
+        slots.remove(ids[1]);
+        assert_eq!((slots.end(), slots.iter().count()), (4, 3));
+        assert_eq!(add(&mut slots).unwrap().place, 1);
+        slots.remove(ids[2]);
+        slots.remove(ids[3]);
+        assert_eq!((slots.end(), slots.iter().count()), (2, 2));
+        slots.remove(ids[3]);
+        assert_eq!(slots.end(), 2, "it was removed before");
+        assert_eq!(add(&mut slots).unwrap().place, 2);
+        assert_eq!(slots.end(), 3);
+    }
+}
