@@ -3,8 +3,8 @@
 
 use crate::CommandLine;
 use crate::build::root;
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use std::fs;
 use std::path::Path;
 
@@ -98,6 +98,21 @@ fn commands(text: &str) -> Vec<String> {
     // With more blanks it is the first column of something.
     let commands = commands.filter(|command| !command.starts_with(' '));
     commands.map(|command| command.split(" # ").next().unwrap_or_default().trim().to_owned()).collect()
+}
+
+#[test]
+fn every_verb_is_in_the_table_of_verbs() {
+    let page = fs::read_to_string(root().join("docs/host-tool.md")).unwrap();
+    let table =
+        page.lines().skip_while(|line| !line.starts_with("| verb |")).take_while(|line| !line.is_empty());
+    let names: Vec<&str> =
+        table.filter_map(|line| line.split('|').nth(1)).flat_map(|cell| cell.split('`')).collect();
+    let line = CommandLine::command();
+    for verb in line.get_subcommands() {
+        let name = verb.get_name();
+        let is_there = names.iter().any(|found| found.split(' ').next() == Some(name));
+        assert!(is_there, "docs/host-tool.md has no row for {name}");
+    }
 }
 
 /// What may be put in for a word of a command that stands for something.
