@@ -215,7 +215,7 @@ fn kill(count: usize, more: &[&str]) -> Result<Outcome> {
         loop {
             thread::sleep(Duration::from_millis(100));
             writeln!(echo.commands, "kill card").context("it takes no commands")?;
-            if !echo.hear("card is ").with_context(|| format!("kill {kill}"))?.contains("not killed") {
+            if echo.hear("card is ").with_context(|| format!("kill {kill}"))?.contains("is killed") {
                 break;
             }
         }

@@ -146,7 +146,7 @@ impl Heard {
 /// What to say about a line in which the kernel says that it ignores an argument (`boot/src/arguments.rs`).
 fn ignored_argument(line: &str) -> Option<String> {
     let (argument, reason) = line.trim_end().strip_prefix("boot argument ")?.split_once(" ignored: ")?;
-    Some(format!("the kernel does not take {argument}: {reason}"))
+    Some(format!("the kernel does not take {argument}: {reason}; docs/settings.md lists all settings"))
 }
 
 #[cfg(test)]
