@@ -151,6 +151,8 @@ pub struct Statistics {
     pub half_open: u64,
     /// Connections that were reset because their owner crashed, or was killed.
     pub owner_crashed: u64,
+    /// How often a datagram had no way, or nobody at the end of it, so that it was dropped after some seconds, with all that waited at its socket.
+    pub unreachable: u64,
     /// Connections that nobody held any more, and whose end took too long.
     pub cut_off: u64,
     /// Sockets that there are now, with those in store and those that are being closed.

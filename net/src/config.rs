@@ -5,6 +5,13 @@ use core::time::Duration;
 
 use magpie_random::Random;
 
+/// A window may be no longer (RFC 7323, 2.3).
+const MOST_BYTES: usize = 1 << 30;
+/// What is due later than in a hundred years does not come.
+const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+/// Who asks more often than that does nothing else.
+const SOONEST: Duration = Duration::from_millis(1);
+
 /// How an interface gets its address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Addressing {
@@ -40,11 +47,11 @@ pub struct Config {
     /// How many sockets there may be, with those that a listener keeps in store and those that are being closed. Memory for their
     /// places is taken at the start.
     pub sockets: usize,
-    /// What a connection receives into: its window.
+    /// What a connection receives into: its window, of a gibibyte at most.
     pub receive_bytes: usize,
     /// What a connection sends from: so much may be under way.
     pub send_bytes: usize,
-    /// After so long without a word from the other side it is asked whether it is still there. `None`: never.
+    /// After so long without a word from the other side it is asked whether it is still there: a millisecond at least. `None`: never.
     pub keep_alive: Option<Duration>,
     /// After so long without the answer that is due, a connection is reset.
     pub timeout: Duration,
@@ -68,6 +75,19 @@ impl Config {
         Self::new(Addressing::Fixed { address, prefix, gateway: None, names: None })
     }
 
+    /// The same, with what smoltcp can count with: it panics at buffers of more than a gibibyte, and at moments that lie too far ahead.
+    pub(crate) fn within_bounds(self) -> Self {
+        Self {
+            receive_bytes: self.receive_bytes.clamp(1, MOST_BYTES),
+            send_bytes: self.send_bytes.clamp(1, MOST_BYTES),
+            keep_alive: self.keep_alive.map(|after| after.clamp(SOONEST, NEVER)),
+            timeout: self.timeout.min(NEVER),
+            half_open: self.half_open.min(NEVER),
+            linger: self.linger.min(NEVER),
+            ..self
+        }
+    }
+
     fn new(addressing: Addressing) -> Self {
         Self {
             addressing,
@@ -79,6 +99,40 @@ impl Config {
             half_open: Duration::from_secs(5),
             linger: Duration::from_secs(10),
             seed: Random::new().bits(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, Duration};
+    use core::net::Ipv4Addr;
+    use smoltcp::time::Instant;
+
+    #[test]
+    fn whatever_is_given_can_be_counted_with() {
+        let usual = Config::fixed(Ipv4Addr::new(10, 0, 0, 1), 24);
+        assert_eq!(usual.clone().within_bounds(), usual);
+        for (bytes, time) in [(0, Duration::ZERO), (usize::MAX, Duration::MAX)] {
+            let config = Config {
+                receive_bytes: bytes,
+                send_bytes: bytes,
+                keep_alive: Some(time),
+                timeout: time,
+                half_open: time,
+                linger: time,
+                ..usual.clone()
+            };
+            let config = config.within_bounds();
+            assert!((1..=1 << 30).contains(&config.receive_bytes));
+            assert!((1..=1 << 30).contains(&config.send_bytes));
+            let times = [config.keep_alive.unwrap(), config.timeout, config.half_open, config.linger];
+            assert!(times[0] > Duration::ZERO);
+            for time in times {
+                // A machine that has run for a hundred years itself.
+                let now = Instant::from_secs(100 * 365 * 24 * 3600);
+                assert!(now + smoltcp::time::Duration::from(time) >= now);
+            }
         }
     }
 }

@@ -60,7 +60,8 @@ impl Network {
     /// # Errors
     /// As for [`Network::start`].
     pub fn start_with(spawn: Spawn, config: Config) -> Result<Self, Error> {
-        let bytes = (config.receive_bytes.max(1), config.send_bytes.max(1));
+        let config = config.within_bounds();
+        let bytes = (config.receive_bytes, config.send_bytes);
         let (stack, desk, feed) = Stack::new(config)?;
         let process = spawn.start(stack.run())?.process().clone();
         Ok(Self { desk, feed, process, bytes })
@@ -109,12 +110,14 @@ impl Network {
         }
     }
 
-    /// A socket for datagrams at a port, or at any if that is zero. Each way so many may wait, of so many bytes together; what comes beyond that is lost.
+    /// A socket for datagrams at a port, or at any if that is zero. Each way so many may wait, one at least, of so many bytes together; what comes beyond that is lost.
     /// The caller is charged for their room.
     ///
     /// # Errors
     /// When the port is in use, and without memory, or a place for it.
     pub async fn bind(&self, port: u16, most: usize, bytes: usize) -> Result<UdpSocket, Error> {
+        // Without a place for one, whoever sends would wait for ever.
+        let most = most.max(1);
         let (receive, send) = (Datagrams::new(most, bytes)?, Datagrams::new(most, bytes)?);
         let token = token()?;
         let by = sched::current_process();

@@ -72,7 +72,7 @@ impl Stack {
     /// Without memory, or with an address that cannot be.
     pub fn new(config: Config) -> Result<(Self, Desk, ProcessAddr<Feed>), Error> {
         let mut storage = Vec::new();
-        let most = config.sockets + 2;
+        let most = config.sockets.checked_add(2).ok_or(OutOfMemory)?;
         // Room for all, and filled from the front as they come: smoltcp looks at each place that was ever used, for each frame.
         storage.try_reserve_exact(most).map_err(|_| OutOfMemory)?;
         let mut sockets = SocketSet::new(storage);

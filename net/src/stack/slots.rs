@@ -80,6 +80,8 @@ pub struct Udp {
     pub token: Token,
     pub sends: Option<(Vec<u8>, SocketAddrV4, Reply<Answer>)>,
     pub receives: Option<(Vec<u8>, Reply<Answer>)>,
+    /// Since when none of the bytes that wait to be sent has gone, and how many they are.
+    pub stuck: Option<(Instant, usize)>,
 }
 
 /// All places.

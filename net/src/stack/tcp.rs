@@ -281,7 +281,7 @@ impl Stack {
                     .iter()
                     .filter_map(|stored| stored.half_open.map(|since| since + half_open))
                     .min(),
-                Kind::Udp(_) => None,
+                Kind::Udp(udp) => udp.stuck.map(|(since, _)| since + super::udp::PATIENCE),
             })
             .min()
     }

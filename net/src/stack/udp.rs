@@ -6,6 +6,7 @@ use core::net::SocketAddrV4;
 use magpie::channel::Reply;
 use magpie::sched::ProcessRef;
 use smoltcp::socket::udp::{PacketBuffer, SendError, Socket};
+use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{IpAddress, IpEndpoint};
 
 use super::run::{Stack, answer};
@@ -14,6 +15,30 @@ use super::tcp::address_of;
 use crate::buffers::Datagrams;
 use crate::command::{Answer, Half, Id, Outcome, Token};
 use crate::error::Error;
+
+/// Who is next is asked for its card's address every second. A datagram for whom nobody says one, or to whom there is no way, would hold up all behind it for ever.
+pub const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Whether anything waits to be sent. An empty datagram has no bytes, but takes a place.
+fn waits(socket: &Socket<'_>) -> bool {
+    socket.send_queue() > 0 || !socket.can_send()
+}
+
+/// Whether nothing went for too long.
+fn is_stuck(stuck: &mut Option<(Instant, usize)>, socket: &Socket<'_>, now: Instant, has_room: bool) -> bool {
+    let bytes = socket.send_queue();
+    match *stuck {
+        _ if !waits(socket) => *stuck = None,
+        Some((since, before)) if has_room && bytes >= before => {
+            if now >= since + PATIENCE {
+                *stuck = None;
+                return true;
+            }
+        }
+        _ => *stuck = Some((now, bytes)),
+    }
+    false
+}
 
 impl Stack {
     pub(super) fn bind(
@@ -47,7 +72,7 @@ impl Stack {
             return answer(reply, Err(Error::NoSuchAddress));
         }
         let handle = self.sockets.add(socket);
-        let udp = Udp { handle, token, sends: None, receives: None };
+        let udp = Udp { handle, token, sends: None, receives: None, stuck: None };
         let Some(id) = self.slots.add(Kind::Udp(udp)) else {
             return answer(reply, Err(Error::TooMany));
         };
@@ -78,8 +103,17 @@ impl Stack {
 
     /// Serves whoever waits for this socket.
     pub(super) fn tend_udp(&mut self, id: Id) {
+        let (now, has_room) = (self.now(), self.port.has_room());
         let Some(Kind::Udp(udp)) = self.slots.get(id).map(|slot| &mut slot.kind) else { return };
         let socket = self.sockets.get_mut::<Socket<'_>>(udp.handle);
+        // Without a link it waits for that.
+        if is_stuck(&mut udp.stuck, socket, now, has_room) {
+            let port = socket.endpoint().port;
+            self.statistics.unreachable += 1;
+            socket.close();
+            // It is closed, and the port is not zero.
+            let _ = socket.bind(port);
+        }
         if let Some((mut data, to, reply)) = udp.sends.take() {
             let there = IpEndpoint::new(IpAddress::Ipv4(*to.ip()), to.port());
             if data.len() > socket.payload_send_capacity() {
@@ -95,6 +129,11 @@ impl Stack {
                 }
             }
         }
+        // What came to it just now counts from now on.
+        udp.stuck = match udp.stuck {
+            None if waits(socket) => Some((now, socket.send_queue())),
+            stuck => stuck.map(|(since, _)| (since, socket.send_queue())),
+        };
         if socket.can_recv()
             && let Some((mut buffer, reply)) = udp.receives.take()
         {

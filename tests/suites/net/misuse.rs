@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use magpie::{sched, time};
 use magpie_net::{Config, Error, Faults, Network};
-use magpie_tests::{ensure, ensure_eq, kernel_test};
+use magpie_tests::{HANGS_AFTER, ensure, ensure_eq, kernel_test};
 
 use crate::common::{HERE, THERE, at, echo, pair, there_and_back};
 
@@ -103,6 +103,102 @@ kernel_test! {
         time::sleep(Duration::from_millis(20)).await;
         here.process().kill();
         ensure_eq!(waits.await?, Err(Error::Stopped), "who waits for a network that is gone");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// A datagram for whom nobody answers, or to whom there is no way, holds up those behind it no longer than a while: anybody can make a server answer to such an address.
+    async fn a_datagram_for_nobody_holds_up_no_other() -> Outcome {
+        let (here, there, _cable) = pair(Faults::none())?;
+        let mut server = here.bind(9, 2, 200).await?;
+        let mut client = there.bind(9, 4, 400).await?;
+        let nobody = core::net::Ipv4Addr::new(10, 0, 0, 77);
+        let nowhere = core::net::Ipv4Addr::new(192, 0, 2, 1);
+        for (count, lost) in [nobody, nowhere].into_iter().enumerate() {
+            server.send_to(b"lost", at(lost, 9)).await?;
+            let sends = async {
+                loop {
+                    server.send_to(&[count as u8], at(THERE, 9)).await?;
+                    time::sleep(Duration::from_millis(100)).await;
+                }
+            };
+            let comes = async {
+                let mut byte = [0; 4];
+                // Some of the round before may come late.
+                while client.receive_from(&mut byte).await?.0 != 1 || byte[0] != count as u8 {}
+                Ok::<(), Error>(())
+            };
+            let (mut sends, mut comes) = (core::pin::pin!(sends), core::pin::pin!(comes));
+            let outcome: Result<(), Error> = time::timeout(HANGS_AFTER, core::future::poll_fn(|context| {
+                use core::future::Future;
+                if let core::task::Poll::Ready(outcome) = comes.as_mut().poll(context) {
+                    return core::task::Poll::Ready(outcome);
+                }
+                sends.as_mut().poll(context)
+            })).await?;
+            outcome?;
+            ensure_eq!(here.statistics().await?.unreachable, 1 + count as u64, "given up");
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Where there is no place for a datagram there is one all the same, so nobody waits for ever.
+    async fn room_for_no_datagram_is_room_for_one() -> Outcome {
+        let (here, there, _cable) = pair(Faults::none())?;
+        let mut client = there.bind(9, 0, 100).await?;
+        let mut server = here.bind(9, 0, 100).await?;
+        time::timeout(HANGS_AFTER, server.send_to(b"one", at(THERE, 9))).await??;
+        let mut bytes = [0; 10];
+        let (count, _) = time::timeout(HANGS_AFTER, client.receive_from(&mut bytes)).await??;
+        ensure_eq!(&bytes[..count], b"one", "what came");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// The longest and the shortest times, and more sockets than can be, end no network.
+    async fn no_setting_ends_a_network() -> Outcome {
+        let all = |time, address| Config {
+            keep_alive: Some(time),
+            timeout: time,
+            half_open: time,
+            linger: time,
+            ..Config::fixed(address, 24)
+        };
+        for time in [Duration::ZERO, Duration::MAX] {
+            let (here, there) = (Network::start(all(time, HERE))?, Network::start(all(time, THERE))?);
+            let _cable = magpie_net::Cable::connect(&here, &there, Faults::none())?;
+            let mut listener = there.listen(7, 2).await?;
+            let connected = time::timeout(HANGS_AFTER, here.connect(at(THERE, 7))).await?;
+            if time > Duration::ZERO {
+                let mut stream = connected?;
+                let other = listener.accept().await?;
+                stream.write_all(b"x").await?;
+                drop(other);
+                drop(stream);
+            }
+            drop(listener);
+            for network in [here, there] {
+                // Twice, so that it has served what was dropped.
+                for _ in 0..2 {
+                    network.statistics().await?;
+                }
+                ensure!(!network.process().is_done(), "a network has ended");
+            }
+        }
+        for sockets in [0, usize::MAX - 1, usize::MAX] {
+            let started = Network::start(Config { sockets, ..Config::fixed(HERE, 24) });
+            match started {
+                Ok(network) => {
+                    ensure_eq!(sockets, 0, "started with so many sockets");
+                    ensure_eq!(network.bind(1, 1, 1).await.map(drop), Err(Error::TooMany), "without places");
+                }
+                Err(error) => ensure_eq!(error, Error::OutOfMemory, "too many sockets"),
+            }
+        }
         Ok(())
     }
 }
