@@ -197,16 +197,23 @@ impl<B: Blocks> Fat<B> {
                 folder.change_dir(name)?;
             }
             let mut entries = Vec::new();
+            let mut has_memory = true;
             folder.iterate_dir(|entry| {
                 if !entry.attributes.is_volume() {
+                    // A folder whose chain leads back into itself has a great many.
+                    if entries.try_reserve(1).is_err() {
+                        has_memory = false;
+                        return core::ops::ControlFlow::Break(());
+                    }
                     let (name, is_folder) = (entry.name.to_string(), entry.attributes.is_directory());
                     entries.push(Entry { name, bytes: entry.size, is_folder });
                 }
                 core::ops::ControlFlow::Continue(())
             })?;
-            Ok(entries)
+            Ok(has_memory.then_some(entries))
         })
-        .await
+        .await?
+        .ok_or(FatError::OutOfMemory)
     }
 
     /// Makes a folder.

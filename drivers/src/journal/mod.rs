@@ -163,7 +163,8 @@ impl<B: Blocks> Journal<B> {
             return Err(JournalError::Lost);
         }
         self.check(entry)?;
-        let generation = self.generation + 1;
+        // Only who has forged a journal gives it the last of all numbers.
+        let generation = self.generation.checked_add(1).ok_or(JournalError::Full)?;
         let half = 1 - self.half;
         self.write(half, 0, Head::of(generation, None, entry), entry).await?;
         (self.half, self.generation) = (half, generation);

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::vec::Vec;
 
+use super::record::Head;
 use super::{Journal, JournalError, sectors};
 use crate::block::{Blocks, DiskError, SECTOR_BYTES};
 
@@ -220,4 +221,21 @@ fn what_is_behind_the_end_is_not_taken_for_more() {
     assert_eq!(entries, [b"a"]);
     at_once(journal.append(b"e")).unwrap();
     assert_eq!(open(&medium).unwrap().1, [b"a", b"e"]);
+}
+
+#[test]
+fn the_last_of_all_numbers_is_an_error_and_no_crash() {
+    let medium = Medium::new(vec![0; ALL * SECTOR_BYTES], usize::MAX);
+    let forged = Head::of(u64::MAX, None, b"forged");
+    {
+        let lasting = &mut medium.0.lock().unwrap().lasting;
+        let place = 3 * SECTOR_BYTES;
+        lasting[place..place + 28].copy_from_slice(&forged.bytes());
+        lasting[place + 28..place + 34].copy_from_slice(b"forged");
+    }
+    let (mut journal, entries) = open(&medium).unwrap();
+    assert_eq!(entries, [b"forged"]);
+    assert_eq!(at_once(journal.begin_anew(b"new")), Err(JournalError::Full));
+    at_once(journal.append(b"more")).unwrap();
+    assert_eq!(open(&medium).unwrap().1, [&b"forged"[..], b"more"]);
 }

@@ -128,6 +128,11 @@ impl<M: Message> ProcessAddr<M> {
         Ok(())
     }
 
+    /// Whether its mailbox is there, as far as can be seen: it was not dropped, and its process has not crashed.
+    pub fn is_alive(&self) -> bool {
+        !self.has_closed()
+    }
+
     /// How many messages wait.
     pub fn waiting(&self) -> usize {
         self.0.waiting().0

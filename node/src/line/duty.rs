@@ -66,6 +66,20 @@ impl Waiting {
         }
     }
 
+    /// Takes back monitors whose watchers have gone without a word, as far as there is room to say so.
+    fn demonitor_unwatched(&mut self, peer: &mut Peer) {
+        let unwatched = |(watch, (token, watcher)): (&WatchId, &(Token, ProcessAddr<RemoteDown>))| {
+            (!watcher.is_alive()).then_some((*watch, *token))
+        };
+        while let Some((watch, token)) = self.watchers.iter().find_map(unwatched) {
+            if matches!(peer.demonitor(watch), Err(SendError::Full)) {
+                return;
+            }
+            self.watchers.remove(&watch);
+            self.watches.remove(&token);
+        }
+    }
+
     /// All who wait for an answer.
     pub fn lose_calls(&mut self) {
         self.by_token.clear();
@@ -139,14 +153,17 @@ impl Duty {
                 }
                 Ok(())
             }
-            Order::Monitor { token, to, watcher } => match peer.monitor(OWN_PID, target(to)) {
-                Ok(watch) => {
+            Order::Monitor { token, to, watcher } => {
+                let mut watched = peer.monitor(OWN_PID, target(to));
+                if matches!(watched, Err(SendError::TooMany)) {
+                    waiting.demonitor_unwatched(peer);
+                    watched = peer.monitor(OWN_PID, target(to));
+                }
+                watched.map(|watch| {
                     waiting.watches.insert(*token, watch);
                     waiting.watchers.insert(watch, (*token, watcher.clone()));
-                    Ok(())
-                }
-                Err(error) => Err(error),
-            },
+                })
+            }
             Order::Demonitor(token) => match waiting.watches.get(token) {
                 Some(watch) => match peer.demonitor(*watch) {
                     Err(SendError::Full) => Err(SendError::Full),

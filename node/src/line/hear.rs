@@ -182,9 +182,13 @@ impl Hearing {
         let limit = self.shared.limits.frame;
         // In a process of its own: it may last, or crash.
         let started = sched::spawn(async move { function.call(&arguments, limit) });
-        let Some(rpc) = rpc else { return };
-        match started {
-            Ok(running) => self.later.push(Box::pin(async move {
+        match (started, rpc) {
+            // Nobody waits for it; but it counts, so that nobody starts any number of them.
+            (Ok(running), None) => self.later.push(Box::pin(async move {
+                let _ = running.await;
+                Duty::Nothing
+            })),
+            (Ok(running), Some(rpc)) => self.later.push(Box::pin(async move {
                 match running.await {
                     Ok(Ok(result)) => Duty::Returned(rpc, result),
                     Ok(Err(Failed::Arguments(_))) => Duty::Undefined(rpc),
@@ -193,7 +197,8 @@ impl Hearing {
                     Err(_) => Duty::Raised(rpc, Reason::Exit(Exit::Killed)),
                 }
             })),
-            Err(_) => self.duties.push_back(Duty::Raised(rpc, Reason::NoMemory)),
+            (Err(_), Some(rpc)) => self.duties.push_back(Duty::Raised(rpc, Reason::NoMemory)),
+            (Err(_), None) => {}
         }
     }
 }

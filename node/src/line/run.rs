@@ -163,8 +163,9 @@ impl Line {
                 }
                 Heard::Up => {
                     let peer: String = self.connection.peer().name().into();
-                    let _ =
-                        self.desk.tell(Wish::Up { peer, number: self.number, orders: self.orders.address() });
+                    let orders = self.orders.address();
+                    // If it cannot be told those who wait for this line would do so for ever; so they hear of its end.
+                    self.desk.tell(Wish::Up { peer, number: self.number, orders }).map_err(|_| End::Told)?;
                 }
             }
         }

@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 use core::time::Duration;
 
+use magpie::channel::ProcessMailbox;
 use magpie::time;
 use magpie_net::{Config as Net, Faults};
 use magpie_node::term::AtomBuf;
-use magpie_node::{Closed, Config, Error, Node, RemoteRecipient};
+use magpie_node::{Closed, Config, Error, Limits, Node, RemoteDown, RemoteRecipient};
 use magpie_tests::{amount, ensure, ensure_eq, kernel_test};
 
 use crate::common::{ADDRESS_THERE, HERE, Job, PATIENCE, Pair, THERE};
@@ -189,6 +190,28 @@ kernel_test! {
             };
         }
         ensure_eq!(answer, Ok(1), "afterwards");
+        pair.end().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Who monitors and is gone takes no place for ever: there are as many as before for those who come later.
+    async fn monitors_of_those_who_are_gone_make_room() -> Outcome {
+        let pair = Pair::start(Faults::none(), 1000).await?;
+        let adder = pair.remote().await?;
+        let most = Limits::default().monitors;
+        let mut kept = ProcessMailbox::<RemoteDown>::new(4)?;
+        let monitor = adder.monitor(&kept.address()).await?;
+        for round in 0..2 * most {
+            let gone = ProcessMailbox::new(1)?;
+            let done = adder.monitor(&gone.address()).await;
+            ensure!(done.is_ok(), "number {round} of {most}: {done:?}");
+        }
+        // Who is there is told.
+        pair.there.process().kill();
+        let told = kept.receive_within(PATIENCE).await.map_err(|_| "no word of an end")?;
+        ensure!(told.is_some_and(|told| told.monitor == monitor), "another monitor told");
         pair.end().await;
         Ok(())
     }
