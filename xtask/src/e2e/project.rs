@@ -68,7 +68,7 @@ impl Project {
     fn new(bench: &Bench<'_>, folder: PathBuf, options: &[&str]) -> Result<Self> {
         let mut new = tool()?;
         new.arg("new").arg(&folder).args(options);
-        Said::of(new)?.expect_status(0)?.expect_line("  cargo run       boots it on QEMU")?;
+        Said::of(new)?.expect_status(0)?.expect_line("  cargo run           # boots it on QEMU")?;
         let build = bench.workspace.build().to_owned();
         // One is built as a user's is: the others are about where Magpie comes from.
         let is_cheap = !options.is_empty();
