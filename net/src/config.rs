@@ -130,7 +130,7 @@ mod tests {
             assert!(times[0] > Duration::ZERO);
             for time in times {
                 // A machine that has run for a hundred years itself.
-                let now = Instant::from_secs(100 * 365 * 24 * 3600);
+                let now = Instant::from_secs(100_i64 * 365 * 24 * 3600);
                 assert!(now + smoltcp::time::Duration::from(time) >= now);
             }
         }

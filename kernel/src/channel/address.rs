@@ -129,6 +129,17 @@ impl<M: Message> ProcessAddr<M> {
     }
 
     /// Whether its mailbox is there, as far as can be seen: it was not dropped, and its process has not crashed.
+    ///
+    /// ```
+    /// use magpie::channel::ProcessMailbox;
+    ///
+    /// let mailbox = ProcessMailbox::<u32>::new(4)?;
+    /// let address = mailbox.address();
+    /// assert!(address.is_alive());
+    /// drop(mailbox);
+    /// assert!(!address.is_alive());
+    /// # Ok::<(), magpie::mem::OutOfMemory>(())
+    /// ```
     pub fn is_alive(&self) -> bool {
         !self.has_closed()
     }

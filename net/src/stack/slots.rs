@@ -200,12 +200,18 @@ impl Drop for Slot {
 #[cfg(test)]
 mod tests {
     use super::{Kind, Slots, Udp};
-    use crate::command::{Id, Token};
+    use crate::command::{Id, token};
     use smoltcp::iface::SocketHandle;
 
     fn add(slots: &mut Slots) -> Option<Id> {
         let handle = SocketHandle::default();
-        slots.add(Kind::Udp(Udp { handle, token: Token::default(), sends: None, receives: None }))
+        slots.add(Kind::Udp(Udp {
+            handle,
+            token: token().unwrap(),
+            sends: None,
+            receives: None,
+            stuck: None,
+        }))
     }
 
     #[test]
