@@ -1,8 +1,10 @@
 //! What should not be done, and what comes of it: an error that says so, and nothing lost.
 
 use alloc::string::ToString;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
 use magpie::channel::ProcessMailbox;
@@ -159,27 +161,35 @@ kernel_test! {
 kernel_test! {
     /// More connections than the network has places for, to both ports: when they have gone, the node is there as before.
     async fn connections_without_end_keep_nobody_out_for_good() -> Outcome {
-        let small = Net { sockets: 40, ..Net::fixed(ADDRESS_THERE, 24) };
+        const PLACES: usize = 40;
+        let small = Net { sockets: PLACES, ..Net::fixed(ADDRESS_THERE, 24) };
         let pair = Pair::start_on(Faults::none(), 1000, small, |config| config).await?;
+        let is_full = Arc::new(AtomicBool::new(false));
         let mut dialers = Vec::new();
         for dialer in 0..16 {
-            let network = pair.networks.0.clone();
+            let (network, is_full) = (pair.networks.0.clone(), is_full.clone());
             dialers.push(magpie::sched::spawn(async move {
                 let mut open = Vec::new();
-                for _ in 0..4 {
-                    let port = if dialer % 2 == 0 { 9100 } else { 4369 };
+                let port = if dialer % 2 == 0 { 9100 } else { 4369 };
+                while !is_full.load(Ordering::Relaxed) {
                     let dial = network.connect(SocketAddrV4::new(ADDRESS_THERE, port));
-                    // Not answered when there is no more room.
-                    open.extend(time::timeout(Duration::from_secs(1), dial).await.ok().and_then(Result::ok));
+                    // Refused as long as none is in store, and not answered when there is no more room.
+                    match time::timeout(Duration::from_secs(1), dial).await {
+                        Ok(Ok(stream)) => open.push(stream),
+                        _ => time::sleep(Duration::from_millis(1)).await,
+                    }
                 }
-                open.len()
             })?);
         }
-        let mut open = 0;
-        for dialer in dialers {
-            open += dialer.await?;
+        while pair.networks.1.statistics().await?.sockets < PLACES {
+            time::sleep(Duration::from_millis(1)).await;
         }
-        ensure!(open > 20, "only {open} connections came about");
+        // Whoever accepts is told now that there is no place.
+        time::sleep(Duration::from_millis(20)).await;
+        is_full.store(true, Ordering::Relaxed);
+        for dialer in dialers {
+            dialer.await?;
+        }
         ensure!(!pair.there.process().is_done(), "the node has ended");
         let mut answer = Err(Error::Disconnected);
         while answer.is_err() {
