@@ -138,7 +138,8 @@ kernel_test! {
                 sends.as_mut().poll(context)
             })).await?;
             outcome?;
-            ensure_eq!(here.statistics().await?.unreachable, 1 + count as u64, "given up");
+            // On a host that stands still for seconds others are, too.
+            ensure!(here.statistics().await?.unreachable > count as u64, "none was given up");
         }
         Ok(())
     }
