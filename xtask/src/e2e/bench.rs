@@ -310,7 +310,7 @@ fn sweep(bench: &Bench<'_>) -> Result<Outcome> {
 
 /// What of these one core does in slices of 50 µs costs at most a twentieth more than in slices of 1 ms: actors that send densely,
 /// in few mailboxes and in many, behaviours of some length, and processes. What does not keep that goal is in `docs/performance.md`.
-const SHORT_SLICES: [&str; 13] = [
+const SHORT_SLICES: [&str; 12] = [
     "send-static:200000",
     "send-self:100000",
     "send-self-256:40000",
@@ -318,7 +318,6 @@ const SHORT_SLICES: [&str; 13] = [
     "thread-ring:100:40000",
     "executor:2000:50:10",
     "fan-in:4:40000",
-    "big:100:800",
     "balance-one:400:20:200",
     "process-one:200:50:100",
     "yield-200:200:100:0",
