@@ -55,6 +55,8 @@ pub struct Options {
 
 /// How often what is shown is drawn anew, and keys are looked for.
 const GLANCE: Duration = Duration::from_millis(100);
+/// How much of what was said is taken in before it is drawn, and keys are looked for.
+const AT_ONCE: usize = 10_000;
 /// How often the page that is seen is asked for.
 const ASK: Duration = Duration::from_millis(500);
 /// After so long without a line an answer is whole.
@@ -193,7 +195,12 @@ fn show(
         }
     };
     loop {
-        while let Some(said) = next.take().or_else(|| receiver.try_recv().ok()) {
+        // No more than that: whoever speaks without end hides no key.
+        let mut taken = 0;
+        while taken < AT_ONCE
+            && let Some(said) = next.take().or_else(|| receiver.try_recv().ok())
+        {
+            taken += 1;
             match said {
                 Said::Record(sequence, record, frame) => {
                     if let Some(recorder) = recorder {
@@ -237,7 +244,9 @@ fn show(
         if interrupted() {
             return Ok(Some(INTERRUPTED));
         }
-        if event::poll(GLANCE)?
+        // Whoever is behind looks only whether a key waits already.
+        let wait = if taken == AT_ONCE { Duration::ZERO } else { GLANCE };
+        if event::poll(wait)?
             && let Event::Key(key) = event::read()?
             && key.kind == KeyEventKind::Press
         {
