@@ -28,10 +28,10 @@ pub fn bytes(seed: u64, from: usize, into: &mut [u8]) {
     }
 }
 
-/// Sends back what comes, for whoever comes.
+/// Sends back what comes, for whoever comes, however many that are.
 pub async fn echo(mut listener: TcpListener) -> Result<(), Error> {
     loop {
-        let mut stream = listener.accept().await?;
+        let mut stream = listener.accept_or_wait().await?;
         sched::spawn(async move {
             let mut bytes = [0; 2048];
             loop {

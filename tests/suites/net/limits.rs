@@ -6,7 +6,7 @@ use core::time::Duration;
 use magpie::mem::MemoryLimit;
 use magpie::sched::Spawn;
 use magpie::{sched, time};
-use magpie_net::{Cable, Config, Error, Faults, Network, TcpListener};
+use magpie_net::{Cable, Config, Error, Faults, Network};
 use magpie_tests::{Failure, comes, ensure, ensure_eq, kernel_test};
 
 use crate::common::{HERE, THERE, at, echo, pair, there_and_back};
@@ -101,23 +101,6 @@ kernel_test! {
     }
 }
 
-/// Sends back what comes on each connection, all at once.
-async fn serve(mut listener: TcpListener) -> Result<(), Error> {
-    loop {
-        let mut stream = listener.accept_or_wait().await?;
-        sched::spawn(async move {
-            let mut bytes = [0; 100];
-            loop {
-                let count = stream.read(&mut bytes).await?;
-                if count == 0 {
-                    return stream.close().await;
-                }
-                stream.write_all(&bytes[..count]).await?;
-            }
-        })?;
-    }
-}
-
 kernel_test! {
     /// More connections than a network has places for: `accept` says so, who waits serves them as others go.
     async fn a_crowd_ends_no_server() -> Outcome {
@@ -139,7 +122,7 @@ kernel_test! {
             }
         }
         ensure_eq!(held.len(), 3, "accepted beside the three in store");
-        let server = sched::spawn(serve(listener))?;
+        let server = sched::spawn(echo(listener))?;
         for stream in crowd.drain(..).chain(held.drain(..)) {
             stream.abort();
         }

@@ -325,17 +325,21 @@ const SHORT_SLICES: [&str; 12] = [
     "chameneos:20:5000",
 ];
 const MOST_FOR_SHORT_SLICES: f64 = 1.05;
+/// How its batches fall together with slices decides between 4.7 and 7.7 per cent: over the goal, but no further.
+const BIG: &str = "big:100:3200";
+const MOST_FOR_BIG: f64 = 1.08;
 
 /// In instructions, which depend on no clock but the one that counts them.
 fn short_slices(bench: &Bench<'_>) -> Result<Outcome> {
     let figures = |microseconds: &str| {
         let slices = format!("sched.slice_us={microseconds}");
-        measure(bench, &[&SHORT_SLICES[..], &["--cores", "1", "--append", &slices]].concat())
+        measure(bench, &[&SHORT_SLICES[..], &[BIG, "--cores", "1", "--append", &slices]].concat())
     };
     let (long, short) = (figures("1000")?, figures("50")?);
-    for spec in SHORT_SLICES {
+    let goal = SHORT_SLICES.map(|spec| (spec, MOST_FOR_SHORT_SLICES));
+    for (spec, most) in goal.into_iter().chain([(BIG, MOST_FOR_BIG)]) {
         let ratio = number(&columns(&short, spec)?, 0)? / number(&columns(&long, spec)?, 0)?;
-        ensure!(ratio <= MOST_FOR_SHORT_SLICES, "{spec} costs {ratio:.3} times as much:\n{long}\n{short}");
+        ensure!(ratio <= most, "{spec} costs {ratio:.3} times as much:\n{long}\n{short}");
     }
     Ok(Outcome::Passed)
 }
