@@ -215,6 +215,12 @@ impl Heap {
         }
     }
 
+    /// How often memory was short, modulo 2^32. When that changes each core is to come to [`Self::answer_shortage`].
+    #[inline(always)]
+    pub(crate) fn shortages(&self) -> u32 {
+        self.caches.shortages()
+    }
+
     /// What a core does between two turns when memory was short. Returns whether there is more to do.
     pub(crate) fn answer_shortage(&self) -> bool {
         let here = PreemptGuard::new();

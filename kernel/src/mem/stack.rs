@@ -290,7 +290,8 @@ impl StackBlock {
         self.charged.load(Ordering::Relaxed) >= self.granted.load(Ordering::Relaxed)
     }
 
-    /// A turn begins with so many reductions, and so does each that follows it, unless others are granted.
+    /// A turn begins, or goes on, with so many reductions, and each that follows it begins so, unless others are granted. What was charged
+    /// before is forgotten.
     #[inline(always)]
     pub(crate) fn grant(&self, reductions: u64) {
         self.granted.store(reductions, Ordering::Relaxed);
@@ -307,12 +308,7 @@ impl StackBlock {
         self.granted.load(Ordering::Relaxed) == 0
     }
 
-    /// The turn goes on with so many reductions.
-    pub(crate) fn grant_more(&self, reductions: u64) {
-        self.granted.store(self.charged.load(Ordering::Relaxed) + reductions, Ordering::Relaxed);
-    }
-
-    /// What was charged in the turn that has ended, if anything was.
+    /// What was charged in the turn that has ended, or goes on, if anything was.
     #[inline(always)]
     pub(crate) fn take_charged(&self) -> Option<u64> {
         let charged = self.charged.load(Ordering::Relaxed);

@@ -75,14 +75,20 @@ impl Caches {
         self.shortages.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// How often memory was short, modulo 2^32.
+    #[inline(always)]
+    pub(in crate::mem) fn shortages(&self) -> u32 {
+        // Relaxed: as in `note_shortage`.
+        self.shortages.load(Ordering::Relaxed)
+    }
+
     /// Gives one class back if memory was short since this core gave everything back. Returns whether there is more to
     /// give.
     ///
     /// # Safety
     /// The caller has the lock of the cache.
     pub(super) unsafe fn answer(&self, cache: &CoreCache, source: &impl Source) -> bool {
-        // Relaxed: as in `note_shortage`.
-        let shortage = self.shortages.load(Ordering::Relaxed);
+        let shortage = self.shortages();
         // SAFETY: the caller has the lock of the cache; nothing below comes here again.
         let answer = unsafe { &mut *cache.answer.get() };
         if answer.left == 0 {

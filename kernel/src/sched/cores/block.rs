@@ -77,6 +77,8 @@ pub(crate) struct Core {
     /// The interrupt in progress has judged a resident's turn at the end of a slice, and leaves the rest to the next one, which it has asked for if
     /// there is any.
     pub has_judged: Cell<bool>,
+    /// How often memory had been short when a slice last ended in a resident's turn here.
+    pub shortages: Cell<u32>,
     /// Deep in an interrupt: the owner's side of the queues must not be touched, unless the loop waits.
     pub in_interrupt: Cell<bool>,
     /// Its loop waits for an interrupt, and does no more to its queues than to look at them.
@@ -239,6 +241,7 @@ impl Core {
                 slice_end: Cell::new(0),
                 raised: Raised::new(),
                 has_judged: Cell::new(false),
+                shortages: Cell::new(0),
                 in_interrupt: Cell::new(false),
                 waits: Cell::new(false),
                 handover: Cell::new(Handover::Nothing),

@@ -182,11 +182,16 @@ fn take_turn(process: NonNull<Header>, run: unsafe fn(NonNull<Header>) -> Step) 
 #[inline(always)]
 fn note_charged(ended: NonNull<Header>) {
     if let Some(charged) = StackBlock::current().take_charged() {
-        // SAFETY: this is the core's loop, right after the turn.
-        unsafe { ThisCore::of_loop() }.statistics.reductions.add(charged);
-        // SAFETY: its turn has ended just now; the scheduler's reference has kept it alive.
-        unsafe { ended.as_ref() }.note_charged(charged);
+        // SAFETY: this is the core's loop, right after the turn, whose process the scheduler's reference has kept alive.
+        unsafe { count_charged(&ThisCore::of_loop(), ended.as_ref(), charged) };
     }
+}
+
+/// A turn of `process` on this core was charged so much. In that turn with preemption disabled, or right after it.
+#[inline(always)]
+pub(super) fn count_charged(core: &Core, process: &Header, charged: u64) {
+    core.statistics.reductions.add(charged);
+    process.note_charged(charged);
 }
 
 /// What comes before the turn of a process that was taken from a queue. `None` if it was put aside, or killed: then it has had the turn in which it

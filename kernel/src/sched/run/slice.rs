@@ -9,24 +9,34 @@
 use core::ptr::NonNull;
 
 use crate::arch::clock;
+use crate::mem::heap::HEAP;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::{self, Core, roll_call};
 use crate::sched::place::{self, wake};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::Header;
-use crate::sched::run::{aside, attention, kill, preempt};
+use crate::sched::run::{aside, attention, core_loop, kill, preempt};
 use crate::sched::spawn::residents;
 use crate::stats::Name;
 use crate::sync::PreemptGuard;
 use crate::time::{self, comparator};
 
-/// A resident's turn is asked to end after two slices, or after so long if they are short, even if nobody waits for the core: then its
-/// loop looks at everything that it looks at between two turns.
-const LONGEST_TURN_MICROSECONDS: u64 = 400;
+/// A resident's turn is asked to end after so long even if nobody waits for the core: then its loop looks at everything that it looks at
+/// between two turns. What cannot wait for that is looked at when a slice ends ([`others_want`]). Shorter, and a worker with much mail
+/// would put back what it has in hand for nobody: with 2 ms a message of the benchmark `executor` costs a tenth more.
+const LONGEST_TURN_MICROSECONDS: u64 = 100_000;
 
-/// How many slices that are.
+/// How often, in a turn that goes on, what rests in a resident's hand is looked through for what waits for the end of the turn. With
+/// longer slices at each end of one.
+const LOOK_MICROSECONDS: u64 = 200;
+
+/// How many whole slices that time has, but `least` if they are longer.
+fn in_slices(microseconds: u64, least: u64) -> u64 {
+    (microseconds / settings::get(Setting::SliceMicroseconds)).max(least)
+}
+
 fn most_slices() -> u64 {
-    (LONGEST_TURN_MICROSECONDS / settings::get(Setting::SliceMicroseconds)).max(2)
+    in_slices(LONGEST_TURN_MICROSECONDS, 2)
 }
 
 /// Runs an interrupt's handler. A request to preempt that the interrupted code had is left to that code: the handler's
@@ -115,7 +125,7 @@ fn note_running(core: &'static Core) {
 unsafe fn judge(core: &Core, resident: NonNull<Header>, now: u64, slice: u64) {
     // SAFETY: by contract.
     let is_spent = aside::is_spent(core, unsafe { resident.as_ref() });
-    let others_wait = is_spent || preempt::others_wait(core) || attention::is_wanted(core);
+    let others_wait = is_spent || others_want(core);
     let half = slice / 2;
     if others_wait && now.saturating_sub(core.turn_began_at()) < half {
         // So young a turn runs nothing that has seen a slice end.
@@ -127,15 +137,23 @@ unsafe fn judge(core: &Core, resident: NonNull<Header>, now: u64, slice: u64) {
     let (is_same, waits_for_end) = unsafe {
         (residents::note_slice_end(resident), residents::has_waiting_for_end(resident, LOOKED_AT_ONCE))
     };
+    let slices = u64::from(core.in_turn.slices());
     if is_same || core.in_turn.was_to_end() {
         core.in_turn.note_long();
-    } else if others_wait || waits_for_end == Some(true) || u64::from(core.in_turn.slices()) >= most_slices()
-    {
+    } else if others_wait || waits_for_end == Some(true) || slices >= most_slices() {
         core.in_turn.ask_to_end();
-    } else if waits_for_end.is_none() && u64::from(core.in_turn.slices()) == most_slices().div_ceil(2) {
-        // Once in the middle: it takes hundreds of instructions, which short slices would pay again and again.
+    } else if waits_for_end.is_none() && slices.is_multiple_of(in_slices(LOOK_MICROSECONDS, 1)) {
+        // Not at each end of short slices: it takes hundreds of instructions.
         core.in_turn.ask_to_look(false);
     }
+}
+
+/// Whether anybody wants the turn in progress to end: others wait for the core, its loop has something to look at, or memory was short, and
+/// the loop gives back what the core keeps.
+fn others_want(core: &Core) -> bool {
+    let shortages = HEAP.shortages();
+    let was_short = core.shortages.replace(shortages) != shortages;
+    was_short || preempt::others_wait(core) || attention::is_wanted(core)
 }
 
 /// Whether the turn of a resident that has used up what it was granted may go on in the place of the next one: nothing else is to run
@@ -144,18 +162,24 @@ pub(crate) fn may_go_on() -> bool {
     let here = PreemptGuard::new();
     let block = StackBlock::current();
     let Some(core) = Core::current(&here) else { return false };
+    let Some(process) = NonNull::new(block.process().cast::<Header>()) else { return false };
+    // SAFETY: its turn runs on this stack, so it is alive.
+    let process = unsafe { process.as_ref() };
     let most = most_slices() * settings::ticks(Setting::SliceMicroseconds);
     if block.is_asked_to_end()
         || wake::some_core_is_idle()
         || preempt::others_wait(core)
         || attention::is_wanted(core)
         || clock::now().saturating_sub(core.turn_began_at()) >= most
-        // SAFETY: its turn runs on this stack, so it is alive.
-        || residents::running_here().is_some_and(|resident| aside::is_spent(core, unsafe { resident.as_ref() }))
+        || aside::is_spent(core, process)
     {
         return false;
     }
-    block.grant_more(settings::get(Setting::Reductions));
+    // As at a turn's end, or who looks at statistics would see it in steps of the longest turn.
+    if let Some(charged) = block.take_charged() {
+        core_loop::count_charged(core, process, charged);
+    }
+    block.grant(settings::get(Setting::Reductions));
     true
 }
 
