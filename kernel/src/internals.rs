@@ -306,6 +306,7 @@ pub mod time {
 /// core.
 pub mod sync {
     pub use crate::actor::mail::extent::Extent;
+    pub use crate::actor::mail::gone_flag::GoneFlag;
     pub use crate::actor::mail::guest_flag::GuestFlag;
     pub use crate::actor::mail::owner_hint::OwnerHint;
     pub use crate::actor::mail::processing_flag::ProcessingFlag;

@@ -35,6 +35,7 @@ pub mod internals;
 mod actor {
     pub mod mail {
         pub mod extent;
+        pub mod gone_flag;
         pub mod guest_flag;
         pub mod owner_hint;
         pub mod processing_flag;

@@ -173,11 +173,11 @@ unsafe fn write_at_once<M: Message, P: Packed<M>>(
 ) -> bool {
     let bytes = const { envelope::size_of_envelope::<M>() };
     let here = PreemptGuard::new();
-    // The acquire in it is for who delivers what goes into the hand here, without a look of its own (`mail/hand/checks.rs`).
-    if target.cell.word() != target.word {
-        return false;
-    }
+    // Here and below the acquire is for who delivers it without a look of its own (`mail/hand/checks.rs`).
     if none_waits {
+        if target.cell.word() != target.word {
+            return false;
+        }
         if let Some(place) = mailbox.hand.reserve_at_rest(bytes, &here) {
             // SAFETY: so many bytes were reserved, aligned, and the rest is promised by the caller.
             unsafe { envelope::write(place, target, packed) };
@@ -195,6 +195,11 @@ unsafe fn write_at_once<M: Message, P: Packed<M>>(
     }
     sched::charge(1);
     let mut inside = mailbox.inside.lock_here(here);
+    // With the lock: for mail that was taken out before, this has not been in time to be counted in.
+    if target.cell.word() != target.word {
+        drop(inside);
+        return false;
+    }
     let Some(place) = inside.queue.reserve_fast(bytes) else {
         drop(inside);
         return false;
@@ -420,6 +425,10 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
             }
         }
         if let Some(place) = inside.queue.reserve(bytes) {
+            // As in `write_at_once`.
+            if cell.word() != word {
+                inside.queue.note_unchecked();
+            }
             let packed = ManuallyDrop::new(packed);
             // SAFETY: the queue reserved that many bytes, aligned; the rest is promised by the caller.
             unsafe { envelope::write(place, target, &raw const *packed) };

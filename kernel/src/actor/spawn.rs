@@ -180,6 +180,9 @@ pub(super) fn attach<A: Actor>(
     let word = claimed.spawned(mailbox.index());
     cell.set_word(word.with_meter(meter));
     if let Some(place) = beginning {
+        if meter != 0 {
+            inside.queue.note_unchecked();
+        }
         // SAFETY: the queue reserved that many bytes, aligned. The message is not boxed, and has no bytes.
         unsafe { envelope::write(place, target::beginning::<A>(cell, word), &Inline(Beginning)) };
         send::count(mailbox, inside, (cell, word));

@@ -1,11 +1,13 @@
 //! Mail in hand that is delivered without a look at its actor's word, because its sender has looked: `actor/mail/hand/checks.rs`.
 //!
 //! One task of a model is all that runs on the core of worker A, which has the mailbox in hand: behaviours that send, and the
-//! worker. Appending is this model's own, because on the machine it is assembly; the word, the look under the side queue's lock
-//! and the processing flag are the kernel's.
+//! worker. Appending is this model's own, because on the machine it is assembly; the word, the look under the side queue's lock,
+//! the processing flag and the flag that says that an actor has gone are the kernel's.
+//!
+//! In the models of the queue the sender may be anywhere, and looks with the mailbox's lock.
 
 use magpie::internals::sync::detachment::{self, Found};
-use magpie::internals::sync::{ProcessingFlag, SpinGuard, SpinLock, WordCell};
+use magpie::internals::sync::{GoneFlag, ProcessingFlag, SpinGuard, SpinLock, WordCell};
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, Plain, mutant, run, task};
@@ -33,11 +35,32 @@ pub const MODELS: &[Model] = &[
             ordering("done-relaxed"),
         ],
     },
+    Model {
+        name: "checks::queued",
+        preemptions: Some(3),
+        body: queued,
+        mutants: &[
+            step("checks-queued-early"),
+            step("checks-queued-unnoted"),
+            step("checks-gone-unnoted"),
+            ordering("gulp-flag-relaxed"),
+            ordering("done-relaxed"),
+        ],
+    },
+    Model {
+        name: "checks::comes_back_queued",
+        preemptions: Some(3),
+        body: comes_back_queued,
+        mutants: &[step("checks-queued-unnoted"), ordering("checks-peeked"), ordering("word-set-relaxed")],
+    },
 ];
 
 const ATTACHED: u64 = 1;
 const DETACHED: u64 = 2;
 const ENDED: u64 = 3;
+
+/// The message with which an actor ends.
+const LAST: u64 = 9;
 
 /// An actor and its mailbox. Messages are digits, and mail is the number that they make.
 struct Actor {
@@ -46,7 +69,10 @@ struct Actor {
     handled: Plain,
     side: SpinLock<Plain>,
     queue: SpinLock<Plain>,
+    /// Whether something in the queue is for an actor that was not found attached. With the queue's lock.
+    is_unchecked: Plain,
     being_processed: ProcessingFlag,
+    gone: GoneFlag,
 }
 
 /// Somebody else had the lock.
@@ -69,7 +95,9 @@ impl Actor {
             handled: Plain::new(0),
             side: SpinLock::new(Plain::new(0)),
             queue: SpinLock::new(Plain::new(0)),
+            is_unchecked: Plain::new(0),
             being_processed: ProcessingFlag::new(),
+            gone: GoneFlag::new(),
         })
     }
 
@@ -102,6 +130,52 @@ impl Actor {
         }
         self.handle(message);
         Ok(true)
+    }
+
+    /// As `send::write_at_once` or, for an actor that is not attached, `send_slowly`, from any core.
+    fn send(&self, message: u64) -> Result<(), Refused> {
+        let early = mutant("checks-queued-early").then(|| self.append());
+        let queue = enter(&self.queue)?;
+        if !early.unwrap_or_else(|| self.append()) && !mutant("checks-queued-unnoted") {
+            self.is_unchecked.set(1);
+        }
+        queue.set(join(queue.get(), message));
+        Ok(())
+    }
+
+    /// As `Mailbox::gulp`, or as `gulp_again` for the one that has it in hand: mail, and whether it is checked. `None` if another has it.
+    fn take(&self, is_mine: bool) -> Result<Option<(u64, bool)>, Refused> {
+        let queue = enter(&self.queue)?;
+        if !is_mine {
+            if !self.being_processed.is_free() {
+                return Ok(None);
+            }
+            self.being_processed.take();
+        }
+        let mail = queue.get();
+        queue.set(0);
+        let is_unchecked = self.gone.take() | (self.is_unchecked.get() != 0);
+        self.is_unchecked.set(0);
+        Ok(Some((mail, !is_unchecked)))
+    }
+
+    /// Delivers a batch of at most two messages. The first `9` in it, or what is called for after it, ends the actor.
+    fn deliver_batch(&self, mail: u64, mut is_checked: bool) -> Result<(), Refused> {
+        for message in [mail / 10, mail % 10].into_iter().filter(|&message| message != 0) {
+            let is_handled = self.deliver(message, is_checked)?;
+            assert!(
+                !is_handled || self.word.peek() == ATTACHED,
+                "an actor that has ended has handled a message"
+            );
+            if is_handled && message == LAST {
+                if !mutant("checks-gone-unnoted") {
+                    self.gone.note();
+                }
+                self.word.set(ENDED);
+                is_checked = false;
+            }
+        }
+        Ok(())
     }
 
     /// As `detach::finish_detached`, on another core.
@@ -178,4 +252,54 @@ fn taken_in_hand() {
     });
     // What is refused is judged, too: each step holds by itself.
     let _: [Result<(), Refused>; 2] = run(&actor, [core, other]);
+}
+
+/// A sender anywhere, while two workers take mail one after the other, or one of them twice. The first message ends the actor: after that
+/// nothing is handled, whenever it was sent.
+fn queued() {
+    let actor = Actor::new(ATTACHED);
+    actor.queue.lock().set(LAST);
+    let sender = task(|actor: &Actor| {
+        actor.send(1)?;
+        actor.send(2)
+    });
+    let worker = |rounds: u32| {
+        task(move |actor: &Actor| {
+            let Some((mail, is_checked)) = actor.take(false)? else { return Ok(()) };
+            actor.deliver_batch(mail, is_checked)?;
+            for _ in 1..rounds {
+                if let Some((mail, is_checked)) = actor.take(true)? {
+                    actor.deliver_batch(mail, is_checked)?;
+                }
+            }
+            actor.being_processed.put_down();
+            Ok(())
+        })
+    };
+    // What is refused is judged, too: each step holds by itself.
+    let _: [Result<(), Refused>; 3] = run(&actor, [sender, worker(2), worker(1)]);
+}
+
+/// A behaviour was suspended, and ends on another core, while a message comes through the queue: it is handled once, after that, by who
+/// sees what was done before.
+fn comes_back_queued() {
+    let actor = Actor::new(DETACHED);
+    let activation = task(|actor: &Actor| {
+        actor.handle(1);
+        actor.come_back()
+    });
+    let sender = task(|actor: &Actor| actor.send(2));
+    let worker = task(|actor: &Actor| {
+        let Some((mail, is_checked)) = actor.take(false)? else { return Ok(()) };
+        if mail != 0 {
+            actor.deliver(mail, is_checked)?;
+        }
+        actor.being_processed.put_down();
+        Ok(())
+    });
+    if run(&actor, [activation, sender, worker]).iter().any(Result::is_err) {
+        return;
+    }
+    let left = actor.queue.lock().get();
+    assert_eq!(join(actor.handled.get(), left), 12, "lost, handled twice, or out of order");
 }

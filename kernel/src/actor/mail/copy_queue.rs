@@ -36,6 +36,8 @@ pub(crate) struct CopyQueue {
     full_bytes: usize,
     /// Whether every send takes the slow path.
     careful: bool,
+    /// Whether something in it was put there for an actor that was not found attached: `hand/checks.rs`.
+    is_unchecked: bool,
 }
 
 // SAFETY: the segments belong to the queue, and envelopes carry messages that may change cores.
@@ -64,6 +66,7 @@ impl CopyQueue {
             last: segment,
             full_bytes: 0,
             careful,
+            is_unchecked: false,
         }
     }
 
@@ -94,6 +97,18 @@ impl CopyQueue {
     /// Whether the last segment has room for `bytes`.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         bytes <= self.limit - self.place.as_ptr() as usize
+    }
+
+    /// What comes, or has come, may be for an actor that is not attached.
+    #[inline(always)]
+    pub(crate) fn note_unchecked(&mut self) {
+        self.is_unchecked = true;
+    }
+
+    /// Whether that was said of something in it.
+    #[inline(always)]
+    pub(super) fn is_unchecked(&self) -> bool {
+        self.is_unchecked
     }
 
     /// Whether every send takes the slow path.

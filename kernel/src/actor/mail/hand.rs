@@ -209,8 +209,8 @@ impl Hand {
         self.gate.close();
     }
 
-    /// Mail comes into hand that waits for its turn, and the gate is opened. It `is_checked` if all of it was sent just now, by the
-    /// caller, to an actor that was attached.
+    /// Mail comes into hand that waits for its turn, and the gate is opened. It `is_checked` if each of its actors was found attached, and none
+    /// has gone since.
     ///
     /// # Safety
     /// The caller is on the core whose worker has the mailbox in hand from now on, and gives up the mail.

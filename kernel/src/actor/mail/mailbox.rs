@@ -14,9 +14,10 @@ use core::mem::offset_of;
 use core::ptr::NonNull;
 
 pub(crate) use self::holding::HoldResult;
-pub(crate) use self::taking::GulpResult;
+pub(crate) use self::taking::{GulpResult, Taken};
 use super::bound::Bound;
 use super::copy_queue::CopyQueue;
+use super::gone_flag::GoneFlag;
 use super::guest_flag::GuestFlag;
 use super::hand::Hand;
 use super::owner_hint::OwnerHint;
@@ -59,6 +60,8 @@ pub(crate) struct Mailbox {
     patience: Patience,
     /// A worker is handling a batch from here: what its actors wrote is not published yet.
     being_processed: ProcessingFlag,
+    /// An actor of its has gone since mail was last taken out.
+    pub(crate) gone: GoneFlag,
     /// What that worker has in hand of it.
     pub(crate) hand: Hand,
     /// It is a guest of a worker that is not its owner.
@@ -108,6 +111,7 @@ impl Mailbox {
             since: AtomicU64::new(0),
             patience: Patience::new(),
             being_processed: ProcessingFlag::new(),
+            gone: GoneFlag::new(),
             hand: Hand::new(),
             guest: GuestFlag::new(),
             next_guest: AtomicPtr::new(core::ptr::null_mut()),

@@ -8,6 +8,7 @@ pub(crate) mod copy_queue;
 pub(crate) mod directory;
 pub(crate) mod envelope;
 pub(crate) mod extent;
+pub(crate) mod gone_flag;
 pub(crate) mod guest_flag;
 pub(crate) mod hand;
 pub(crate) mod list;

@@ -10,6 +10,7 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::compiler_fence;
 
 use super::tally::Tally;
+use crate::actor::mail::mailbox::Taken;
 use crate::actor::mail::{Envelope, Extent, Gulp, Mailbox, Segment};
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::mem;
@@ -69,11 +70,15 @@ impl Batch {
         drop(unsafe { Box::from_raw(this.as_ptr()) });
     }
 
-    /// Begins with what was gulped from `mailbox`.
-    pub(super) fn begin(&self, mailbox: &'static Mailbox, gulp: Gulp) {
+    /// Begins with what was gulped from `mailbox`, or goes on with more from there.
+    #[inline(always)]
+    pub(super) fn begin(&self, mailbox: &'static Mailbox, taken: &Taken, here: &PreemptGuard) {
         self.mailbox.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
+        let first = taken.gulp.first;
         // SAFETY: the chain was gulped, so it is ours.
-        self.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
+        self.set_place(first, taken.gulp.head, unsafe { Segment::used_end(first) });
+        self.is_unchecked.store(taken.is_unchecked, Ordering::Relaxed);
+        self.open_gate(first, here);
     }
 
     /// Begins with what waits in hand of `mailbox` for its turn, or goes on with what has followed it there. It may grow by more if
@@ -134,8 +139,7 @@ impl Batch {
     /// Opens the mailbox's gate: senders on this core write behind the batch, whose current segment is its first. Their
     /// envelopes are part of the batch, or follow it.
     #[inline(always)]
-    pub(super) fn open_gate(&self, first: NonNull<Segment>, here: &PreemptGuard) {
-        self.note_unchecked();
+    fn open_gate(&self, first: NonNull<Segment>, here: &PreemptGuard) {
         // SAFETY: the caller is the mailbox's worker; a batch lives until its mailbox is put down or another takes over, and the
         // gate goes with it. The chain is the batch's.
         unsafe {

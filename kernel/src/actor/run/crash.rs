@@ -16,7 +16,7 @@ use super::at_work::{asked, identity, tell_of_end};
 use super::side_queue;
 use super::tally::Tally;
 use super::worker::{Worker, account};
-use crate::actor::mail::Envelope;
+use crate::actor::mail::{Envelope, directory};
 use crate::actor::storage::cell::{self, Remains};
 use crate::actor::storage::{CellRef, Word, meter, pool};
 use crate::arch::atomic::Ordering;
@@ -77,6 +77,7 @@ pub(super) fn end_crashed(
             tally.add_end(false);
         }
         // From here on nobody delivers to it, and before its cell has a successor its side queue is empty.
+        directory::get(word.mailbox()).gone.note();
         cell.set_word(word.ending());
         side_queue::give_up(cell, word);
         let kind = cell::kind(cell, word);

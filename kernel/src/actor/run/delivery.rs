@@ -7,8 +7,8 @@ use super::batch::Batch;
 use super::metered::Metered;
 use super::side_queue;
 use super::tally::Tally;
-use crate::actor::mail::Envelope;
 use crate::actor::mail::envelope::{self, HAS_HOOK, KILLED, OUTCOME_MASK, SizeAndOutcome};
+use crate::actor::mail::{Envelope, directory};
 use crate::actor::storage::{CellRef, Life, Outcome, Word, cell, meter, pool};
 use crate::sync::PreemptGuard;
 use crate::watch::Exit;
@@ -235,6 +235,7 @@ fn end_attached(cell: CellRef, word: Word, result: SizeAndOutcome, tally: &Tally
     tally.add_end(false);
     // Until all have been told nobody kills this activation (`run/kill.rs`), or they never would be.
     tally.set_dropping(Some(cell));
+    directory::get(word.mailbox()).gone.note();
     free(cell, word, Outcome::End, &here);
     drop(here);
     tell_of_end(cell, word, Exit::Normal);
@@ -255,6 +256,7 @@ fn end_slowly(cell: CellRef, word: Word, result: SizeAndOutcome, tally: &Tally, 
     // back. And until all have been told nobody kills this activation.
     tally.set_dropping(Some(cell));
     tally.set_meter(cell.word().meter());
+    directory::get(word.mailbox()).gone.note();
     if !was_detached && drop_state.is_none() && !has_hook {
         free(cell, word, outcome, &here);
         drop(here);

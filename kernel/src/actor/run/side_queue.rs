@@ -55,7 +55,9 @@ pub(super) fn open(cell: CellRef) -> bool {
         return false;
     }
     sides.push(Side { cell, queue: CopyQueue::new(segment, false), messages: 0 });
-    cell.set_word(cell.word().held());
+    let word = cell.word();
+    directory::get(word.mailbox()).gone.note();
+    cell.set_word(word.held());
     true
 }
 

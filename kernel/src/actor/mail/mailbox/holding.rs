@@ -38,6 +38,7 @@ impl Mailbox {
         }
         let Some(held) = inside.queue.take_plain(|| self.hand.take_spare()) else { return false };
         self.being_processed.take();
+        self.gone.take();
         // Only now, because until now another worker's batch may have ended its actor.
         // SAFETY: the mail was taken out for the worker on this core, which nobody else can do from now on.
         unsafe { self.hand.hold(held, cell.word() == word, here) };
@@ -54,12 +55,14 @@ impl Mailbox {
         if u64::from(messages) > sched::setting(Setting::ShareBacklog) {
             return false;
         }
+        let is_unchecked = inside.queue.is_unchecked();
         let Some(held) = inside.queue.take_plain(|| Some(spare)) else { return false };
+        let is_checked = !(self.gone.take() | is_unchecked);
         inside.most_messages = inside.most_messages.max(messages);
         self.set_waiting(0);
         self.note_first();
         // SAFETY: the mail was taken out for the worker on this core, which nobody else can do from now on.
-        unsafe { self.hand.hold(held, false, here) };
+        unsafe { self.hand.hold(held, is_checked, here) };
         true
     }
 
@@ -75,12 +78,14 @@ impl Mailbox {
         if messages == 0 {
             return HoldResult::Empty;
         }
+        let is_unchecked = inside.queue.is_unchecked();
         let Some(held) = inside.queue.take_plain(|| self.hand.take_spare()) else { return HoldResult::Stays };
         self.being_processed.take();
+        let is_checked = !(self.gone.take() | is_unchecked);
         inside.most_messages = inside.most_messages.max(messages);
         self.set_waiting(0);
         // SAFETY: the mail was taken out for the worker on this core, which nobody else can do from now on.
-        unsafe { self.hand.hold(held, false, here) };
+        unsafe { self.hand.hold(held, is_checked, here) };
         HoldResult::Held
     }
 
@@ -103,7 +108,11 @@ impl Mailbox {
         } else {
             inside.queue.settle_front();
             // SAFETY: as above; settled.
-            unsafe { inside.queue.prepend(held) }
+            let emptied = unsafe { inside.queue.prepend(held) };
+            if self.hand.take_unchecked() {
+                inside.queue.note_unchecked();
+            }
+            emptied
         };
         self.set_waiting(self.waiting() + messages);
         if let Some(mut emptied) = emptied {

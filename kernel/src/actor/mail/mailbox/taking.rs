@@ -11,11 +11,20 @@ use crate::actor::mail::copy_queue::Gulp;
 use crate::actor::mail::segment::{self, Segment};
 use crate::sync::SpinGuard;
 
+/// Mail that was taken out.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub gulp: Gulp,
+    pub messages: u32,
+    /// Whether each envelope's actor must be looked at: `hand/checks.rs`.
+    pub is_unchecked: bool,
+}
+
 /// What an attempt to gulp came to.
 #[derive(Debug)]
 pub(crate) enum GulpResult {
-    /// A batch with so many messages, and the mailbox is being processed from now on.
-    Taken(Gulp, u32),
+    /// Mail, and the mailbox is being processed from now on.
+    Taken(Taken),
     /// Nothing was waiting.
     Empty,
     /// Another worker is handling a batch from here.
@@ -44,37 +53,39 @@ impl Mailbox {
         };
         self.being_processed.take();
         inside.most_messages = inside.most_messages.max(messages);
-        GulpResult::Taken(self.take_out(inside, spare), messages)
+        GulpResult::Taken(self.take_out(inside, spare))
     }
 
     /// Takes what has come while its batch was handled, in exchange for `spare`, without putting it down. The
     /// caller has handled the batch, and has seen mail.
     #[inline(always)]
-    pub(crate) fn gulp_again(&self, spare: NonNull<Segment>) -> (Gulp, u32) {
+    pub(crate) fn gulp_again(&self, spare: NonNull<Segment>) -> Taken {
         let mut inside = self.inside.lock();
         // Nobody else takes messages out while it is being processed, but a bound that drops the oldest.
         let messages = self.waiting();
         inside.most_messages = inside.most_messages.max(messages);
-        (self.take_out(inside, spare), messages)
+        self.take_out(inside, spare)
     }
 
     /// Takes all that waits.
     #[inline(always)]
-    fn take_out(&self, mut inside: SpinGuard<'_, Inside>, spare: NonNull<Segment>) -> Gulp {
+    fn take_out(&self, mut inside: SpinGuard<'_, Inside>, spare: NonNull<Segment>) -> Taken {
+        let messages = self.waiting();
+        self.count_taken(messages);
+        let is_unchecked = self.gone.take() | inside.queue.is_unchecked();
         if inside.queue.is_careful() {
-            return self.take_out_carefully(inside, spare);
+            let gulp = self.take_out_carefully(inside, spare);
+            return Taken { gulp, messages, is_unchecked };
         }
-        self.count_taken(self.waiting());
         let gulp = inside.queue.gulp_plain(spare);
         self.set_waiting(0);
-        gulp
+        Taken { gulp, messages, is_unchecked }
     }
 
     /// As [`Self::take_out`], of a mailbox that has a bound: whoever waits for room is told, after the lock.
     #[cold]
     #[inline(never)]
     fn take_out_carefully(&self, mut inside: SpinGuard<'_, Inside>, spare: NonNull<Segment>) -> Gulp {
-        self.count_taken(self.waiting());
         let gulp = inside.queue.gulp(spare);
         self.set_waiting(0);
         drop(inside);
@@ -111,6 +122,7 @@ impl Mailbox {
         let mut inside = self.inside.lock();
         // SAFETY: by contract, and compacted.
         unsafe { inside.queue.append(chain.first) };
+        inside.queue.note_unchecked();
         let before = self.waiting();
         self.set_waiting(before + messages);
         if before > 0 || inside.closed {
@@ -137,6 +149,8 @@ impl Mailbox {
         inside.queue.settle_front();
         // SAFETY: by contract; settled.
         unsafe { inside.queue.put_in_front(segment) };
+        // Nobody has looked whether its actor is attached.
+        inside.queue.note_unchecked();
         let before = self.waiting();
         self.set_waiting(before + 1);
         if before > 0 {

@@ -49,11 +49,10 @@ impl Worker {
             result = mailbox.gulp(&private.spare);
         }
         match result {
-            GulpResult::Taken(gulp, messages) => {
-                self.count_gulp(mailbox, messages);
+            GulpResult::Taken(taken) => {
+                self.count_gulp(mailbox, taken.messages);
                 private.is_listed.set(false);
-                batch.begin(mailbox, gulp);
-                batch.open_gate(gulp.first, &here);
+                batch.begin(mailbox, &taken, &here);
                 self.set_in_batch(true);
                 true
             }
@@ -79,11 +78,9 @@ impl Worker {
         }
         let segment = self.own_segment(batch)?;
         mailbox.hand.close();
-        let (gulp, messages) = mailbox.gulp_again(segment);
-        // SAFETY: the chain was gulped, so it is the batch's.
-        batch.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
-        batch.open_gate(gulp.first, here);
-        Some(messages)
+        let taken = mailbox.gulp_again(segment);
+        batch.begin(mailbox, &taken, here);
+        Some(taken.messages)
     }
 
     /// A batch was handled, its mailbox has mail again, and others wait: takes the mail in hand, behind theirs, in exchange for
