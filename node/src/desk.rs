@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::future::{Future, poll_fn};
+use core::future::{Future, pending, poll_fn};
 use core::mem;
 use core::net::SocketAddrV4;
 use core::pin::pin;
@@ -11,9 +11,10 @@ use core::task::Poll;
 use core::time::Duration;
 
 use magpie::channel::{ProcessAddr, ProcessMailbox, Request};
+use magpie::mem::Counted;
 use magpie::message::SendError;
 use magpie::sched::{self, ProcessRef};
-use magpie::time;
+use magpie::time::{self, Instant};
 use magpie::watch::Ended;
 use magpie_dist::connection::{Admission, Closed, Connection};
 use magpie_net::{TcpListener, TcpStream};
@@ -23,6 +24,7 @@ use crate::error::Error;
 use crate::line::{self, End, MOST_ORDERS, Order, Ordered, now};
 use crate::lines::{Entry, Lines, State, Waiting, copy};
 use crate::shared::Shared;
+use crate::watched::{Book, Watched};
 
 /// Where a line is told what to do.
 pub type Orders = ProcessAddr<Request<Order, Ordered>>;
@@ -39,6 +41,8 @@ pub enum Wish {
     Failed { peer: String, number: u64, error: Error },
     /// It has ended.
     Gone { peer: String, number: u64 },
+    /// Somebody there is monitored from now on. Answered with the line, if there is one.
+    Watch { peer: Counted<String>, watched: Counted<Watched> },
     /// Who is connected.
     Peers,
 }
@@ -59,6 +63,8 @@ pub struct DeskAddr(ProcessAddr<Asked>);
 
 /// So long the other side's own connection may take, when both have begun.
 const OTHERS_PATIENCE: Duration = Duration::from_secs(5);
+/// So long it waits until it tries again what there was no memory or no place for.
+const AGAIN_AFTER: Duration = Duration::from_millis(10);
 /// How many wishes may wait.
 const MOST_WISHES: usize = 1024;
 
@@ -93,6 +99,8 @@ pub struct Desk {
     /// The lines' processes, with those whose peer is not known yet. There is room for as many as there may be connections.
     processes: Vec<Process>,
     next: u64,
+    /// Of lines that have ended, while there is no memory to tell all who monitor somebody there.
+    untold: Vec<Book>,
 }
 
 struct Process {
@@ -110,19 +118,39 @@ impl Desk {
         let lines = Lines::new(shared.connections)?;
         let mut processes = Vec::new();
         processes.try_reserve_exact(shared.connections).map_err(|_| Error::OutOfMemory)?;
-        Ok((Self { shared, wishes, ends: ProcessMailbox::new(1)?, lines, processes, next: 0 }, address))
+        let mut untold = Vec::new();
+        untold.try_reserve_exact(shared.connections).map_err(|_| Error::OutOfMemory)?;
+        Ok((
+            Self { shared, wishes, ends: ProcessMailbox::new(1)?, lines, processes, next: 0, untold },
+            address,
+        ))
     }
 
     /// Serves, until the network ends.
     pub async fn run(mut self, mut listener: TcpListener, mut names: TcpListener) {
         let alive: Arc<Shared> = self.shared.clone();
+        // Until when nothing is tried that there was no memory or no place for.
+        let mut pause: Option<Instant> = None;
         loop {
+            let (until, accepts) = (pause, pause.is_none());
+            let mut again = pin!(async move {
+                match until {
+                    Some(moment) => time::sleep_until(moment).await,
+                    None => pending().await,
+                }
+            });
             let step = poll_fn(|context| {
                 if let Poll::Ready(Some(ended)) = pin!(self.ends.receive()).poll(context) {
                     return Poll::Ready(Step::Ended(ended));
                 }
                 if let Poll::Ready(asked) = pin!(self.wishes.receive()).poll(context) {
                     return Poll::Ready(asked.map_or(Step::Over, Step::Asked));
+                }
+                if again.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(Step::Again);
+                }
+                if !accepts {
+                    return Poll::Pending;
                 }
                 if let Poll::Ready(accepted) = pin!(listener.accept()).poll(context) {
                     return Poll::Ready(Step::Accepted(accepted));
@@ -144,8 +172,15 @@ impl Desk {
                         return;
                     }
                     // Memory, or the network's places, are used up: others give some back, perhaps.
-                    time::sleep(Duration::from_millis(10)).await;
+                    pause = Some(Instant::now() + AGAIN_AFTER);
                 }
+                Step::Again => {
+                    pause = None;
+                    self.tell_untold();
+                }
+            }
+            if pause.is_none() && !self.untold.is_empty() {
+                pause = Some(Instant::now() + AGAIN_AFTER);
             }
         }
     }
@@ -208,10 +243,14 @@ impl Desk {
                 // Who waits until it is made hears why of whoever made it.
                 let is_up = |entry: &Entry| matches!(entry.state, State::Up(_));
                 if self.lines.get(&peer).is_some_and(|entry| entry.number == number && is_up(entry)) {
-                    drop(self.lines.remove(number));
+                    self.lose(number, &Error::Disconnected);
                 }
                 Ok(Answer::Done)
             }
+            Wish::Watch { peer, watched } => match self.lines.get(&peer) {
+                Some(entry) => entry.note(watched).map(Answer::Line),
+                None => Err(Error::Disconnected),
+            },
             Wish::Peers => self.lines.up().map(Answer::Peers),
         };
         // Whoever has gone wants no answer.
@@ -265,6 +304,7 @@ impl Desk {
                     number,
                     process,
                     state: State::Connecting { by_us: true, waiting },
+                    book: Book::default(),
                 });
                 Ok(())
             }
@@ -285,7 +325,7 @@ impl Desk {
                 return Admission::NotAllowed;
             }
             let state = State::Connecting { by_us: false, waiting: Vec::new() };
-            self.lines.put(Entry { peer, number, process, state });
+            self.lines.put(Entry { peer, number, process, state, book: Book::default() });
             return Admission::Accepted;
         };
         match &mut entry.state {
@@ -308,14 +348,16 @@ impl Desk {
     fn up(&mut self, peer: String, number: u64, orders: Orders) {
         let Some(process) = self.process(number) else { return };
         let state = State::Up(orders.clone());
+        let book = Book::default();
         let Some(entry) = self.lines.get(&peer) else {
             if self.lines.has_room() {
-                return self.lines.put(Entry { peer, number, process, state });
+                return self.lines.put(Entry { peer, number, process, state, book });
             }
             // It carries nothing that anybody here has begun.
             return process.kill();
         };
-        let before = mem::replace(entry, Entry { peer, number, process, state });
+        let before = mem::replace(entry, Entry { peer, number, process, state, book });
+        self.tell(before.book);
         match before.state {
             State::Connecting { waiting, .. } => {
                 for reply in waiting {
@@ -334,17 +376,36 @@ impl Desk {
         self.lose(number, &Error::Disconnected);
     }
 
-    /// Tells who waits for that line that it is not made.
+    /// That line has ended, or is not made: tells who waits for it, and who monitors somebody there.
     fn lose(&mut self, number: u64, error: &Error) {
-        if let Some(Entry { state: State::Connecting { waiting, .. }, .. }) = self.lines.remove(number) {
+        let Some(Entry { state, book, .. }) = self.lines.remove(number) else { return };
+        self.tell(book);
+        if let State::Connecting { waiting, .. } = state {
             for reply in waiting {
                 let _ = reply.send(Err(error.clone()));
             }
         }
     }
+
+    /// Tells who monitors somebody at the end of a line that has gone; later, if there is no memory now.
+    fn tell(&mut self, mut book: Book) {
+        book.tell();
+        if !book.is_empty() && self.untold.len() < self.untold.capacity() {
+            self.untold.push(book);
+        }
+    }
+
+    fn tell_untold(&mut self) {
+        self.untold.retain_mut(|book| {
+            book.tell();
+            !book.is_empty()
+        });
+    }
 }
 
 enum Step {
+    /// The pause is over.
+    Again,
     Over,
     Ended(Ended),
     Asked(Asked),

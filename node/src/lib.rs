@@ -22,6 +22,7 @@ mod node;
 mod reason;
 mod remote;
 mod shared;
+mod watched;
 
 pub use config::Config;
 pub use error::Error;

@@ -5,10 +5,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use magpie::channel::Reply;
+use magpie::mem::Counted;
 use magpie::sched::ProcessRef;
 
 use crate::desk::{Answer, Orders};
 use crate::error::Error;
+use crate::watched::{Book, Watched};
 
 /// Where somebody waits for an answer.
 pub type Waiting = Reply<Result<Answer, Error>>;
@@ -29,6 +31,8 @@ pub struct Entry {
     pub number: u64,
     pub process: ProcessRef,
     pub state: State,
+    /// Who monitors somebody there.
+    pub book: Book,
 }
 
 /// One for each node at most.
@@ -75,6 +79,13 @@ impl Lines {
 }
 
 impl Entry {
+    /// Notes that somebody monitors somebody there. The line, which is to be told next.
+    pub fn note(&mut self, watched: Counted<Watched>) -> Result<Orders, Error> {
+        let State::Up(orders) = &self.state else { return Err(Error::Disconnected) };
+        self.book.note(watched)?;
+        Ok(orders.clone())
+    }
+
     /// Answers with the line, as soon as its connection is made.
     pub fn ask(&mut self, reply: Waiting) {
         let refused = match &mut self.state {

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
+use magpie::mem::Counted;
 use magpie::sched::{self, ProcessRef};
 use magpie_dist::connection::RemotePid;
 use magpie_dist::term::{PidBuf, ToTerm};
@@ -17,6 +18,7 @@ use crate::line::Place;
 use crate::lines::copy;
 use crate::remote::{RemoteRecipient, shared};
 use crate::shared::{Shared, Statistics};
+use crate::watched::Watched;
 
 /// So many connections may wait until they are looked at.
 const BACKLOG: usize = 4;
@@ -104,6 +106,18 @@ impl Node {
             return Err(Error::Name);
         }
         match self.desk.ask(Wish::Line { peer: copy(peer)? }).await? {
+            Answer::Line(orders) => Ok(orders),
+            _ => Err(Error::Stopped),
+        }
+    }
+
+    /// Notes a monitor of somebody there. The line to that node, if there is one.
+    pub(crate) async fn watch(
+        &self,
+        peer: &Counted<String>,
+        watched: &Counted<Watched>,
+    ) -> Result<Orders, Error> {
+        match self.desk.ask(Wish::Watch { peer: peer.clone(), watched: watched.clone() }).await? {
             Answer::Line(orders) => Ok(orders),
             _ => Err(Error::Stopped),
         }

@@ -18,6 +18,8 @@ pub enum Reason {
     Nobody,
     /// There was no memory to watch it.
     NoMemory,
+    /// Too many were called that have not answered.
+    Busy,
 }
 
 impl ToTerm for Reason {
@@ -36,7 +38,7 @@ impl ToTerm for Reason {
             Self::Exit(Exit::Gone) | Self::Nobody => writer.atom("noproc"),
             Self::Crashed => writer.atom("crashed"),
             Self::Exit(_) => writer.atom("failed"),
-            Self::NoMemory => writer.atom("system_limit"),
+            Self::NoMemory | Self::Busy => writer.atom("system_limit"),
         }
     }
 }

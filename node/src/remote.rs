@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::line::{Order, Place, RemoteDown, Token};
 use crate::lines::copy;
 use crate::node::Node;
+use crate::watched::Watched;
 
 /// Somebody on another node, who takes messages of type `M`: the remote twin of [`Recipient`](magpie::actor::Recipient). Whether they are of a type that is expected there
 /// no compiler can know.
@@ -95,9 +96,23 @@ impl<M: ToTerm> RemoteRecipient<M> {
     /// # Errors
     /// As for [`RemoteRecipient::send`].
     pub async fn monitor(&self, watcher: &ProcessAddr<RemoteDown>) -> Result<u64, Error> {
-        let token = token();
-        self.order(Order::Monitor { token, to: self.place.clone(), watcher: watcher.clone() }).await?;
-        Ok(token.0)
+        let watched = Watched::new(token(), watcher.clone())?;
+        // First the desk, which tells if the line cannot any more.
+        let line = match self.node.watch(&self.peer, &watched).await {
+            Err(Error::Disconnected) => {
+                self.node.line(&self.peer).await?;
+                self.node.watch(&self.peer, &watched).await?
+            }
+            line => line?,
+        };
+        let ordered = line.ask(Order::Monitor { to: self.place.clone(), watched: watched.clone() }).await;
+        match ordered.unwrap_or(Err(Error::Disconnected)) {
+            Ok(_) => Ok(watched.token.0),
+            Err(error) => {
+                watched.forget();
+                Err(error)
+            }
+        }
     }
 
     /// Takes a monitor back: what it has told already stays told.

@@ -39,6 +39,7 @@ pub struct Counted {
     pub misshapen: Count,
     pub full: Count,
     pub refused: Count,
+    pub refused_calls: Count,
 }
 
 /// What a node has counted since it was started.
@@ -57,6 +58,8 @@ pub struct Statistics {
     pub full: u64,
     /// Connections that were refused because there are too many.
     pub refused: u64,
+    /// Calls that were refused because too many others wait for their answers.
+    pub refused_calls: u64,
 }
 
 /// What is fixed, and the counters.
@@ -117,6 +120,7 @@ impl Shared {
             misshapen: counted.misshapen.get(),
             full: counted.full.get(),
             refused: counted.refused.get(),
+            refused_calls: counted.refused_calls.get(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One whole term, whatever it is: borrowed from where it lies, and to keep.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -60,7 +61,7 @@ impl<'a> Term<'a> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(self.0.len())?;
         bytes.extend_from_slice(self.0);
-        Ok(TermBuf(bytes))
+        Ok(TermBuf(Cow::Owned(bytes)))
     }
 }
 
@@ -221,9 +222,17 @@ impl fmt::Debug for Term<'_> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct TermBuf(Vec<u8>);
+pub struct TermBuf(Cow<'static, [u8]>);
 
 impl TermBuf {
+    /// The atom `noconnection`: what monitors tell when the connection has gone. It needs no memory.
+    ///
+    /// ```
+    /// use magpie_dist::term::TermBuf;
+    /// assert_eq!(TermBuf::NO_CONNECTION.as_term().to_string(), "noconnection");
+    /// ```
+    pub const NO_CONNECTION: Self = Self(Cow::Borrowed(b"w\x0cnoconnection"));
+
     /// The term of a value, of so many bytes at most.
     ///
     /// # Errors
@@ -233,7 +242,7 @@ impl TermBuf {
         let mut writer = Writer::new(&mut bytes, limit);
         value.to_term(&mut writer)?;
         writer.finish()?;
-        Ok(Self(bytes))
+        Ok(Self(Cow::Owned(bytes)))
     }
 
     /// The same, borrowed.

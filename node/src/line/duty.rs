@@ -2,14 +2,16 @@
 
 use alloc::collections::BTreeMap;
 
-use magpie::channel::{ProcessAddr, Reply};
+use magpie::channel::Reply;
+use magpie::mem::Counted;
 use magpie_dist::connection::{CallId, Class, LocalPid, MonitorId, Peer, ReplyTo, SendError, To, WatchId};
 use magpie_dist::term::TermBuf;
 
-use super::order::{Order, Ordered, Place, RemoteDown, Token};
+use super::order::{Order, Ordered, Place, Token};
 use crate::error::Error;
 use crate::exports::OWN_PID;
 use crate::reason::{Reason, Refusal};
+use crate::watched::Watched;
 
 /// Something to say.
 pub enum Duty {
@@ -30,7 +32,7 @@ pub enum Duty {
 pub struct Waiting {
     calls: BTreeMap<CallId, (Token, Reply<Ordered>)>,
     by_token: BTreeMap<Token, CallId>,
-    watchers: BTreeMap<WatchId, (Token, ProcessAddr<RemoteDown>)>,
+    watchers: BTreeMap<WatchId, Counted<Watched>>,
     watches: BTreeMap<Token, WatchId>,
 }
 
@@ -46,10 +48,10 @@ impl Waiting {
 
     /// A monitor tells.
     pub fn down(&mut self, watch: WatchId, reason: TermBuf) {
-        if let Some((token, watcher)) = self.watchers.remove(&watch) {
-            self.watches.remove(&token);
-            // One whose mailbox is full misses it, as it would any message.
-            let _ = watcher.send_urgent(RemoteDown { monitor: token.0, reason });
+        if let Some(watched) = self.watchers.remove(&watch) {
+            self.watches.remove(&watched.token);
+            // Without memory it is told when the connection ends.
+            let _ = watched.tell(reason);
         }
     }
 
@@ -68,8 +70,8 @@ impl Waiting {
 
     /// Takes back monitors whose watchers have gone without a word, as far as there is room to say so.
     fn demonitor_unwatched(&mut self, peer: &mut Peer) {
-        let unwatched = |(watch, (token, watcher)): (&WatchId, &(Token, ProcessAddr<RemoteDown>))| {
-            (!watcher.is_alive()).then_some((*watch, *token))
+        let unwatched = |(watch, watched): (&WatchId, &Counted<Watched>)| {
+            watched.is_over().then_some((*watch, watched.token))
         };
         while let Some((watch, token)) = self.watchers.iter().find_map(unwatched) {
             if matches!(peer.demonitor(watch), Err(SendError::Full)) {
@@ -153,22 +155,24 @@ impl Duty {
                 }
                 Ok(())
             }
-            Order::Monitor { token, to, watcher } => {
-                let mut watched = peer.monitor(OWN_PID, target(to));
-                if matches!(watched, Err(SendError::TooMany)) {
+            Order::Monitor { to, watched } => {
+                let mut begun = peer.monitor(OWN_PID, target(to));
+                if matches!(begun, Err(SendError::TooMany)) {
                     waiting.demonitor_unwatched(peer);
-                    watched = peer.monitor(OWN_PID, target(to));
+                    begun = peer.monitor(OWN_PID, target(to));
                 }
-                watched.map(|watch| {
-                    waiting.watches.insert(*token, watch);
-                    waiting.watchers.insert(watch, (*token, watcher.clone()));
+                begun.map(|watch| {
+                    waiting.watches.insert(watched.token, watch);
+                    waiting.watchers.insert(watch, watched.clone());
                 })
             }
             Order::Demonitor(token) => match waiting.watches.get(token) {
                 Some(watch) => match peer.demonitor(*watch) {
                     Err(SendError::Full) => Err(SendError::Full),
                     _ => {
-                        waiting.watchers.remove(watch);
+                        if let Some(watched) = waiting.watchers.remove(watch) {
+                            watched.forget();
+                        }
                         waiting.watches.remove(token);
                         Ok(())
                     }

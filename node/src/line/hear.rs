@@ -37,11 +37,12 @@ pub enum Heard {
 
 /// What a line keeps of what it has heard.
 pub struct Hearing {
+    // As in `Line`.
+    pub waiting: Waiting,
     pub shared: Arc<Shared>,
     /// What is to be said first, in this order.
     pub duties: VecDeque<Duty>,
     pub later: FuturesUnordered<Later>,
-    pub waiting: Waiting,
     /// Whose ends are told here, by the numbers of the watches.
     watched: BTreeMap<u64, LocalPid>,
     ends: ProcessAddr<Ended>,
@@ -59,12 +60,12 @@ impl Hearing {
         }
     }
 
-    /// One event.
-    pub fn hear(&mut self, event: Event<'_>, peer: &mut Peer) -> Heard {
+    /// One event. What somebody would have to answer is refused, if it `refuses`.
+    pub fn hear(&mut self, event: Event<'_>, peer: &mut Peer, refuses: bool) -> Heard {
         match event {
             Event::Named { .. } => return Heard::Named,
             Event::Up => return Heard::Up,
-            Event::Message { to, message, .. } => return self.message(&to, message, peer),
+            Event::Message { to, message, .. } => return self.message(&to, message, peer, refuses),
             Event::Monitored { monitor, target, .. } => {
                 let duty = match self.watch(&target) {
                     Ok(pid) => match target {
@@ -100,6 +101,10 @@ impl Hearing {
                 };
                 self.waiting.answer(call, Err(answer));
             }
+            Event::Rpc { call, .. } if refuses => {
+                self.shared.counted.refused_calls.add();
+                self.duties.extend(call.map(|call| Duty::Raised(call, Reason::Busy)));
+            }
             Event::Rpc { call, module, function, arguments } => {
                 self.call(call, &module, &function, arguments)
             }
@@ -117,13 +122,19 @@ impl Hearing {
         }
     }
 
-    fn message(&mut self, to: &Destination<'_>, message: Term<'_>, peer: &mut Peer) -> Heard {
+    fn message(&mut self, to: &Destination<'_>, message: Term<'_>, peer: &mut Peer, refuses: bool) -> Heard {
         let Some((actor, pid)) = self.shared.exports.find(to) else {
             self.shared.counted.unreachable.add();
             return Heard::Done;
         };
         let (serial, limit) = (pid.serial(), self.shared.limits.frame);
         let (reply_to, taken) = match peer.body(message) {
+            Body::Call { to, .. } if refuses => {
+                self.shared.counted.refused_calls.add();
+                let text = "too many calls wait for their answers".to_string();
+                self.duties.push_back(Duty::Refuse(to, Refusal { tag: "busy", text }));
+                return Heard::Done;
+            }
             Body::Call { to, request } => (Some(to), actor.ask(serial, request, limit)),
             Body::Cast(message) | Body::Other(message) => (None, actor.ask(serial, message, limit)),
         };
@@ -233,9 +244,4 @@ async fn answer(to: ReplyTo, answering: Answering) -> Duty {
 
 fn refusal(error: &DecodeError) -> Refusal {
     Refusal { tag: "badarg", text: error.to_string() }
-}
-
-/// `noconnection`.
-pub fn no_connection() -> Option<TermBuf> {
-    TermBuf::of(&Atom::new("noconnection").ok()?, 64).ok()
 }

@@ -2,12 +2,12 @@
 
 use alloc::string::String;
 
-use magpie::channel::ProcessAddr;
 use magpie::mem::Counted;
 use magpie_dist::connection::RemotePid;
 use magpie_dist::term::TermBuf;
 
 use crate::error::Error;
+use crate::watched::Watched;
 
 /// Number of a call or a watch that was ordered: its own for each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,9 +48,8 @@ pub enum Order {
     },
     GiveUp(Token),
     Monitor {
-        token: Token,
         to: Place,
-        watcher: ProcessAddr<RemoteDown>,
+        watched: Counted<Watched>,
     },
     Demonitor(Token),
     /// Another connection has taken its place.

@@ -14,10 +14,11 @@ use magpie::sched::ProcessRef;
 use magpie::time::{self, Instant};
 use magpie::watch::Ended;
 use magpie_dist::connection::{Admission, Closed, Connection, Lost};
+use magpie_dist::term::TermBuf;
 use magpie_net::{ReadHalf, TcpStream, WriteHalf};
 
 use super::duty::Duty;
-use super::hear::{Heard, Hearing, no_connection};
+use super::hear::{Heard, Hearing};
 use super::order::{Order, Ordered};
 use crate::desk::{DeskAddr, Wish};
 use crate::shared::Shared;
@@ -28,6 +29,8 @@ const AGAIN_AFTER: Duration = Duration::from_millis(1);
 const FAREWELL: Duration = Duration::from_secs(1);
 /// So many answers may be awaited; then nothing more is heard.
 const MOST_ANSWERS: usize = 1024;
+/// But not for longer than this: then whoever wants another one is refused, for those that are awaited may never come.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Orders that may wait.
 pub const MOST_ORDERS: usize = 1024;
 
@@ -45,13 +48,15 @@ pub enum End {
 type Background = Pin<Box<time::Timeout<Pending<()>>>>;
 
 struct Line {
+    // First, because it is dropped first: who waits for an answer hears of the end of a line that was killed, though it may be cut short if
+    // dropping takes long.
+    hearing: Hearing,
     number: u64,
     connection: Connection,
     read: ReadHalf,
     write: WriteHalf,
     orders: ProcessMailbox<Request<Order, Ordered>>,
     ends: ProcessMailbox<Ended>,
-    hearing: Hearing,
     desk: DeskAddr,
     /// Of the node's own process.
     node: Option<u64>,
@@ -59,6 +64,8 @@ struct Line {
     /// Not work: a node that waits for others keeps no system from being out of it.
     sleep: Option<(u64, Background)>,
     tries_again_at: Option<u64>,
+    /// Since when as many answers are awaited as may be.
+    full_since: Option<u64>,
 }
 
 /// Milliseconds since the machine was started.
@@ -93,6 +100,7 @@ pub async fn drive(
         admission: None,
         sleep: None,
         tries_again_at: None,
+        full_since: None,
     };
     let end = poll_fn(|context| line.poll(context)).await;
     // First the desk, then those who send orders: so whoever hears of the end and tries again gets another line.
@@ -145,10 +153,11 @@ impl Line {
             return Ok(has_moved);
         }
         self.tries_again_at = None;
-        while self.hearing.duties.is_empty() && self.hearing.later.len() < MOST_ANSWERS {
+        while self.hearing.duties.is_empty() {
+            let Some(refuses) = self.refuses() else { break };
             let Some((event, peer)) = self.connection.event().map_err(End::Closed)? else { break };
             has_moved = true;
-            match self.hearing.hear(event, peer) {
+            match self.hearing.hear(event, peer, refuses) {
                 Heard::Done => {}
                 Heard::Again => {
                     self.connection.put_back();
@@ -170,6 +179,17 @@ impl Line {
             }
         }
         Ok(has_moved)
+    }
+
+    /// Whether one more answer is refused. `None` if that is to be seen, and meanwhile nothing is heard.
+    fn refuses(&mut self) -> Option<bool> {
+        if self.hearing.later.len() < MOST_ANSWERS {
+            self.full_since = None;
+            return Some(false);
+        }
+        let now = now();
+        let since = *self.full_since.get_or_insert(now);
+        (now >= since + PATIENCE.as_millis() as u64).then_some(true)
     }
 
     /// What there is to say: duties first, then answers that have come, and ends.
@@ -248,8 +268,11 @@ impl Line {
 
     /// Waits for the clock. Returns whether it has moved anything.
     fn sleep(&mut self, context: &mut Context<'_>) -> Result<bool, End> {
-        let due = self.connection.deadline().min(self.tries_again_at.unwrap_or(u64::MAX));
         let now = now();
+        let patience =
+            self.full_since.map(|since| since + PATIENCE.as_millis() as u64).filter(|&at| at > now);
+        let others = [self.tries_again_at, patience];
+        let due = others.into_iter().flatten().fold(self.connection.deadline(), u64::min);
         if due <= now {
             self.connection.elapsed(now).map_err(End::Closed)?;
             return Ok(true);
@@ -282,9 +305,7 @@ fn tell_of_end(connection: &mut Connection, hearing: &mut Hearing) {
     for lost in connection.lost() {
         match lost {
             Lost::Watch(watch, _) => {
-                if let Some(reason) = no_connection() {
-                    hearing.waiting.down(watch, reason);
-                }
+                hearing.waiting.down(watch, TermBuf::NO_CONNECTION);
             }
             Lost::Link(pid, _) => hearing.end(pid),
             Lost::Call(..) | Lost::Monitor(_) => {}

@@ -3,11 +3,14 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use magpie::sched;
+use core::time::Duration;
+
+use magpie::{sched, time};
 use magpie_net::Faults;
+use magpie_node::Error;
 use magpie_tests::{amount, ensure, ensure_eq, kernel_test};
 
-use crate::common::{HERE, Job, PATIENCE, Pair, THERE};
+use crate::common::{HERE, Job, PATIENCE, Pair, THERE, hold};
 
 kernel_test! {
     async fn a_call_is_answered() -> Outcome {
@@ -68,6 +71,50 @@ kernel_test! {
             ensure_eq!(pair.remote().await?.call::<u64>(&Job::Add(1), PATIENCE).await, Ok(1), "a call");
             pair.end().await;
         }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// As many answers are awaited as may be, and none comes: the line still hears, and refuses one more call.
+    async fn a_call_beyond_all_places_is_refused() -> Outcome {
+        // What a line awaits at most (`docs/cluster.md`), and some more.
+        const PLACES: usize = 1024;
+        const MORE: usize = 40;
+        let pair = Pair::start_alike(Faults::none(), 4000, |mut config| {
+            // A call is a monitor, too.
+            (config.limits.calls, config.limits.monitors) = (PLACES + MORE, PLACES + MORE);
+            config
+        })
+        .await?;
+        let adder = pair.remote().await?;
+        hold(true);
+        adder.cast(&Job::Hold).await?;
+        let mut callers = Vec::new();
+        for _ in 0..PLACES + MORE {
+            let adder = adder.clone();
+            callers.push(sched::spawn(async move { adder.call::<u64>(&Job::Add(1), PATIENCE).await })?);
+        }
+        while pair.there.statistics().refused_calls < MORE as u64 {
+            time::sleep(Duration::from_millis(1)).await;
+        }
+        hold(false);
+        let (mut answered, mut refused) = (0, 0);
+        for caller in callers {
+            match caller.await? {
+                Ok(_) => answered += 1,
+                // It is not the number that was asked for.
+                Err(Error::Shape(_)) => refused += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        ensure_eq!((answered, refused), (PLACES, MORE), "calls that were answered, and refused");
+        ensure_eq!(
+            adder.call::<u64>(&Job::Add(0), PATIENCE).await,
+            Ok(PLACES as u64),
+            "what was added"
+        );
+        pair.end().await;
         Ok(())
     }
 }

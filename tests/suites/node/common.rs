@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 use core::net::Ipv4Addr;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 
 use magpie::actor::{Actor, Bound, Config as Actors, Context, Executor, Receive, WhenFull};
@@ -23,10 +23,25 @@ pub enum Job {
     Text(String),
     /// Wait so many microseconds.
     Linger(u64),
+    /// Wait until nothing holds it: see [`hold`].
+    Hold,
     Crash,
 }
 magpie_node::term! {
-    enum Job { Add(number) as "add", Text(text) as "text", Linger(microseconds) as "linger", Crash as "crash" }
+    enum Job {
+        Add(number) as "add",
+        Text(text) as "text",
+        Linger(microseconds) as "linger",
+        Hold as "hold",
+        Crash as "crash",
+    }
+}
+
+static HOLDS: AtomicBool = AtomicBool::new(false);
+
+/// Whether an actor that is asked to is held.
+pub fn hold(holds: bool) {
+    HOLDS.store(holds, Ordering::Relaxed);
 }
 
 /// What it answers: how much it has added, and a text's length.
@@ -47,6 +62,11 @@ impl Receive<Job> for Adder {
                     core::hint::spin_loop();
                 }
                 self.0 += 1;
+            }
+            Job::Hold => {
+                while HOLDS.load(Ordering::Relaxed) {
+                    core::hint::spin_loop();
+                }
             }
             Job::Crash => panic!("asked to crash"),
         }
@@ -86,12 +106,32 @@ impl Pair {
         Self::start_on(faults, most, Net::fixed(ADDRESS_THERE, 24), change).await
     }
 
+    /// The same, with what else is to be said of both nodes.
+    pub async fn start_alike(
+        faults: Faults,
+        most: u32,
+        change: impl Fn(Config) -> Config,
+    ) -> Result<Self, Failure> {
+        let network = Net::fixed(ADDRESS_THERE, 24);
+        Self::start_both(faults, most, network, |config| change(config), &change).await
+    }
+
     /// The same, with what there is to say of the network there.
     pub async fn start_on(
         faults: Faults,
         most: u32,
         network: Net,
         change: impl FnOnce(Config) -> Config,
+    ) -> Result<Self, Failure> {
+        Self::start_both(faults, most, network, |config| config, change).await
+    }
+
+    async fn start_both(
+        faults: Faults,
+        most: u32,
+        network: Net,
+        change_here: impl FnOnce(Config) -> Config,
+        change_there: impl FnOnce(Config) -> Config,
     ) -> Result<Self, Failure> {
         let here = Network::start(Net::fixed(Ipv4Addr::new(10, 0, 0, 1), 24))?;
         let networks = (here, Network::start(network)?);
@@ -100,8 +140,8 @@ impl Pair {
         let name = format!("adder{}", NAMES.fetch_add(1, Ordering::Relaxed));
         let adder = executor.handle().spawn(Adder(0))?;
         registry::register(&name, adder)?;
-        let here = Node::start(&networks.0, config(HERE, &name)).await?;
-        let there = Node::start(&networks.1, change(config(THERE, &name))).await?;
+        let here = Node::start(&networks.0, change_here(config(HERE, &name))).await?;
+        let there = Node::start(&networks.1, change_there(config(THERE, &name))).await?;
         Ok(Self { here, there, _cable: cable, networks, executor, name })
     }
 

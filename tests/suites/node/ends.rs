@@ -3,7 +3,7 @@
 use alloc::string::ToString;
 
 use magpie::channel::ProcessMailbox;
-use magpie::registry;
+use magpie::{registry, sched};
 use magpie_net::Faults;
 use magpie_node::{Error, RemoteDown};
 use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
@@ -56,6 +56,44 @@ kernel_test! {
         // The line's own end comes last.
         let gone = async { while !pair.here.peers().await?.is_empty() {} Ok::<_, Error>(()) };
         magpie::time::background_timeout(PATIENCE, gone).await.map_err(|_| "it is connected for ever")??;
+        pair.end().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// The process of a line is killed: who waits for an answer and who monitors hear of it, once, and the next use connects anew.
+    async fn a_line_that_is_killed_leaves_nobody_waiting() -> Outcome {
+        let pair = Pair::start(Faults::none(), 1000).await?;
+        let adder = pair.remote().await?;
+        let mut downs = ProcessMailbox::new(8)?;
+        let (first, second) = (adder.monitor(&downs.address()).await?, adder.monitor(&downs.address()).await?);
+        let taken_back = adder.monitor(&downs.address()).await?;
+        adder.demonitor(taken_back).await?;
+        let waits = magpie::sched::spawn({
+            let adder = adder.clone();
+            async move { adder.call::<u64>(&Job::Linger(200_000), PATIENCE).await }
+        })?;
+        magpie::time::sleep(core::time::Duration::from_millis(20)).await;
+        let mut killed = 0;
+        for line in sched::processes().filter(|process| process.type_name().contains("Desk>::begin") || process.type_name().contains("Desk::begin")) {
+            line.kill();
+            killed += 1;
+        }
+        ensure_eq!(killed, 1, "lines that this side began");
+        ensure_eq!(waits.await?, Err(Error::Disconnected), "who waits");
+        let mut told = [down(&mut downs).await?, down(&mut downs).await?];
+        told.sort_by_key(|down| down.monitor);
+        ensure_eq!(told.each_ref().map(|down| down.monitor), [first, second], "which monitors");
+        for down in &told {
+            ensure_eq!(down.reason.as_term().to_string(), "noconnection", "why");
+        }
+        let mut answer = Err(Error::Disconnected);
+        while answer == Err(Error::Disconnected) {
+            answer = adder.call::<u64>(&Job::Add(1), PATIENCE).await;
+        }
+        ensure!(answer.is_ok(), "afterwards: {answer:?}");
+        ensure!(downs.try_receive().is_none(), "somebody was told twice");
         pair.end().await;
         Ok(())
     }
