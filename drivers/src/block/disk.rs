@@ -14,8 +14,8 @@ pub const SECTOR_BYTES: usize = 512;
 pub(crate) enum Order {
     /// How many sectors there are.
     Capacity,
-    /// So many bytes, from a sector on.
-    Read(u64, usize),
+    /// As many bytes as these are, from a sector on, into them: so who asks pays for them.
+    Read(u64, Vec<u8>),
     /// These bytes, from a sector on.
     Write(u64, Vec<u8>),
     /// What was written before lasts.
@@ -110,12 +110,19 @@ impl Disk {
         }
     }
 
-    /// So many bytes, whole sectors, from a sector on.
+    /// So many bytes, whole sectors, from a sector on. The caller pays for their memory, not the driver.
     ///
     /// # Errors
     /// [`DiskError`].
     pub async fn read(&self, sector: u64, bytes: usize) -> Result<Vec<u8>, DiskError> {
-        match self.order(Order::Read(sector, bytes)).await? {
+        let mut into = Vec::new();
+        if into.try_reserve_exact(bytes).is_err() {
+            // Perhaps because there are not as many.
+            let all = self.sectors().await?.saturating_sub(sector).saturating_mul(SECTOR_BYTES as u64);
+            return Err(if bytes as u64 > all { DiskError::Outside } else { DiskError::OutOfMemory });
+        }
+        into.resize(bytes, 0);
+        match self.order(Order::Read(sector, into)).await? {
             Answered::Bytes(bytes) => Ok(bytes),
             _ => Err(DiskError::Failed),
         }

@@ -144,17 +144,7 @@ impl Driver {
             Order::Write(..) if self.device.has(READ_ONLY) => return answer(reply, Err(DiskError::ReadOnly)),
             Order::Flush => (FLUSH, 0, Vec::new()),
             Order::Write(sector, bytes) => (WRITE, sector, bytes),
-            Order::Read(sector, count) => {
-                let mut bytes = Vec::new();
-                if self.is_outside(sector, count) {
-                    return answer(reply, Err(DiskError::Outside));
-                }
-                if bytes.try_reserve_exact(count).is_err() {
-                    return answer(reply, Err(DiskError::OutOfMemory));
-                }
-                bytes.resize(count, 0);
-                (READ, sector, bytes)
-            }
+            Order::Read(sector, bytes) => (READ, sector, bytes),
         };
         if self.is_outside(sector, bytes.len()) {
             return answer(reply, Err(DiskError::Outside));

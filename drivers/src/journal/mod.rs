@@ -20,6 +20,9 @@ use core::ops::Range;
 use crate::block::{Blocks, DiskError, SECTOR_BYTES};
 use record::{HEAD_BYTES, Head};
 
+/// So many sectors are read at once, and so much memory taken, for what is not known to be a whole entry.
+const PIECE_SECTORS: u64 = 32;
+
 /// Why a journal was not opened, or an entry not appended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -98,7 +101,8 @@ pub struct Journal<B> {
 }
 
 impl<B: Blocks> Journal<B> {
-    /// Opens the journal in this range of sectors, and hands its entries to `take`, the oldest first. What is no journal is an empty one.
+    /// Opens the journal in this range of sectors, and hands its entries to `take`, the oldest first. What is no journal is an empty one. It takes memory for one
+    /// entry at a time, and 16 KiB, whatever else is on the disk.
     ///
     /// # Errors
     /// [`JournalError`].
@@ -217,11 +221,50 @@ impl<B: Blocks> Journal<B> {
         if head.bytes as usize > self.most_bytes() || count > self.half_sectors - at {
             return Ok(None);
         }
-        let mut bytes = self.blocks.read(self.halves[half] + at, count as usize * SECTOR_BYTES).await?;
-        bytes.truncate(HEAD_BYTES + head.bytes as usize);
-        bytes.drain(..HEAD_BYTES);
-        let is_whole = Head::of(head.generation, before, &bytes) == head;
-        Ok(is_whole.then_some((head, bytes)))
+        let place = self.halves[half] + at;
+        // What stands there may be half of an entry, or of earlier times, with any length: so first it is looked through, and memory is taken for it when it is
+        // whole.
+        let is_short = count <= PIECE_SECTORS;
+        let mut bytes = Vec::new();
+        let mut hasher = Head::hasher(head.generation, before, head.bytes);
+        if is_short {
+            bytes.try_reserve_exact(head.bytes as usize).map_err(|_| JournalError::OutOfMemory)?;
+        }
+        self.pieces(place, head.bytes as usize, |piece| {
+            hasher.update(piece);
+            if is_short {
+                bytes.extend_from_slice(piece);
+            }
+        })
+        .await?;
+        if hasher.finalize() != head.checksum {
+            return Ok(None);
+        }
+        if !is_short {
+            bytes.try_reserve_exact(head.bytes as usize).map_err(|_| JournalError::OutOfMemory)?;
+            self.pieces(place, head.bytes as usize, |piece| bytes.extend_from_slice(piece)).await?;
+        }
+        Ok(Some((head, bytes)))
+    }
+
+    /// Reads the entry at a sector of the disk, which has so many bytes, piece by piece.
+    async fn pieces(
+        &self,
+        place: u64,
+        bytes: usize,
+        mut take: impl FnMut(&[u8]) + Send,
+    ) -> Result<(), JournalError> {
+        let count = sectors(bytes);
+        let (mut skipped, mut left) = (HEAD_BYTES, bytes);
+        for at in (0..count).step_by(PIECE_SECTORS as usize) {
+            let length = (count - at).min(PIECE_SECTORS) as usize * SECTOR_BYTES;
+            let read = self.blocks.read(place + at, length).await?;
+            let piece = read.get(skipped..).unwrap_or_default();
+            let piece = &piece[..left.min(piece.len())];
+            take(piece);
+            (skipped, left) = (0, left - piece.len());
+        }
+        Ok(())
     }
 }
 

@@ -18,14 +18,20 @@ impl Head {
     /// Of an entry behind one with that checksum, or of the first in its half.
     pub(super) fn of(generation: u64, before: Option<u32>, entry: &[u8]) -> Self {
         let bytes = entry.len() as u32;
+        let mut hasher = Self::hasher(generation, before, bytes);
+        hasher.update(entry);
+        Self { generation, bytes, checksum: hasher.finalize() }
+    }
+
+    /// The checksum of an entry of so many bytes, without these.
+    pub(super) fn hasher(generation: u64, before: Option<u32>, bytes: u32) -> crc32fast::Hasher {
         let mut hasher = crc32fast::Hasher::new();
         // The first is told from one behind a checksum of zero.
         hasher.update(&[u8::from(before.is_some())]);
         hasher.update(&before.unwrap_or(0).to_le_bytes());
         hasher.update(&generation.to_le_bytes());
         hasher.update(&bytes.to_le_bytes());
-        hasher.update(entry);
-        Self { generation, bytes, checksum: hasher.finalize() }
+        hasher
     }
 
     pub(super) fn bytes(&self) -> [u8; HEAD_BYTES] {

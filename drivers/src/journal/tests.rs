@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::vec::Vec;
 
-use super::record::Head;
-use super::{Journal, JournalError, sectors};
+use super::record::{HEAD_BYTES, Head};
+use super::{Journal, JournalError, PIECE_SECTORS, sectors};
 use crate::block::{Blocks, DiskError, SECTOR_BYTES};
 
 /// Sectors of the journal; more lie around it, which are not to be touched.
@@ -38,11 +38,13 @@ struct State {
     /// What was written since the last flush.
     since: BTreeMap<u64, Vec<Vec<u8>>>,
     left: usize,
+    /// The most bytes that were read at once.
+    longest_read: usize,
 }
 
 impl Medium {
     fn new(lasting: Vec<u8>, left: usize) -> Self {
-        Self(Arc::new(Mutex::new(State { lasting, since: BTreeMap::new(), left })))
+        Self(Arc::new(Mutex::new(State { lasting, since: BTreeMap::new(), left, longest_read: 0 })))
     }
 
     /// What is there when the power is back: of what was written since the last flush any sector as it was before, as it was written, or as the one up to a byte and
@@ -71,7 +73,8 @@ impl State {
 
 impl Blocks for Medium {
     async fn read(&self, sector: u64, bytes: usize) -> Result<Vec<u8>, DiskError> {
-        let state = self.0.lock().unwrap();
+        let mut state = self.0.lock().unwrap();
+        state.longest_read = state.longest_read.max(bytes);
         assert!(bytes > 0 && bytes.is_multiple_of(SECTOR_BYTES));
         let place = sector as usize * SECTOR_BYTES;
         let mut found = state.lasting.get(place..place + bytes).ok_or(DiskError::Outside)?.to_vec();
@@ -238,4 +241,32 @@ fn the_last_of_all_numbers_is_an_error_and_no_crash() {
     assert_eq!(at_once(journal.begin_anew(b"new")), Err(JournalError::Full));
     at_once(journal.append(b"more")).unwrap();
     assert_eq!(open(&medium).unwrap().1, [&b"forged"[..], b"more"]);
+}
+
+/// Opening takes no memory for what only says that it is long: half of an entry, or what is of earlier times.
+#[test]
+fn what_is_not_whole_is_looked_through_in_pieces() {
+    const SECTORS: u64 = 2000;
+    let range = 0..SECTORS;
+    let long = vec![7; 300_000];
+    let write = |lasting: &mut Vec<u8>, sector: u64, head: Head, entry: &[u8]| {
+        let place = sector as usize * SECTOR_BYTES;
+        lasting[place..place + HEAD_BYTES].copy_from_slice(&head.bytes());
+        lasting[place + HEAD_BYTES..place + HEAD_BYTES + entry.len()].copy_from_slice(entry);
+    };
+    let first = Head::of(1, None, b"first");
+    let second = Head::of(1, Some(first.checksum), &long);
+    for is_whole in [false, true] {
+        let mut lasting = vec![0; SECTORS as usize * SECTOR_BYTES];
+        write(&mut lasting, 0, first, b"first");
+        write(&mut lasting, 1, second, if is_whole { &long } else { &long[..1000] });
+        let medium = Medium::new(lasting, usize::MAX);
+        let mut found = Vec::new();
+        let opened =
+            at_once(Journal::open(medium.clone(), range.clone(), |entry| found.push(entry.to_vec())));
+        assert!(opened.is_ok());
+        let expected = if is_whole { vec![b"first".to_vec(), long.clone()] } else { vec![b"first".to_vec()] };
+        assert!(found == expected, "{} entries", found.len());
+        assert_eq!(medium.0.lock().unwrap().longest_read, PIECE_SECTORS as usize * SECTOR_BYTES);
+    }
 }

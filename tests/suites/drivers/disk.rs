@@ -9,6 +9,7 @@ use core::time::Duration;
 
 use magpie::channel::AskError;
 use magpie::internals::mem::heap::HEAP;
+use magpie::mem::MemoryLimit;
 use magpie::registry;
 use magpie::sched::{JoinHandle, Spawn, yield_now};
 use magpie::supervise::{Backoff, Child, Supervisor};
@@ -59,12 +60,34 @@ kernel_test! {
             ensure!(read == bytes, "{count} sectors from {at} are not what was written");
         }
         ensure_eq!(DISK.read(5, 0).await, Ok(Vec::new()), "nothing");
+        ensure_eq!(DISK.read(0, usize::MAX - 511).await, Err(DiskError::Outside), "more than any disk has");
         for (at, bytes) in [(0, 511), (sectors, 512), (sectors - 1, 1024), (u64::MAX, 512)] {
             ensure_eq!(DISK.read(at, bytes).await, Err(DiskError::Outside), "a read outside");
             ensure_eq!(DISK.write(at, vec![0; bytes]).await, Err(DiskError::Outside), "a write outside");
         }
         end(driver).await;
         ensure_eq!(DISK.read(0, 512).await, Err(DiskError::NoDriver), "a read without a driver");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Who reads pays for what is read, and the driver for nothing: it may have a limit below that.
+    #[machine("virtio devices")]
+    async fn who_reads_pays() -> Outcome {
+        const LONG: usize = 256 * 1024;
+        let limit = MemoryLimit::new(LONG / 2)?;
+        let driver = Spawn::new().memory(&limit).start(block::drive("tests/disk"))?;
+        while DISK.sectors().await == Err(DiskError::NoDriver) {
+            ensure!(!driver.process().is_done(), "the disk is not driven");
+            yield_now().await;
+        }
+        ensure_eq!(DISK.read(0, LONG).await.map(|bytes| bytes.len()), Ok(LONG), "of one who may");
+        let other = MemoryLimit::new(LONG / 2)?;
+        let read = Spawn::new().memory(&other).start(async { DISK.read(0, LONG).await.map(drop) })?;
+        ensure_eq!(read.await?, Err(DiskError::OutOfMemory), "of one who may not");
+        ensure_eq!(DISK.read(0, LONG).await.map(|bytes| bytes.len()), Ok(LONG), "afterwards");
+        end(driver).await;
         Ok(())
     }
 }

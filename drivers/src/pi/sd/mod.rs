@@ -3,7 +3,6 @@
 mod card;
 mod host;
 
-use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use magpie::channel::{ProcessMailbox, Request};
@@ -63,13 +62,10 @@ async fn carry_out(card: &mut Card, order: Order) -> Result<Answered, DiskError>
         Order::Capacity => Ok(Answered::Sectors(sectors)),
         // What was answered is written.
         Order::Flush => Ok(Answered::Done),
-        Order::Read(sector, count) => {
-            if is_outside(sector, count) {
+        Order::Read(sector, mut bytes) => {
+            if is_outside(sector, bytes.len()) {
                 return Err(DiskError::Outside);
             }
-            let mut bytes = Vec::new();
-            bytes.try_reserve_exact(count).map_err(|_| DiskError::OutOfMemory)?;
-            bytes.resize(count, 0);
             card.read(sector, &mut bytes).await.map_err(|_| DiskError::Failed)?;
             Ok(Answered::Bytes(bytes))
         }
