@@ -6,15 +6,19 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
 
 use magpie::channel::{ProcessAddr, ProcessMailbox, SendError};
 use magpie::mem::OutOfMemory;
+use magpie::time;
 
 use crate::error::Error;
 use crate::frame::Frame;
+
+/// After so long it tries again what there was no memory for.
+const AGAIN_AFTER: Duration = Duration::from_millis(1);
 
 /// The next link's number.
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -115,14 +119,17 @@ impl Link {
     pub async fn next(&mut self) -> Option<LinkEvent> {
         let Self { inbox, network, kept, .. } = self;
         let mut receive = pin!(inbox.receive());
-        poll_fn(|context| {
-            if hand_over(network, kept).is_ok() && !kept.is_empty() {
-                // As soon as there is memory.
-                context.waker().wake_by_ref();
+        loop {
+            // If the network has ended, the inbox says so.
+            let _ = hand_over(network, kept);
+            if kept.is_empty() {
+                return receive.await;
             }
-            receive.as_mut().poll(context)
-        })
-        .await
+            // That there is memory again nobody says.
+            if let Ok(event) = time::timeout(AGAIN_AFTER, receive.as_mut()).await {
+                return event;
+            }
+        }
     }
 
     /// The same, if there is something.
