@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 pub const CASES: &[Case] = &[
     ("echo::ten_megabytes_come_back", ten_megabytes),
+    ("echo::ten_megabytes_come_back_over_a_bad_network", over_a_bad_network),
     ("echo::many_come_and_go", many),
     ("echo::a_killed_driver_costs_no_byte", killed),
     ("echo::a_megabyte_comes_back_over_a_serial_line", over_a_line),
@@ -134,6 +135,16 @@ fn ten_megabytes(_: &Bench<'_>) -> Result<Outcome> {
         let echo = Echo::start(cores, 1, &[])?;
         exchange(echo.port, &bytes(1, 10_000_000)).with_context(|| format!("on {cores} cores"))?;
         echo.end(1, 10_000_000)?;
+    }
+    Ok(Outcome::Passed)
+}
+
+/// Of a hundred frames between the card and the forwarded port, each way, one is lost, one doubled, and one overtaken.
+fn over_a_bad_network(_: &Bench<'_>) -> Result<Outcome> {
+    for (cores, count) in [("1", 1_000_000), ("4", 10_000_000)] {
+        let echo = Echo::start(cores, 1, &["--loss", "1"])?;
+        exchange(echo.port, &bytes(7, count)).with_context(|| format!("on {cores} cores"))?;
+        echo.end(1, count)?;
     }
     Ok(Outcome::Passed)
 }

@@ -1,5 +1,6 @@
 //! What hangs on a machine besides what it always has: on `virt` devices of virtio, by memory-mapped registers; on `raspi4b` a card.
 
+use super::lossy::Lossy;
 use crate::failure::usage;
 use anyhow::Result;
 use std::fs::OpenOptions;
@@ -41,6 +42,8 @@ pub struct Attached {
 pub struct Net {
     /// What comes to the first port of this machine, at that address of it, goes to the second of the guest.
     pub forwards: Vec<(SocketAddrV4, u16)>,
+    /// What lies between a card and that network, if it is to be a bad one.
+    lossy: Option<Lossy>,
 }
 
 /// The other end of a console.
@@ -95,9 +98,17 @@ impl Net {
         Ok(net)
     }
 
-    fn arguments(&self) -> [String; 2] {
+    /// The same, where of a hundred frames so many are lost, as many doubled, and as many overtaken by the next.
+    pub fn with_loss(self, percent: u8) -> Result<Self> {
+        Ok(Self { lossy: Some(Lossy::start(percent)?), ..self })
+    }
+
+    fn arguments(&self) -> Vec<String> {
         let forwards = self.forwards.iter().map(|(host, guest)| format!(",hostfwd=tcp:{host}-:{guest}"));
-        ["-netdev".into(), format!("user,id=net{}", forwards.collect::<String>())]
+        let name = if self.lossy.is_some() { "host" } else { "net" };
+        let user = format!("user,id={name}{}", forwards.collect::<String>());
+        let lossy = self.lossy.iter().flat_map(|lossy| lossy.arguments(name));
+        ["-netdev".into(), user].into_iter().chain(lossy).collect()
     }
 }
 

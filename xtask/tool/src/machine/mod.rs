@@ -4,6 +4,7 @@ mod attached;
 mod debugger;
 mod limits;
 mod line;
+mod lossy;
 mod qemu;
 mod raspi4b;
 mod run;

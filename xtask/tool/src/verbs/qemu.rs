@@ -70,6 +70,9 @@ pub struct Options {
     /// With --net or --line: what comes to a TCP port of this machine goes to a port of the guest; may be given several times
     #[arg(long, value_name = "[ADDRESS:]HOST:GUEST")]
     forward: Vec<String>,
+    /// With --net: of a hundred frames, each way, so many are lost, as many doubled, and as many overtaken by the next
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=30), requires = "net")]
+    loss: Option<u8>,
     /// Give the guest a virtio console: a TCP port of this machine is its other end
     #[arg(long, value_name = "PORT")]
     console: Option<u16>,
@@ -328,12 +331,21 @@ fn bare_machine(options: &Options) -> Result<Machine> {
     machine.attached.disk = options.disk.as_deref().map(Disk::checked).transpose()?;
     machine.attached.has_random = options.random;
     machine.attached.console = options.console.map(Console::checked).transpose()?;
-    machine.attached.net = options.net.then(|| Net::checked(&options.forward)).transpose()?;
+    machine.attached.net = options.net.then(|| net(options)).transpose()?;
     machine.attached.line = options.line.then(|| Net::checked(&options.forward)).transpose()?;
     if let Some(cpu) = &options.cpu {
         machine.cpu.clone_from(cpu);
     }
     Ok(machine)
+}
+
+/// The network behind a card.
+fn net(options: &Options) -> Result<Net> {
+    let net = Net::checked(&options.forward)?;
+    match options.loss {
+        Some(percent) => net.with_loss(percent),
+        None => Ok(net),
+    }
 }
 
 /// A device tree begins with a magic number; QEMU's own message about a wrong file says less.
