@@ -1,9 +1,8 @@
 //! Where the names are that `docs/actors.md` uses: that page shows these lines. That they compile is the test.
 #![expect(unused_imports, reason = "nothing is done with them here")]
 
-use magpie::actor::{ActorState, Hook, Recipient, Reply, Request, Shared, Signal, StaticActor, actors, stop};
+use magpie::actor::{ActorState, Recipient, Reply, Shared, Signal, StaticActor, actors, stop};
 use magpie::actor::{AskError, Bound, Limits, SendError, WhenFull};
-use magpie::channel::ProcessAddr;
 use magpie::crash::{self, CrashKind};
 use magpie::group::{Group, Publish, Subscribe};
 use magpie::mem::MemoryLimit;
@@ -11,9 +10,9 @@ use magpie::message::{SendAfter, SendInterval};
 use magpie::mutex::{Mutex, Poisoned};
 use magpie::prelude::*;
 use magpie::sched::CpuShare;
+use magpie::stats;
 use magpie::time::{Elapsed, Instant};
 use magpie::watch::{Ended, Exit, link};
-use magpie::{registry, stats};
 
 /// The counters that `docs/statistics.md` names exist, and are all that it names.
 #[test]

@@ -7,7 +7,6 @@ use core::time::Duration;
 
 use embedded_hal::digital::{PinState, StatefulOutputPin};
 use magpie::prelude::*;
-use magpie::supervise::{Child, Supervisor};
 use magpie_drivers::pi::gpio::{LED, Output};
 
 magpie::entry!(blink);

@@ -11,7 +11,6 @@ use core::time::Duration;
 use magpie::device::{self, Registers};
 use magpie::interrupt::Interrupt;
 use magpie::prelude::*;
-use magpie::supervise::{Child, Supervisor};
 
 magpie::entry!(clock);
 

@@ -7,11 +7,7 @@ extern crate alloc;
 use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
-
-use magpie::actor::Hook;
 use magpie::prelude::*;
-use magpie::registry;
-use magpie::supervise::{Child, Supervisor};
 use magpie_drivers::uplink::Uplink;
 use magpie_net::Network;
 use magpie_node::Node;

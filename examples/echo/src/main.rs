@@ -8,7 +8,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
 use magpie::prelude::*;
-use magpie::supervise::{Child, Supervisor};
 use magpie_drivers::uplink::Uplink;
 use magpie_net::{Config, Error, Network, TcpStream};
 

@@ -3,11 +3,7 @@
 #![forbid(unsafe_code)]
 
 use core::time::Duration;
-
-use magpie::actor::Hook;
 use magpie::prelude::*;
-use magpie::registry;
-use magpie::supervise::{Child, Supervisor};
 
 magpie::entry!(first);
 

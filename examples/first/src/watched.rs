@@ -3,12 +3,8 @@
 #![forbid(unsafe_code)]
 
 use core::time::Duration;
-
-use magpie::actor::Hook;
 use magpie::crash;
 use magpie::prelude::*;
-use magpie::registry;
-use magpie::supervise::{Child, Supervisor};
 use magpie::watch::{Ended, Exit};
 
 magpie::entry!(first);

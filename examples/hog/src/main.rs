@@ -8,7 +8,6 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use magpie::actor::Hook;
 use magpie::message::SendInterval;
 use magpie::prelude::*;
 use magpie::stats;

@@ -12,7 +12,6 @@ use core::time::Duration;
 
 use magpie::prelude::*;
 use magpie::stats::{self, Activity};
-use magpie::supervise::{Child, Supervisor};
 use magpie_drivers::{card, entropy};
 use magpie_net::{Config, Error, Network, TcpStream};
 

@@ -5,7 +5,6 @@
 use core::time::Duration;
 
 use magpie::prelude::*;
-use magpie::supervise::{Child, Supervisor};
 use magpie_drivers::block::{self, Disk, DiskError};
 use magpie_drivers::journal::{Journal, JournalError};
 

@@ -5,11 +5,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
-
-use magpie::actor::Hook;
-use magpie::channel::{ProcessAddr, ProcessMailbox, Request};
 use magpie::prelude::*;
-use magpie::registry;
 use magpie::supervise::{Backoff, Child, Shutdown, Supervisor};
 
 magpie::entry!(ledger);

@@ -8,7 +8,6 @@ use alloc::format;
 use core::time::Duration;
 
 use magpie::prelude::*;
-use magpie::supervise::{Child, Supervisor};
 use magpie_drivers::DriverError;
 use magpie_drivers::block::{self, Disk};
 use magpie_drivers::fat::{Fat, FatError};

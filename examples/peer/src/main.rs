@@ -11,8 +11,6 @@ use core::time::Duration;
 
 use magpie::actor::{Bound, Hook, WhenFull};
 use magpie::prelude::*;
-use magpie::registry;
-use magpie::supervise::{Child, Supervisor};
 use magpie_drivers::uplink::Uplink;
 use magpie_net::Network;
 use magpie_node::term::{AtomBuf, BinaryBuf, TermBuf};

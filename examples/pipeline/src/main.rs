@@ -4,8 +4,6 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
-
-use magpie::channel::{ProcessAddr, ProcessMailbox, Request};
 use magpie::prelude::*;
 use magpie::registry::{self, RegisterError};
 use magpie::supervise::{Backoff, Child, Shutdown, Supervisor, SupervisorRef};

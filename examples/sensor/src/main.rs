@@ -4,7 +4,6 @@
 #![forbid(unsafe_code)]
 
 use core::time::Duration;
-use magpie::actor::Hook;
 use magpie::group::{Group, Publish, Subscribe};
 use magpie::message::SendInterval;
 use magpie::prelude::*;

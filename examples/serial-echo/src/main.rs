@@ -6,8 +6,6 @@
 extern crate alloc;
 
 use alloc::string::String;
-use magpie::actor::Hook;
-use magpie::arch::CoreId;
 use magpie::prelude::*;
 use magpie::sched::ExternalSource;
 use magpie::serial::{Arrived, Input};
