@@ -113,7 +113,7 @@ impl Pair {
         change: impl Fn(Config) -> Config,
     ) -> Result<Self, Failure> {
         let network = Net::fixed(ADDRESS_THERE, 24);
-        Self::start_both(faults, most, network, |config| change(config), &change).await
+        Self::start_both(faults, most, network, &change, &change).await
     }
 
     /// The same, with what there is to say of the network there.
