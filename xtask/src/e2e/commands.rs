@@ -140,6 +140,9 @@ fn script(bench: &Bench<'_>) -> Result<Outcome> {
     play(bench, &[EXAMPLE], "wait a moment\n")?
         .expect_status(2)?
         .expect_error("script:1: wait takes seconds")?;
+    play(bench, &[EXAMPLE], "ps\nlaod\n")?
+        .expect_status(2)?
+        .expect_error("script:2: the kernel has no command laod")?;
     Ok(Outcome::Passed)
 }
 

@@ -8,9 +8,12 @@
 //!   end                 ends the run, well
 //! ```
 //!
+//! A word that is no command is found before anything is started.
+//!
 //! A thread plays the script: it is told what the kernel says, line by line, and hands on what is to be sent. A command that is not
 //! repeated, and a text that is not said, within a minute is a failure, and so is a kernel that ends before the script does.
 
+use super::words::COMMANDS;
 use crate::failure::usage;
 use crate::stream::Output;
 use anyhow::{Context, Result, anyhow};
@@ -74,6 +77,11 @@ impl Script {
                     return Err(wrong(&format!("the kernel takes no line of more than {MOST_BYTES} bytes")));
                 }
                 _ if line.contains(char::is_control) => return Err(wrong("that is no text")),
+                _ if !COMMANDS.iter().any(|(command, _)| *command == word) => {
+                    return Err(wrong(&format!(
+                        "the kernel has no command {word}: its command help lists them, and the script's own are expect, wait and end"
+                    )));
+                }
                 _ => Step::Say(line.into()),
             };
             steps.push((number, step));
@@ -215,17 +223,19 @@ mod tests {
 
     #[test]
     fn lines_are_what_they_look_like() {
-        let steps = script("# no\n\n  ps \nexpect it is\twell\nwait 0.5\nend\nendless").steps;
+        let steps = script("# no\n\n  ps \nexpect it is\twell\nwait 0.5\nend\nset a 1").steps;
         let expected = [
             (3, Step::Say("ps".into())),
             (4, Step::Expect("it is\twell".into())),
             (5, Step::Wait(Duration::from_millis(500))),
             (6, Step::End),
-            (7, Step::Say("endless".into())),
+            (7, Step::Say("set a 1".into())),
         ];
         assert_eq!(steps, expected);
         let long = "x".repeat(129);
-        for wrong in ["expect", "wait", "wait a", "wait -1", "wait inf", "end now", &long, "a\x07"] {
+        for wrong in
+            ["expect", "wait", "wait a", "wait -1", "wait inf", "end now", &long, "ps\x07", "endless", "hlep"]
+        {
             let error = Script::parse("file".into(), &format!("ps\n{wrong}")).unwrap_err().to_string();
             assert!(error.starts_with("file:2: "), "{wrong}: {error}");
         }
