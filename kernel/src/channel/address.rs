@@ -101,8 +101,9 @@ impl<M: Message> ProcessAddr<M> {
         self.0.send_in(node, message);
     }
 
-    /// What is asked through it.
+    /// Under what who is about to ask is listed.
     pub(super) fn asked(&self) -> Asked {
+        self.0.note_asked();
         Block::asked(&self.0)
     }
 

@@ -17,11 +17,11 @@ use core::mem::size_of;
 use core::ptr::NonNull;
 use core::task::Waker;
 
-use super::by_owner::{self, Acts, OwnerLink, Remains, process_in};
+use super::by_owner::{self, Acts, ByOwner, OwnerLink, Remains, process_in};
 use super::node::{List, Room};
 use super::owner::Owner;
-use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
-use crate::message::ask::Asked;
+use crate::arch::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::message::ask::{Asked, pending};
 use crate::message::{SendError, Shared};
 use crate::sched::{self, ProcessRef};
 use crate::sync::{Identity, PreemptGuard, SpinGuard, SpinLock, is_kept_for, keep_waker};
@@ -88,6 +88,8 @@ pub(super) struct Block<M> {
     /// How many messages may wait.
     most: usize,
     addresses: AtomicUsize,
+    /// Whether anybody has asked through it.
+    was_asked: AtomicBool,
 }
 
 /// The number of the next block.
@@ -98,10 +100,15 @@ pub(super) struct Left<M> {
     lists: Lists<M>,
     _free: List<M>,
     _waker: Option<Waker>,
-    _owner: Option<Owner>,
+    owner: Option<Owner>,
 }
 
 impl<M> Left<M> {
+    /// Who received last.
+    pub(super) fn owner(&mut self) -> &mut Option<Owner> {
+        &mut self.owner
+    }
+
     /// Whether no message is in it.
     pub(super) fn is_empty(&self) -> bool {
         self.lists.is_empty()
@@ -128,12 +135,36 @@ impl<M> Block<M> {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
             most,
             addresses: AtomicUsize::new(0),
+            was_asked: AtomicBool::new(false),
         }
     }
 
     /// Under what those are listed who have asked its owner.
     pub(super) fn asked(this: &Shared<Self>) -> Asked {
         Asked::new(this.pointer().addr().get(), this.number)
+    }
+
+    /// Somebody is about to ask.
+    pub(super) fn note_asked(&self) {
+        // Relaxed, here and where it is read: the request is sent under the lock after this, and who closes has had the lock after that.
+        if !self.was_asked.load(Ordering::Relaxed) {
+            self.was_asked.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The mailbox is dropped, with `owner` and its identity as who received last. As long as anybody waits for an answer that is still
+    /// to come from that one, it is known; otherwise it stays the caller's. Somebody has an address.
+    pub(super) fn stay_listed(
+        this: &Shared<Self>,
+        by_owner: &mut ByOwner,
+        identity: Option<Identity>,
+        owner: &mut Option<Owner>,
+    ) {
+        if this.was_asked.load(Ordering::Relaxed) && pending::is_awaited(Self::asked(this)) {
+            // SAFETY: the block stays where it is, and lives until the last address takes it out.
+            unsafe { by_owner.put(Self::link(this), identity) };
+            this.lock().owner = owner.take();
+        }
     }
 
     /// What is listed of it.
@@ -323,7 +354,8 @@ unsafe fn close_after_crash<M>(link: NonNull<OwnerLink>) -> Remains {
 /// As [`close_after_crash`].
 unsafe fn waiting_in<M>(link: NonNull<OwnerLink>) -> usize {
     // SAFETY: by contract.
-    unsafe { link.cast::<Block<M>>().as_ref() }.lock().waiting
+    let inside = unsafe { link.cast::<Block<M>>().as_ref() }.lock();
+    if inside.closed { 0 } else { inside.waiting }
 }
 
 /// What a receiver that found nothing can expect.
@@ -390,7 +422,7 @@ impl<M> Inside<M> {
             lists: core::mem::replace(&mut self.come, Lists::new()),
             _free: core::mem::replace(&mut self.free, List::new()),
             _waker: self.waker.take(),
-            _owner: self.owner.take(),
+            owner: self.owner.take(),
         }
     }
 }

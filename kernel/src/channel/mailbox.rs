@@ -140,27 +140,40 @@ impl<M: Message> ProcessMailbox<M> {
 
 impl<M> Drop for ProcessMailbox<M> {
     /// What waits may be anything, so whoever drops this may crash in the middle, or be killed. Until all is dropped the block is
-    /// listed under that one: its crash then tells those who wait for an answer, as it does at any other moment.
+    /// listed under that one: its crash then tells those who wait for an answer, as it does at any other moment. Requests that were taken
+    /// out may wait with who has received, for an answer or their drop: as long as anybody waits for that the block stays listed under that
+    /// one, which may crash before it comes to it.
     fn drop(&mut self) {
         let link = Block::link(&self.block);
         let kept = mem::replace(&mut self.kept, Lists::new());
-        let (left, has_mail) = by_owner::change(|by_owner| {
+        let (mut left, has_mail) = by_owner::change(|by_owner| {
             by_owner.take_out(link);
-            let left = self.block.lock().close();
+            let mut left = self.block.lock().close();
             let has_mail = !left.is_empty() || !kept.is_empty();
             // Without addresses nobody waits for an answer, and nobody can come to.
-            if has_mail && self.block.has_addresses() {
-                // SAFETY: the block stays where it is, and lives until it was taken out: by the last address, or below. Whoever
-                // crashes before that keeps its reference.
-                unsafe { by_owner.put(link, sched::identity_here()) };
+            if self.block.has_addresses() {
+                if has_mail {
+                    // SAFETY: the block stays where it is, and lives until it was taken out: by the last address, or below. Whoever
+                    // crashes before that keeps its reference.
+                    unsafe { by_owner.put(link, sched::identity_here()) };
+                } else {
+                    Block::stay_listed(&self.block, by_owner, self.owner, left.owner());
+                }
             }
             (left, has_mail)
         });
+        if !has_mail {
+            return;
+        }
+        let mut owner = left.owner().take();
         // After the lock: messages may be anything.
         drop((left, kept));
-        if has_mail {
-            by_owner::change(|by_owner| by_owner.take_out(link));
-        }
+        by_owner::change(|by_owner| {
+            by_owner.take_out(link);
+            if self.block.has_addresses() {
+                Block::stay_listed(&self.block, by_owner, self.owner, &mut owner);
+            }
+        });
     }
 }
 

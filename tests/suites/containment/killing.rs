@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 
 use magpie::arch::CoreId;
-use magpie::channel::ProcessMailbox;
+use magpie::channel::{AskError, ProcessMailbox, Request};
 use magpie::crash::{self, CrashKind};
 use magpie::mutex::Mutex;
 use magpie::sched::{self, JoinError, JoinHandle, Priority, ProcessState, Spawn};
@@ -324,6 +324,49 @@ kernel_test! {
             ensure_eq!(end_of(handle).await?, Some(JoinError::Killed), "how it ended");
             ensure!(mailbox.send(1).is_err(), "the mailbox of one that was killed accepts a message; it ran: {}", spins);
             ensure_eq!(mutex.lock().await.is_err(), spins, "whether the mutex is poisoned");
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// One that was asked drops its mailbox, and does not come to the request that it has taken out: because it crashes, or because it is
+    /// killed and takes too long to drop what comes before.
+    #[machine("preemption")]
+    async fn whoever_waits_is_told_though_the_mailbox_went_first() -> Outcome {
+        for is_killed in [false, true] {
+            let mut desk = ProcessMailbox::<Request<u32, u32>>::new(4)?;
+            let address = desk.address();
+            let has_taken = Arc::new(AtomicBool::new(false));
+            let takes = has_taken.clone();
+            let handle = sched::spawn(async move {
+                let Some(request) = desk.receive().await else { return };
+                if is_killed {
+                    // Dropped in this order.
+                    let held = (desk, Lingers(Arc::default()), request);
+                    takes.store(true, Ordering::Release);
+                    pending::<()>().await;
+                    drop(held);
+                } else {
+                    drop(desk);
+                    takes.store(true, Ordering::Release);
+                    sched::yield_now().await;
+                    panic!("it was asked for {}", request.message);
+                }
+            })?;
+            let clerk = handle.process().clone();
+            let killer = sched::spawn(async move {
+                until(|| has_taken.load(Ordering::Acquire)).await?;
+                if is_killed {
+                    clerk.kill();
+                }
+                Ok::<(), Failure>(())
+            })?;
+            let answer = time::background_timeout(HANGS_AFTER, address.ask(7)).await;
+            ensure_eq!(answer, Ok(Err(AskError::Crashed)), "the answer; killed: {}", is_killed);
+            killer.await??;
+            let ended = end_of(handle).await?;
+            ensure!(ended.is_some(), "it ended as {:?}", ended);
         }
         Ok(())
     }

@@ -136,6 +136,22 @@ pub(crate) fn fail_all(asked: Asked) {
     }
 }
 
+/// Whether anybody waits for an answer of one.
+pub(crate) fn is_awaited(asked: Asked) -> bool {
+    let first = asked.list().lock();
+    let mut next = first.0;
+    while let Some(ask) = NonNull::new(next) {
+        // SAFETY: under the lock; what is linked is alive.
+        let ask = unsafe { ask.as_ref() };
+        if ask.asked == asked {
+            return true;
+        }
+        // SAFETY: as above.
+        next = unsafe { (*ask.links.get()).next };
+    }
+    false
+}
+
 /// Takes the asks of one out of their list, each with a reference, linked by `next`.
 fn take_all(asked: Asked) -> *mut PendingAsk {
     let mut taken: *mut PendingAsk = ptr::null_mut();
