@@ -1,6 +1,6 @@
 //! A node that tests of nodes talk to. Its actor `echo` sends back whatever it is asked, `slow` lets a caller wait, `crasher` crashes when it is asked to, and may be ended from
 //! outside. With the boot argument `to=NAME@HOST` it calls, sends to and monitors `there` on that node, and says what comes of it; with `flood=N`, too, it sends that so many messages. `tick=N`
-//! is the time without a word, in milliseconds, after which a connection is given up.
+//! is the time without a word, in milliseconds, after which a connection is given up; `frame=N` how many bytes a message from another node may have.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;
@@ -190,6 +190,9 @@ async fn peer() -> magpie::Result {
         .actor_that_may_be_ended::<Crasher, Deed, _>("crasher")
         .function("test", "add", |(one, other): (i64, i64)| one + other)
         .function("test", "crash", |(why,): (String,)| -> () { panic!("{why}") });
+    if let Some(bytes) = machine::argument("frame").and_then(|text| text.parse().ok()) {
+        config.limits.frame = bytes;
+    }
     if let Some(milliseconds) = machine::argument("tick").and_then(|text| text.parse().ok()) {
         config.limits.tick_ms = milliseconds;
     }

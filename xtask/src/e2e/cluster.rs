@@ -206,11 +206,11 @@ fn drive(bench: &Bench<'_>, way: &[&str], cores: &str, last: u8) -> Result<Outco
         return Ok(skipped);
     }
     let cluster = Cluster::start(last)?;
-    let mut guest = cluster.guest_by(way, "peer", cores, "")?;
+    // Megabytes take long on a line.
+    let is_slow = way.contains(&"--line");
+    let mut guest = cluster.guest_by(way, "peer", cores, if is_slow { "frame=200000" } else { "" })?;
     guest.hear("is up")?;
     let node = cluster.node();
-    // Three megabytes take long on a line.
-    let is_slow = way.contains(&"--line");
     let steps = STEPS.map(|step| if is_slow && step == "long" { "rather_long" } else { step });
     let mut arguments = vec![node.as_str()];
     arguments.extend(steps);

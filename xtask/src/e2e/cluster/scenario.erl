@@ -106,15 +106,10 @@ step(many, N) ->
     end) || C <- lists:seq(1, 64)],
     [receive {done, Pid} -> ok after 60000 -> error(stuck) end || Pid <- Callers];
 step(long, N) ->
-    %% As long as an answer may be, and longer: that ends the connection, which comes again by itself.
-    Most = binary:copy(<<7>>, 1000000),
-    Most = gen_server:call({echo, N}, Most, 60000),
-    {{nodedown, N}, _} = (catch exit_of(fun() -> gen_server:call({echo, N}, binary:copy(<<7>>, 3000000), 60000) end)),
-    again = gen_server:call({echo, N}, again, 60000);
+    long(N, 1000000, 3000000);
 step(rather_long, N) ->
-    %% For a serial line.
-    Much = binary:copy(<<7>>, 100000),
-    Much = gen_server:call({echo, N}, Much, 60000);
+    %% For a serial line, where a frame may be shorter.
+    long(N, 100000, 300000);
 step(full, N) ->
     %% More than its mailbox takes, faster than it works: nothing is lost.
     Before = gen_server:call({slow, N}, 0, 30000),
@@ -146,6 +141,13 @@ step(down, N) ->
     here = gen_server:call({echo, N}, here, 20000),
     io:format("ready~n"),
     receive {'DOWN', Ref, process, _, noconnection} -> ok after 90000 -> error(no_down) end.
+
+%% As long as an answer may be, and longer: that ends the connection, which comes again by itself.
+long(N, Most, TooMuch) ->
+    Bytes = binary:copy(<<7>>, Most),
+    Bytes = gen_server:call({echo, N}, Bytes, 60000),
+    {{nodedown, N}, _} = (catch exit_of(fun() -> gen_server:call({echo, N}, binary:copy(<<7>>, TooMuch), 60000) end)),
+    again = gen_server:call({echo, N}, again, 60000).
 
 %% Works with the first node until that goes, then with the second, without a call that is lost.
 failover([First, Second]) ->
