@@ -86,7 +86,7 @@ impl Run {
                         self.load.entry(*core).or_default().push(Load {
                             at: values.at(),
                             shares: values.shares_since(Some(&before)),
-                            waiting: values.waiting().iter().sum(),
+                            waiting: values.waiting().into_iter().fold(0, u64::saturating_add),
                         });
                     }
                 }

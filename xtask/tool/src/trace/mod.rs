@@ -6,6 +6,8 @@
 
 pub mod dump;
 mod frame;
+#[cfg(test)]
+mod hostile;
 pub mod pages;
 pub mod perfetto;
 mod proto;

@@ -251,7 +251,7 @@ impl Drawing<'_> {
                 let steals = on(track(core), event::INSTANT, "steals mailbox")
                     .message(event::DEBUG_ANNOTATIONS, &number("mailbox", found.subject))
                     .fixed(event::TERMINATING_FLOW_IDS, self.last_arrow);
-                self.put(at + 1, 1, steals);
+                self.put(at.saturating_add(1), 1, steals);
             }
             Kind::Gulp => {
                 let mut gulp = on(track(core), event::INSTANT, "gulp")

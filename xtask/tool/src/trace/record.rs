@@ -21,17 +21,15 @@ pub struct Recording {
     pub missing_frames: u64,
     /// The number of the frame that is next.
     next_frame: Option<u64>,
-    /// The number of the event that is next, for each core.
-    next_event: BTreeMap<u8, u64>,
 }
 
 impl Recording {
     /// Takes a frame's number and what it says.
     pub fn take(&mut self, sequence: u64, record: Record) {
         if let Some(next) = self.next_frame {
-            self.missing_frames += sequence.saturating_sub(next);
+            self.missing_frames = self.missing_frames.saturating_add(sequence.saturating_sub(next));
         }
-        self.next_frame = Some(sequence + 1);
+        self.next_frame = Some(sequence.saturating_add(1));
         match record {
             Record::Hello { frequency, .. } => self.frequency = frequency,
             Record::Name(number, text) => {
@@ -42,9 +40,8 @@ impl Recording {
                 let before = self.values.remove(&core).map(|(_, last)| last);
                 self.values.insert(core, (before, values));
             }
-            Record::Events { core, lost, first, events } => {
-                self.overwritten += lost;
-                self.next_event.insert(core, first + events.len() as u64);
+            Record::Events { core, lost, events, .. } => {
+                self.overwritten = self.overwritten.saturating_add(lost);
                 self.events.entry(core).or_default().extend(events);
             }
         }

@@ -73,11 +73,11 @@ impl Values {
 
 /// Parts of a whole in thousandths; what rounding leaves over goes to the greatest.
 fn shares(parts: [u64; PARTS]) -> [u64; PARTS] {
-    let sum: u64 = parts.iter().sum();
+    let sum: u128 = parts.iter().copied().map(u128::from).sum();
     if sum == 0 {
         return [0; PARTS];
     }
-    let mut shares = parts.map(|part| (u128::from(part) * 1_000 / u128::from(sum)) as u64);
+    let mut shares = parts.map(|part| (u128::from(part) * 1_000 / sum) as u64);
     let left = 1_000 - shares.iter().sum::<u64>();
     if let Some(greatest) = (0..PARTS).max_by_key(|part| parts[*part]) {
         shares[greatest] += left;

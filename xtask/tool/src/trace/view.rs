@@ -185,7 +185,7 @@ impl View {
     }
 
     fn title(&self) -> String {
-        let messages: u64 = self.cores.values().map(|core| core.messages_a_second).sum();
+        let messages = self.cores.values().map(|core| core.messages_a_second).fold(0, u64::saturating_add);
         let lost = self.recording.overwritten;
         let missing = self.recording.missing_frames;
         // Far in front, because a line is cut off at the terminal's edge.
