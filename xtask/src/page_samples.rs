@@ -88,6 +88,32 @@ fn every_sample_was_compiled() {
     assert!(found > 70, "only {found} blocks were found");
 }
 
+/// `FILE:LINE: MESSAGE` in what a page shows of an example's panic.
+fn panic_shown(line: &str) -> Option<(&str, usize, &str)> {
+    let (_, place) = line.strip_prefix("panic on core ")?.split_once(" at examples/")?;
+    let (place, message) = place.split_once(": ")?;
+    let (file, number) = place.split_once(':')?;
+    Some((file, number.parse().ok()?, message))
+}
+
+/// The end-to-end tests find that, too, but much later.
+#[test]
+fn every_panic_is_where_the_page_has_it() {
+    let mut found = 0;
+    for (page, text) in pages() {
+        for (file, number, message) in text.lines().map(str::trim).filter_map(panic_shown) {
+            let source = fs::read_to_string(root().join("examples").join(file)).unwrap_or_default();
+            let line = source.lines().nth(number - 1).unwrap_or_default();
+            assert!(
+                line.contains(message),
+                "{page}: '{message}' is not in line {number} of examples/{file}: {line}"
+            );
+            found += 1;
+        }
+    }
+    assert!(found >= 3, "only {found} were found");
+}
+
 /// The commands in a text, without what is said about them.
 fn commands(text: &str) -> Vec<String> {
     let indented = text.lines().filter_map(|line| line.strip_prefix("    "));
