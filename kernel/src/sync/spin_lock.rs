@@ -17,6 +17,9 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 
 /// Data that one core at a time may touch.
+///
+/// The state comes first: what begins with a lock is taken without computing where that is.
+#[repr(C)]
 pub struct SpinLock<T> {
     state: AtomicU32,
     data: UnsafeCell<T>,

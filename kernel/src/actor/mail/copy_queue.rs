@@ -20,6 +20,9 @@ use super::segment::{self, Segment};
 const MOST_MOVED_BYTES: usize = 1024;
 
 /// Envelopes in order, in one or more segments.
+///
+/// In this order, so that a sender reads the place and its limit at once.
+#[repr(C)]
 pub(crate) struct CopyQueue {
     /// Where the next envelope goes.
     place: NonNull<u8>,

@@ -38,6 +38,7 @@ pub(crate) struct Runner {
 }
 
 /// What senders lock.
+#[repr(C)]
 pub(crate) struct Inside {
     pub queue: CopyQueue,
     /// Its executor has stopped, or is stopping: nothing is accepted.
@@ -48,8 +49,8 @@ pub(crate) struct Inside {
     pub most_messages: u32,
 }
 
-/// One mailbox. On cache lines of its own: senders from every core write to it.
-#[repr(align(128))]
+/// One mailbox. On cache lines of its own: senders from every core write to it. The lock comes first: where it is needs no computing then.
+#[repr(C, align(128))]
 pub(crate) struct Mailbox {
     pub inside: SpinLock<Inside>,
     /// How many messages wait: written under the lock, read by anyone.
