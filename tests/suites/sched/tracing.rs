@@ -59,7 +59,12 @@ kernel_test! {
         let Some(number) = number else { return Err("it did not run".into()) };
         let events = events_of(number, begin);
         ensure_eq!(count(&events, Kind::Spawned), 1, "starts");
-        ensure_eq!(count(&events, Kind::Yielded) + count(&events, Kind::Suspended), TURNS, "turns");
+        let (yielded, suspended) = (count(&events, Kind::Yielded), count(&events, Kind::Suspended));
+        // On a host that stands still one may be suspended before it yields.
+        ensure!(
+            yielded <= TURNS && yielded + suspended >= TURNS,
+            "{yielded} yields and {suspended} suspensions in {TURNS} turns"
+        );
         ensure_eq!(count(&events, Kind::Done), 1, "ends");
         // It may have been started from another core.
         let turns: Vec<_> = events.iter().filter(|event| event.kind != Kind::Spawned).collect();
