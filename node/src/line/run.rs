@@ -31,6 +31,9 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const MOST_ANSWERS: usize = 1024;
 /// But not for longer than this: then whoever wants another one is refused, for those that are awaited may never come.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// And so many duties, which wait for the other side to take what was said before. As long as that is not reached this side hears: the other
+/// may have as much to say, and would take nothing before that was heard.
+const MOST_DUTIES: usize = 1024;
 /// Orders that may wait.
 pub const MOST_ORDERS: usize = 1024;
 
@@ -153,7 +156,7 @@ impl Line {
             return Ok(has_moved);
         }
         self.tries_again_at = None;
-        while self.hearing.duties.is_empty() {
+        while self.hearing.duties.len() < MOST_DUTIES {
             let Some(refuses) = self.refuses() else { break };
             let Some((event, peer)) = self.connection.event().map_err(End::Closed)? else { break };
             has_moved = true;

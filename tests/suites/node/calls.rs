@@ -9,7 +9,7 @@ use magpie::sched::{self, yield_now};
 use magpie::time;
 use magpie_net::Faults;
 use magpie_node::Error;
-use magpie_tests::{amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Failure, amount, ensure, ensure_eq, kernel_test};
 
 use crate::common::{HERE, Job, PATIENCE, Pair, THERE, hold};
 
@@ -53,6 +53,32 @@ kernel_test! {
         }
         let adder = pair.remote().await?;
         ensure_eq!(adder.call::<u64>(&Job::Add(0), PATIENCE).await, Ok(64 * calls), "all calls");
+        pair.end().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Both sides have more to say than may wait to be sent, and are asked meanwhile: neither stops listening because it cannot answer.
+    async fn long_calls_go_both_ways() -> Outcome {
+        const LENGTH: usize = 200_000;
+        let pair = Pair::start(Faults::none(), 4000).await?;
+        pair.here.connect(THERE).await?;
+        let mut callers = Vec::new();
+        for number in 0..48 {
+            let (node, peer) = if number % 2 == 0 { (&pair.here, THERE) } else { (&pair.there, HERE) };
+            let adder = node.recipient::<Job>(peer, &pair.name).await?;
+            callers.push(sched::spawn(async move {
+                for _ in 0..4 {
+                    let answer = adder.call::<u64>(&Job::Text("t".repeat(LENGTH)), PATIENCE).await?;
+                    ensure_eq!(answer, LENGTH as u64, "what has arrived");
+                }
+                Ok::<_, Failure>(())
+            })?);
+        }
+        for caller in callers {
+            caller.await??;
+        }
         pair.end().await;
         Ok(())
     }
