@@ -146,7 +146,6 @@ fn script(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Words are completed, the line before comes back, and what the kernel says does not get lost.
 /// Who was listed can be killed without typing the whole name.
 fn names(bench: &Bench<'_>) -> Result<Outcome> {
     let mut command = tool()?;
@@ -169,6 +168,7 @@ fn names(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
+/// Words are completed, the line before comes back, and what the kernel says does not get lost.
 fn terminal(bench: &Bench<'_>) -> Result<Outcome> {
     let mut command = tool()?;
     command.args(["qemu", EXAMPLE, "--no-install", "--commands", "--append", "seconds=100000"]);
