@@ -242,6 +242,23 @@ impl Connection {
         }
     }
 
+    /// How many bytes the frame of the last event had, until the next one is asked for.
+    ///
+    /// ```
+    /// use magpie_dist::connection::{Closed, Connection};
+    /// /// Goes on until so many bytes of events have come.
+    /// fn hear(connection: &mut Connection, most: usize) -> Result<usize, Closed> {
+    ///     let mut bytes = 0;
+    ///     while bytes < most && connection.event()?.is_some() {
+    ///         bytes += connection.event_bytes();
+    ///     }
+    ///     Ok(bytes)
+    /// }
+    /// ```
+    pub const fn event_bytes(&self) -> usize {
+        self.taken
+    }
+
     /// Puts the last event back, if it was a message: it is the next one, too. For when there is no room for it where it should go. Until it is taken
     /// again, nothing is read.
     ///

@@ -60,6 +60,11 @@ impl Hearing {
         }
     }
 
+    /// How many answers there are, and other duties, to be said now or later.
+    pub fn owed(&self) -> usize {
+        self.duties.len() + self.later.len()
+    }
+
     /// One event. What somebody would have to answer is refused, if it `refuses`.
     pub fn hear(&mut self, event: Event<'_>, peer: &mut Peer, refuses: bool) -> Heard {
         match event {

@@ -13,7 +13,7 @@ use magpie::channel::{ProcessMailbox, Request};
 use magpie::sched::ProcessRef;
 use magpie::time::{self, Instant};
 use magpie::watch::Ended;
-use magpie_dist::connection::{Admission, Closed, Connection, Lost};
+use magpie_dist::connection::{Admission, Closed, Connection, Limits, Lost};
 use magpie_dist::term::TermBuf;
 use magpie_net::{ReadHalf, TcpStream, WriteHalf};
 
@@ -31,8 +31,8 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const MOST_ANSWERS: usize = 1024;
 /// But not for longer than this: then whoever wants another one is refused, for those that are awaited may never come.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// And so many duties, which wait for the other side to take what was said before. As long as that is not reached this side hears: the other
-/// may have as much to say, and would take nothing before that was heard.
+/// And so many duties, which wait for the other side to take what was said before. As long as that is not reached, nor [`Line::most_behind`], this
+/// side hears: the other may have as much to say, and would take nothing before that was heard.
 const MOST_DUTIES: usize = 1024;
 /// Orders that may wait.
 pub const MOST_ORDERS: usize = 1024;
@@ -69,6 +69,8 @@ struct Line {
     tries_again_at: Option<u64>,
     /// Since when as many answers are awaited as may be.
     full_since: Option<u64>,
+    /// Bytes that were heard, and are to be answered, since a duty waits for room in the output.
+    behind: usize,
 }
 
 /// Milliseconds since the machine was started.
@@ -104,6 +106,7 @@ pub async fn drive(
         sleep: None,
         tries_again_at: None,
         full_since: None,
+        behind: 0,
     };
     let end = poll_fn(|context| line.poll(context)).await;
     // First the desk, then those who send orders: so whoever hears of the end and tries again gets another line.
@@ -156,11 +159,15 @@ impl Line {
             return Ok(has_moved);
         }
         self.tries_again_at = None;
-        while self.hearing.duties.len() < MOST_DUTIES {
+        while self.hearing.duties.len() < MOST_DUTIES && self.behind < self.most_behind() {
             let Some(refuses) = self.refuses() else { break };
+            let (is_behind, owed) = (!self.hearing.duties.is_empty(), self.hearing.owed());
             let Some((event, peer)) = self.connection.event().map_err(End::Closed)? else { break };
             has_moved = true;
             match self.hearing.hear(event, peer, refuses) {
+                Heard::Done if is_behind && self.hearing.owed() > owed => {
+                    self.behind += self.connection.event_bytes();
+                }
                 Heard::Done => {}
                 Heard::Again => {
                     self.connection.put_back();
@@ -182,6 +189,13 @@ impl Line {
             }
         }
         Ok(has_moved)
+    }
+
+    /// How many bytes of what is to be answered are heard while a duty waits for room. While that is so no order is carried out, here as there; so
+    /// what the other side has to say first is no more than its output, which is as long as this one's, and what is on the way.
+    fn most_behind(&self) -> usize {
+        let Limits { output, frame, .. } = self.hearing.shared.limits;
+        output.saturating_add(frame).saturating_add(frame)
     }
 
     /// Whether one more answer is refused. `None` if that is to be seen, and meanwhile nothing is heard.
@@ -206,6 +220,7 @@ impl Line {
                 }
                 has_moved = true;
             }
+            self.behind = 0;
             if let Poll::Ready(ended) = pin!(self.ends.receive()).poll(context) {
                 let Some(ended) = ended else { return Err(End::Told) };
                 if Some(ended.watch().number()) == self.node {

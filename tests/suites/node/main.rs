@@ -5,6 +5,7 @@ extern crate alloc;
 
 mod calls;
 mod common;
+mod deaf;
 mod ends;
 mod memory;
 mod misuse;
