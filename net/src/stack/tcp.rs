@@ -304,6 +304,12 @@ pub fn address_of(endpoint: IpEndpoint) -> SocketAddrV4 {
     SocketAddrV4::new(address, endpoint.port)
 }
 
+/// Whether the end is to be said only when all that was said before is acknowledged. smoltcp refuses whatever acknowledges nothing new once both sides
+/// have closed, and so does not hear of a window that opens again (its pull request 1126): what is left would go out in probes alone, a second apart.
+fn is_to_wait_with_its_end(socket: &Socket<'_>) -> bool {
+    socket.state() == State::CloseWait && socket.send_queue() > 0
+}
+
 fn is_dropped(token: &Option<Token>) -> bool {
     token.as_ref().is_some_and(Token::is_only)
 }
@@ -368,7 +374,7 @@ impl Tcp {
                 Err(_) => answer(reply, Err(Error::Reset)),
             }
         }
-        if self.is_shut && self.writes.is_none() {
+        if self.is_shut && self.writes.is_none() && !is_to_wait_with_its_end(socket) {
             socket.close();
         }
         if let Some(reply) = self.ends.take() {

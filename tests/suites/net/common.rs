@@ -42,3 +42,11 @@ pub async fn there_and_back(stream: TcpStream, seed: u64, count: usize) -> Outco
     writes.await??;
     Ok(())
 }
+
+/// Bytes of the heap that are in use; none on the host, whose allocator does not say.
+pub fn heap_in_use() -> usize {
+    #[cfg(target_os = "none")]
+    return magpie::internals::mem::heap::HEAP.usage().0;
+    #[cfg(not(target_os = "none"))]
+    0
+}

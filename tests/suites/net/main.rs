@@ -3,6 +3,8 @@
 
 extern crate alloc;
 
+mod by_hand;
+mod closing;
 mod common;
 mod crashes;
 mod frames;

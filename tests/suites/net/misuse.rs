@@ -56,7 +56,7 @@ kernel_test! {
         // A link that loses everything, in place of the cable.
         for network in [&here, &there] {
             let network = network.clone();
-            sched::spawn(crate::frames::hole(network))?;
+            sched::spawn(crate::by_hand::hole(network))?;
         }
         let limit = Duration::from_secs(20);
         ensure_eq!(time::timeout(limit, other.read(&mut bytes)).await?, Err(Error::Reset), "the reader there");

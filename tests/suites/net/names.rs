@@ -8,8 +8,8 @@ use magpie::{sched, time};
 use magpie_net::{Addressing, Cable, Config, Error, Faults, Network, UdpSocket};
 use magpie_tests::{comes, ensure, ensure_eq, kernel_test};
 
+use crate::by_hand::{Hand, frame, sum};
 use crate::common::{HERE, THERE};
-use crate::frames::{Hand, sum};
 
 /// What the server knows.
 const NAME: &str = "magpie.test";
@@ -139,14 +139,6 @@ kernel_test! {
     }
 }
 
-/// A frame of the network's `THERE`, from `HERE`, of that kind.
-fn frame(kind: [u8; 2], content: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::from([2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 9, 1]);
-    frame.extend_from_slice(&kind);
-    frame.extend_from_slice(content);
-    frame
-}
-
 /// A ping's or its answer's packet, with its check sums.
 fn echo(from: Ipv4Addr, to: Ipv4Addr, kind: u8, number: u16, content: &[u8]) -> Vec<u8> {
     let length = (28 + content.len()) as u16;
@@ -170,14 +162,7 @@ kernel_test! {
     async fn pings_are_answered() -> Outcome {
         let there = Network::start(Config::fixed(THERE, 24))?;
         let mut hand = Hand::new(&there)?;
-        // Who has this address: afterwards the network knows who asks.
-        let mut request = Vec::from([0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 9, 1]);
-        request.extend_from_slice(&HERE.octets());
-        request.extend_from_slice(&[0; 6]);
-        request.extend_from_slice(&THERE.octets());
-        hand.receive(&frame([8, 6], &request)).await?;
-        let told = hand.hear().await?;
-        ensure_eq!((&told[12..14], told[21]), (&[8, 6][..], 2), "the answer to who has the address");
+        hand.introduce().await?;
         let content: Vec<u8> = (0..1472).map(|at| (at * 7) as u8).collect();
         for (number, length) in [(1, 0), (2, 1), (3, 56), (4, 1471), (5, 1472)] {
             // One with a wrong sum before, which is not heard.

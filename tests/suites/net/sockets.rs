@@ -84,7 +84,7 @@ kernel_test! {
             // What rests is the same number after each round.
             let now = there.statistics().await?.sockets;
             ensure!(now <= store + 16 + at_once / 4, "{now} sockets are left after {done}");
-            let bytes = crate::frames::heap_in_use();
+            let bytes = crate::common::heap_in_use();
             let first = *used.get_or_insert(bytes);
             ensure!(bytes <= first + (2 << 20), "{bytes} bytes are in use, {first} were after the first {at_once}");
         }
