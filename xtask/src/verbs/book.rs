@@ -39,9 +39,10 @@ fn ready<'a>(candidates: &'a [PathBuf], tools: &Path, install: Install) -> Resul
         return Ok(program);
     }
     let tools = tools.to_string_lossy();
-    // Without the parts that serve and watch pages, which are most of it.
+    // Without the parts that serve and watch pages, which are most of it; and not optimized, which takes a third of the time and makes the book in
+    // a second all the same.
     let arguments = ["install", "mdbook", "--locked", "--version", VERSION, "--no-default-features"];
-    let arguments = [&arguments[..], &["--features", "search", "--root", &tools]].concat();
+    let arguments = [&arguments[..], &["--features", "search", "--debug", "--root", &tools]].concat();
     if install == Install::Never {
         return Err(usage(format!(
             "mdBook {VERSION} is missing; install it with: {}; the pages in docs/ can be read as they are",
@@ -99,14 +100,14 @@ mod tests {
         let none = ["/no/such/program/as/mdbook".into()];
         let error = ready(&none, "/tools".as_ref(), Install::Never).unwrap_err();
         assert_eq!(status_of(&error), USAGE);
-        let text = "cargo install mdbook --locked --version 0.5.4 --no-default-features --features search --root /tools";
+        let text = "cargo install mdbook --locked --version 0.5.4 --no-default-features --features search --debug --root /tools";
         assert!(error.to_string().contains(text), "{error}");
     }
 
     #[test]
     fn ci_installs_the_same() {
         let run = std::fs::read_to_string(crate::build::root().join(".ci/run")).unwrap();
-        let line = format!("mdbook --version {VERSION} --no-default-features --features search");
+        let line = format!("mdbook --version {VERSION} --no-default-features --features search --debug");
         assert!(run.contains(&line), "no {line} in .ci/run");
     }
 
