@@ -15,11 +15,13 @@ use std::path::Path;
 use std::process::Command;
 
 const PACKAGE: &str = "qemu-system-arm";
+/// Another `apt-get` may be at work: a fresh machine updates itself by one. Without this it would be refused at once.
+const WAIT: &str = "-oDPkg::Lock::Timeout=300";
 const BACKPORTS_FILE: &str = "/etc/apt/sources.list.d/magpie-backports.sources";
 
 /// Installs QEMU.
 pub fn install_qemu(os: &Os) -> Result<()> {
-    run_shown("apt-get", &["update"])?;
+    run_shown("apt-get", &[WAIT, "update"])?;
     let own = candidate()?;
     if own.is_some_and(|version| version >= OLDEST_FOR_RASPI4B) {
         return install(&[]);
@@ -45,7 +47,7 @@ fn from_backports(os: &Os) -> Result<()> {
             .with_context(|| format!("no source below /etc/apt serves {codename}"))?;
         eprintln!("xtask: + write {BACKPORTS_FILE}:\n{}", indented(&stanza));
         fs::write(BACKPORTS_FILE, stanza).with_context(|| format!("cannot write {BACKPORTS_FILE}"))?;
-        if let Err(error) = run_shown("apt-get", &["update"]) {
+        if let Err(error) = run_shown("apt-get", &[WAIT, "update"]) {
             // Leave no source behind that breaks the next update.
             fs::remove_file(BACKPORTS_FILE).with_context(|| format!("cannot remove {BACKPORTS_FILE}"))?;
             return Err(error.context(format!("the mirror has no {suite}")));
@@ -55,7 +57,7 @@ fn from_backports(os: &Os) -> Result<()> {
 }
 
 fn install(options: &[&str]) -> Result<()> {
-    let mut arguments = vec!["install", "-y", "--no-install-recommends"];
+    let mut arguments = vec![WAIT, "install", "-y", "--no-install-recommends"];
     arguments.extend(options);
     arguments.push(PACKAGE);
     run_shown("apt-get", &arguments)
