@@ -164,8 +164,15 @@ pub(crate) fn record(history: &TargetHistory, from: CoreId, now: u64) {
 /// The load difference asked for, after the balancer's adaptation: never more than half of the way from the
 /// setting to 100 %. At 100 % no move is possible, so no success could ever bring the scale down again.
 fn wanted_percent(setting: u64, scale: u64) -> u64 {
+    // Who sets this wants none, however the balancer has adapted before.
+    if setting == NO_MOVE_PERCENT {
+        return setting;
+    }
     (setting * scale / 100).min((setting + 100) / 2)
 }
+
+/// A load difference that there cannot be.
+const NO_MOVE_PERCENT: u64 = 100;
 
 #[cfg(test)]
 mod tests {
@@ -183,6 +190,8 @@ mod tests {
 
     #[test]
     fn the_setting_itself_may_forbid_every_move() {
-        assert_eq!(wanted_percent(100, 100), 100);
+        for scale in [50, 100, 200] {
+            assert_eq!(wanted_percent(100, scale), 100, "at {scale}");
+        }
     }
 }
