@@ -2,7 +2,7 @@
 
 /// What is said when all that is left are processes that wait.
 pub(crate) const NOTHING_WILL_HAPPEN: &str =
-    "every process waits for another, and no timer or device can end that: nothing will ever happen";
+    "every process waits for another, and no timer or device can end that";
 
 /// How an application ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

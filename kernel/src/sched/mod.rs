@@ -55,7 +55,9 @@ pub(crate) mod process;
 pub(crate) mod run;
 mod spawn;
 
-pub(crate) use cores::here::{at_work_here, core_here, has_more_here, identity_here, is_in_resident};
+pub(crate) use cores::here::{
+    at_work_here, core_here, has_more_here, identity_here, is_in_resident, is_wanted_urgently,
+};
 pub use cores::here::{current_core, current_process};
 pub use cores::population::live_processes;
 pub(crate) use cores::raised::Raisable;

@@ -4,9 +4,9 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Receive};
+use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
-use magpie::sched::Spawn;
+use magpie::sched::{self, Spawn};
 use magpie::time::{self, Instant};
 use magpie::{machine, stats};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
@@ -108,5 +108,55 @@ kernel_test! {
         let longest = Duration::from_nanos(waited.longest_nanoseconds.load(Ordering::Relaxed));
         magpie::log::text!("behind a busy worker mail waits {} us, {stolen} stolen", longest.as_micros());
         within(longest, 2 * slice() + SLACK, "mail behind a busy worker")
+    }
+}
+
+/// Sends one message after the other in one behaviour, which is suspended before it begins, and waits for each.
+struct Sender {
+    neighbour: Addr<Neighbour>,
+    waited: Arc<Waited>,
+}
+
+impl Actor for Sender {}
+
+/// So many messages.
+struct SendEach(u64);
+
+impl Receive<SendEach> for Sender {
+    type Reply = ();
+
+    fn receive(&mut self, SendEach(messages): SendEach, _: &mut Context<Self>) {
+        let began = Instant::now();
+        while began.elapsed() < 3 * slice() {
+            core::hint::spin_loop();
+        }
+        for sent in 1..=messages {
+            let began = Instant::now();
+            // Without memory it is not handled, and the test says so.
+            let _ = self.neighbour.send(began);
+            while self.waited.messages.load(Ordering::Relaxed) < sent && began.elapsed() < 100 * slice() {
+                core::hint::spin_loop();
+            }
+        }
+    }
+}
+
+kernel_test! {
+    /// Two slices, though nothing else is to be done, and the message is in the hand of a worker that was idle when it was sent.
+    async fn what_a_suspended_behaviour_sends_waits_for_two_slices() -> Outcome {
+        const MESSAGES: u64 = 20;
+        needs_counted_time()?;
+        let executor = Executor::start(&Config::default().workers(1))?;
+        let waited = Arc::new(Waited::default());
+        // Round robin, so in another mailbox than the sender.
+        let neighbour = executor.handle().spawn(Neighbour(waited.clone()))?;
+        let sender = executor.handle().spawn(Sender { neighbour, waited: waited.clone() })?;
+        sender.send(SendEach(MESSAGES))?;
+        sched::out_of_work().await;
+        executor.stop().await;
+        ensure_eq!(waited.messages.load(Ordering::Relaxed), MESSAGES, "messages handled");
+        let longest = Duration::from_nanos(waited.longest_nanoseconds.load(Ordering::Relaxed));
+        magpie::log::text!("behind a suspended behaviour a message waits {} us", longest.as_micros());
+        within(longest, 2 * slice() + SLACK, "a message behind a suspended behaviour")
     }
 }

@@ -61,8 +61,23 @@ impl Detached for SuspendedBehaviour {
         self.affinity
     }
 
+    fn goes_on(&self) {
+        let here = PreemptGuard::new();
+        if let Some(worker) = self.executor.worker_here(&here) {
+            worker.begin_piece(&here);
+        }
+    }
+
+    fn stops(&self) {
+        let here = PreemptGuard::new();
+        if let Some(worker) = self.executor.worker_here(&here) {
+            worker.end_piece(&here);
+        }
+    }
+
     fn crashed(&self, exit: Exit) {
         let here = PreemptGuard::new();
+        self.stops();
         // SAFETY: the activation is gone, so its batch is ours until it is freed below.
         unsafe {
             let tally = &self.batch.as_ref().tally;

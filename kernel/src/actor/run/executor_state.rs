@@ -197,6 +197,12 @@ impl ExecutorState {
         }
     }
 
+    /// The worker on the caller's core.
+    #[inline(always)]
+    pub(super) fn worker_here(&self, here: &PreemptGuard) -> Option<&Worker> {
+        self.workers().get(sched::core_here(here)?.index()).map(|worker| &**worker)
+    }
+
     /// A behaviour has written the first message, for the actor with this word in its cell: takes the mailbox in hand for the worker
     /// whose turn that is, if it is the mailbox's own, or the own is idle. Whether it did.
     #[inline(always)]
@@ -207,16 +213,14 @@ impl ExecutorState {
         actor: (CellRef, Word),
         here: &PreemptGuard,
     ) -> bool {
-        let Some(core) = sched::core_here(here) else { return false };
-        let workers = self.workers();
-        let Some(local) = workers.get(core.index()).filter(|local| local.is_delivering(here)) else {
-            return false;
-        };
+        let Some(local) = self.worker_here(here) else { return false };
         // Whoever else takes it is excluded by the mailbox's lock, so a stale place does no harm.
-        if !local.has_room_in_hand()
-            || !self.may_hold(mailbox, local)
-            || !mailbox.take_in_hand(inside, actor, here)
-        {
+        let may_hold = if local.is_delivering(here) {
+            local.has_room_in_hand() && self.may_hold(mailbox, local)
+        } else {
+            local.may_hold_for_piece(mailbox, here)
+        };
+        if !may_hold || !mailbox.take_in_hand(inside, actor, here) {
             return false;
         }
         local.list(mailbox, here);

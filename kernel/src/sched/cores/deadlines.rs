@@ -149,7 +149,7 @@ mod tests {
         step,
         cancel: Some(step),
         crash,
-        end_piece: None,
+        piece: None,
         free,
         detach: None,
         is_to_end: None,

@@ -30,6 +30,11 @@ pub(crate) fn core_here(here: &PreemptGuard) -> Option<CoreId> {
     Some(core.id())
 }
 
+/// Whether something urgent has come while the caller, a part of the core's loop, is at work.
+pub(crate) fn is_wanted_urgently(_here: &PreemptGuard) -> bool {
+    StackBlock::current().preempt().is_requested()
+}
+
 /// Whether something waits on this core that is not bound to it; an estimate. Bound residents do not count: several that
 /// were woken to steal would each leave it to the next.
 pub(crate) fn has_more_here() -> bool {

@@ -21,7 +21,7 @@ use core::time::Duration;
 
 pub use self::reference::ProcessRef;
 pub use self::state::ProcessState;
-pub(crate) use self::table::VTable;
+pub(crate) use self::table::{PieceNow, VTable};
 use super::deadline::Deadline;
 use super::priority::Priority;
 use super::run_state::RunState;

@@ -14,8 +14,8 @@ mod share;
 mod step;
 
 pub(crate) use deadline::{Deadline, NEVER};
-pub(crate) use header::VTable;
 pub use header::{Header, ProcessRef, ProcessState};
+pub(crate) use header::{PieceNow, VTable};
 pub use priority::Priority;
 pub(crate) use resident::{AtWork, Detached, EndOfPiece, Resident};
 pub(crate) use runnable::Runnable;

@@ -74,6 +74,14 @@ pub trait Detached: Send {
         u64::MAX
     }
 
+    /// It goes on, in a turn on the caller's core. Called by that core's loop right before it.
+    fn goes_on(&self);
+
+    /// Its turn is over: it is suspended again, or has returned; or it was interrupted because a core is idle, and [goes on](Self::goes_on) after this.
+    /// Called by the core's loop right behind the turn, on the same core. (That of one that crashed is over, too, and [`Self::crashed`] is called
+    /// instead.)
+    fn stops(&self);
+
     /// The piece has panicked or faulted, and will not return. Called on its stack, with preemption
     /// disabled.
     fn crashed(&self, exit: Exit);

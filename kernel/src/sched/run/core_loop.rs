@@ -16,7 +16,7 @@ use crate::mem::stack::StackBlock;
 use crate::sched::cores::{Core, ThisCore, population, roll_call};
 use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
-use crate::sched::process::{Header, ProcessRef, Runnable, Step};
+use crate::sched::process::{Header, PieceNow, ProcessRef, Runnable, Step};
 use crate::sched::run::{aside, attention, due, ending, idle, reserve, resume, slice, steal};
 use crate::sched::spawn::telling;
 use crate::time;
@@ -383,9 +383,9 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
             let exit = if header.run_state().is_ending() { Exit::Killed } else { Exit::Normal };
             header.run_state().finish();
             telling::tell_of_process(header, exit);
-            if let Some(end_piece) = header.vtable().end_piece {
+            if let Some(piece) = header.vtable().piece {
                 // SAFETY: this is the core's loop, right after the turn.
-                unsafe { end_piece(process) };
+                unsafe { piece(process, PieceNow::Ends) };
             }
             population::note_end(header);
             core.pace.note_event();

@@ -48,7 +48,7 @@ use crate::sched::cores::preemption::{self, Found};
 use crate::sched::cores::roll_call;
 use crate::sched::cores::{Core, ThisCore};
 use crate::sched::place::{enqueue, global, urgent};
-use crate::sched::process::{EndOfPiece, Header, Priority, Runnable};
+use crate::sched::process::{EndOfPiece, Header, PieceNow, Priority, Runnable};
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
 use crate::sched::run::{
@@ -405,7 +405,13 @@ unsafe fn hand_over(core: &ThisCore<'_>, process: NonNull<Header>) -> Option<(Ru
         roll_call::enter(core.core(), process, true);
         Runnable::new(process)
     };
-    let Some(detach) = header.vtable().detach else { return Some((own(), None)) };
+    let Some(detach) = header.vtable().detach else {
+        if let Some(piece) = header.vtable().piece {
+            // SAFETY: as above.
+            unsafe { piece(process, PieceNow::Stops) };
+        }
+        return Some((own(), None));
+    };
     let reservation = detached::Reservation::new(header, core.id())?;
     // SAFETY: its turn was interrupted and holds no lock, as the caller promised.
     let token = unsafe { detach(process) }?;

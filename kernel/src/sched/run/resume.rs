@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 use crate::arch::{append, clock, irq, switch};
 use crate::mem::stack::{StackBlock, StackRef};
 use crate::sched::cores::Core;
-use crate::sched::process::Header;
+use crate::sched::process::{Header, PieceNow};
 use crate::sched::run::{kill, reserve};
 use crate::stats::Activity;
 use crate::time::comparator;
@@ -22,6 +22,16 @@ pub(crate) unsafe fn resume(core: &'static Core, block: NonNull<StackBlock>) -> 
     // Here and not where it was suspended, which may be in the way of something urgent.
     // SAFETY: the frame is that of the suspended code, which the caller alone resumes.
     append::restart(unsafe { &mut *frame });
+    // SAFETY: by contract the stack is alive.
+    let process = NonNull::new(unsafe { block.as_ref() }.process().cast::<Header>());
+    if let Some(process) = process {
+        // SAFETY: the process is suspended on that stack, or its turn was interrupted there, so it is alive, and this core's.
+        let table = unsafe { process.as_ref() }.vtable();
+        if let Some(piece) = table.piece {
+            // SAFETY: as above; its turn begins.
+            unsafe { piece(process, PieceNow::GoesOn) };
+        }
+    }
     irq::disable();
     // A behaviour that was suspended is asked there whether it was killed. A worker's turn is not: one that cannot be suspended comes
     // here, too, and is to come on.
@@ -30,8 +40,6 @@ pub(crate) unsafe fn resume(core: &'static Core, block: NonNull<StackBlock>) -> 
         let table = unsafe { process.as_ref() }.vtable();
         table.is_to_end.is_some() && table.detach.is_none()
     };
-    // SAFETY: by contract the stack is alive.
-    let process = NonNull::new(unsafe { block.as_ref() }.process().cast::<Header>());
     if StackBlock::current().preempt().is_requested()
         || (kill::is_any_pending() && process.is_some_and(is_asked))
     {

@@ -14,7 +14,7 @@ use crate::mem::stack::StackBlock;
 use crate::sched::cores::{self, Core, roll_call};
 use crate::sched::place::{self, wake};
 use crate::sched::policy::settings::{self, Setting};
-use crate::sched::process::Header;
+use crate::sched::process::{Header, PieceNow};
 use crate::sched::run::{aside, attention, core_loop, kill, preempt};
 use crate::sched::spawn::residents;
 use crate::stats::Name;
@@ -200,6 +200,9 @@ fn look_for_waiting(core: &Core, now: u64, is_resident: bool) {
     if is_resident {
         core.in_turn.ask_to_look(was_waiting);
     } else if wake::some_core_is_idle() && core.queue.has_any() {
+        if residents::piece_runs_here() {
+            core.in_turn.ask_to_look(was_waiting);
+        }
         call_or_look_again(core, now, was_waiting);
     }
 }
@@ -220,7 +223,13 @@ fn call_or_look_again(core: &Core, now: u64, was_waiting: bool) {
 /// The caller is the core's loop; the turn of `process` was interrupted on this core and holds no lock.
 pub(super) unsafe fn look_behind(core: &Core, process: NonNull<Header>, was_waiting: bool) -> bool {
     // SAFETY: by contract, its turn was interrupted, so it is alive. Only residents can detach.
-    if unsafe { process.as_ref() }.vtable().detach.is_none() {
+    let table = unsafe { process.as_ref() }.vtable();
+    if table.detach.is_none() {
+        if let Some(piece) = table.piece {
+            // What it has sent to the resident here goes where others find it, before one is called by the second look.
+            // SAFETY: its turn was interrupted on this core, whose loop the caller is.
+            unsafe { piece(process, PieceNow::Stops) };
+        }
         return false;
     }
     if cores::count() > 1 {

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use crate::arch::CoreId;
 use crate::sched::cores::{ThisCore, population};
-use crate::sched::process::{AtWork, Detached, EndOfPiece, Header, Runnable, Step, VTable};
+use crate::sched::process::{AtWork, Detached, EndOfPiece, Header, PieceNow, Runnable, Step, VTable};
 use crate::watch::Exit;
 
 #[repr(C)]
@@ -23,7 +23,7 @@ static VTABLE: VTable = VTable {
     step,
     cancel: Some(step),
     crash,
-    end_piece: Some(end_piece),
+    piece: Some(piece),
     free,
     detach: None,
     is_to_end: Some(is_to_end),
@@ -46,10 +46,27 @@ unsafe fn crash(header: NonNull<Header>, exit: Exit) {
 }
 
 /// # Safety
-/// The contract of [`VTable::end_piece`].
-unsafe fn end_piece(header: NonNull<Header>) {
+/// The contract of [`VTable::piece`].
+unsafe fn piece(header: NonNull<Header>, now: PieceNow) {
+    // SAFETY: this table is used for detached pieces only. By contract the core's loop has this one in hand.
+    let Some(token) = (unsafe { token(header) }) else { return };
+    match now {
+        PieceNow::GoesOn => token.goes_on(),
+        PieceNow::Stops | PieceNow::Ends => token.stops(),
+    }
+    if now == PieceNow::Ends {
+        // SAFETY: by contract.
+        drop(unsafe { take_token(header) });
+    }
+}
+
+/// What stands for the piece, until that has ended.
+///
+/// # Safety
+/// The header is that of a detached piece, which is alive, and the caller's turn or in its hand.
+unsafe fn token<'a>(header: NonNull<Header>) -> Option<&'a dyn Detached> {
     // SAFETY: by contract.
-    drop(unsafe { take_token(header) });
+    unsafe { header.cast::<DetachedProcess>().as_ref() }.token.as_deref()
 }
 
 /// What stands for the piece, which has ended.
@@ -65,17 +82,14 @@ unsafe fn take_token(header: NonNull<Header>) -> Option<Box<dyn Detached>> {
 /// The contract of [`VTable::is_to_end`].
 unsafe fn is_to_end(header: NonNull<Header>, asked: EndOfPiece) -> bool {
     // SAFETY: this table is used for detached pieces only, which are alive while they run.
-    unsafe { header.cast::<DetachedProcess>().as_ref() }
-        .token
-        .as_ref()
-        .is_some_and(|token| token.is_to_end(asked))
+    unsafe { token(header) }.is_some_and(|token| token.is_to_end(asked))
 }
 
 /// # Safety
 /// The contract of [`VTable::at_work`].
 unsafe fn at_work(header: NonNull<Header>) -> Option<AtWork> {
     // SAFETY: as in `is_to_end`.
-    unsafe { header.cast::<DetachedProcess>().as_ref() }.token.as_ref()?.at_work()
+    unsafe { token(header) }?.at_work()
 }
 
 /// # Safety

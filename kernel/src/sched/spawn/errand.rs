@@ -27,7 +27,7 @@ static VTABLE: VTable = table(|| "a call of the application's in the kernel's na
 static LASTING: VTable = table(|| "a part of the kernel's work", None);
 
 const fn table(name: fn() -> &'static str, cancel: Option<unsafe fn(NonNull<Header>) -> Step>) -> VTable {
-    VTable { name, step, cancel, crash, end_piece: None, free, detach: None, is_to_end: None, at_work: None }
+    VTable { name, step, cancel, crash, piece: None, free, detach: None, is_to_end: None, at_work: None }
 }
 
 /// # Safety

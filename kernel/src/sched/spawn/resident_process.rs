@@ -19,7 +19,7 @@ pub(crate) static VTABLE: VTable = VTable {
     step,
     cancel: None,
     crash,
-    end_piece: None,
+    piece: None,
     free,
     detach: Some(detach),
     is_to_end: Some(is_to_end),

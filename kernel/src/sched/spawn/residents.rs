@@ -67,6 +67,13 @@ pub(crate) fn running_here() -> Option<NonNull<Header>> {
     unsafe { process.as_ref() }.vtable().detach.map(|_| process)
 }
 
+/// Whether a piece detached from a resident runs on the caller's stack.
+pub(crate) fn piece_runs_here() -> bool {
+    let process = NonNull::new(StackBlock::current().process().cast::<Header>());
+    // SAFETY: the process runs on this stack, so it is alive. Only pieces are told of their turns.
+    process.is_some_and(|process| unsafe { process.as_ref() }.vtable().piece.is_some())
+}
+
 /// Whether something waits behind a resident.
 ///
 /// # Safety

@@ -109,7 +109,7 @@ where
         step: Self::step,
         cancel: None,
         crash: Self::crash,
-        end_piece: None,
+        piece: None,
         free: Self::free,
         detach: None,
         is_to_end: None,

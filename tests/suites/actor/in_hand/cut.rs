@@ -20,14 +20,14 @@ use super::node::{
 const MOST_ROUNDS: u64 = 5_000;
 
 /// On each core a process that only yields, so that no turn there goes on for long.
-struct Yielders {
+pub(super) struct Yielders {
     stop: Arc<AtomicBool>,
     processes: Vec<JoinHandle<()>>,
     _short_slices: Changed,
 }
 
 impl Yielders {
-    fn start() -> Result<Self, Failure> {
+    pub(super) fn start() -> Result<Self, Failure> {
         let _short_slices = Changed::new(&[(Setting::SliceMicroseconds, 50)])?;
         let (stop, mut processes) = (Arc::new(AtomicBool::new(false)), Vec::new());
         for core in (0..machine::cores()).filter_map(CoreId::new) {
@@ -41,7 +41,7 @@ impl Yielders {
         Ok(Self { stop, processes, _short_slices })
     }
 
-    async fn stop(self) -> Result<(), Failure> {
+    pub(super) async fn stop(self) -> Result<(), Failure> {
         self.stop.store(true, Ordering::Relaxed);
         for process in self.processes {
             if process.await.is_err() {

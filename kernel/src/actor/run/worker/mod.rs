@@ -27,6 +27,7 @@ mod gulping;
 mod hosting;
 pub(super) mod lane;
 mod pace;
+mod piece;
 mod run_list;
 mod slices;
 mod surplus;
@@ -113,6 +114,8 @@ pub(super) struct Worker {
     /// How many are in hand in one of these lists, or came from there and are being delivered. As the lists, its core's with preemption
     /// off.
     in_hand: Cell<usize>,
+    /// A suspended behaviour goes on on its core: what that sends may come in hand.
+    has_piece: Cell<bool>,
 }
 
 // SAFETY: `private` is used by the worker's own turn only, of which there is one at a time: a turn that was
@@ -162,6 +165,7 @@ impl Worker {
             guests: Cell::new(0),
             resting: List::new(),
             in_hand: Cell::new(0),
+            has_piece: Cell::new(false),
         }
     }
 

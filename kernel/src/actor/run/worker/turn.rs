@@ -23,6 +23,10 @@ impl Worker {
         // SAFETY: set at the start and by `detach` only, both to live batches.
         let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
         // Nothing is in hand but perhaps the rest of a batch, wherever that came from.
+        debug_assert!(
+            self.run_list.iter().all(|entry| entry.held().is_none()),
+            "mail was in hand between two turns"
+        );
         self.in_hand.set(0);
         // SAFETY: this is the worker's turn, and no behaviour runs yet, so it cannot be detached.
         let private = unsafe { self.private() };

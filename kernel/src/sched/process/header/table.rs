@@ -11,6 +11,17 @@ use crate::watch::Exit;
 /// Hands over the running piece of a resident, as [`Resident::detach`](crate::sched::process::Resident::detach).
 pub(crate) type Detach = unsafe fn(NonNull<Header>) -> Option<Box<dyn Detached>>;
 
+/// What becomes of a piece that was detached from a resident.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PieceNow {
+    /// As [`Detached::goes_on`].
+    GoesOn,
+    /// As [`Detached::stops`].
+    Stops,
+    /// It has returned: as [`Detached::stops`], and what stands for it is dropped, however many still refer to the process.
+    Ends,
+}
+
 /// What the core loop can do with a process, by the kind of its body.
 pub(crate) struct VTable {
     /// What it is, for messages that report a failure in it.
@@ -22,9 +33,9 @@ pub(crate) struct VTable {
     /// The body has panicked or faulted on its stack, which is gone, or was killed there. Called instead of `step`'s return, when that is on
     /// record.
     pub crash: unsafe fn(NonNull<Header>, Exit),
-    /// For pieces detached from residents: the piece has returned, and what stands for it is dropped, however many still refer to the process.
-    /// Called by the core's loop, after the turn. ([`Self::crash`] does so by itself.)
-    pub end_piece: Option<unsafe fn(NonNull<Header>)>,
+    /// For pieces detached from residents: what becomes of the piece. Called by the core's loop, before and after its turns. ([`Self::crash`] ends it
+    /// by itself.)
+    pub piece: Option<unsafe fn(NonNull<Header>, PieceNow)>,
     /// Frees the process. Called once, when the last reference is dropped.
     pub free: unsafe fn(NonNull<Header>),
     /// For residents: hands over the running piece, as [`Resident::detach`](crate::sched::process::Resident::detach).
