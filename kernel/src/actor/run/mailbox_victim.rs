@@ -7,7 +7,7 @@ pub enum MailboxVictim {
     None,
     /// The one that has not run dry for the longest time: the rule of C∀.
     LongestVictim,
-    /// Any other, with equal chance.
+    /// Any other that has mail, with equal chance.
     Random,
     /// The one with most mailboxes that have mail.
     Load,

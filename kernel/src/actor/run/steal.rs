@@ -15,6 +15,7 @@
 //! Afterwards each of the two mailboxes has another worker, which the thief makes known: see
 //! `mail/owner_hint.rs`.
 
+use core::iter;
 use core::ptr::NonNull;
 
 use super::mailbox_victim::MailboxVictim;
@@ -22,7 +23,7 @@ use super::worker::Worker;
 use crate::actor::mail::Mailbox;
 use crate::arch::atomic::Ordering;
 use crate::arch::swap::double_swap;
-use crate::arch::{SwapOutcome, clock};
+use crate::arch::{MAX_CORES, SwapOutcome, clock};
 use crate::sync::PreemptGuard;
 use crate::trace::{self, Kind};
 use crate::{machine, sched};
@@ -109,10 +110,10 @@ fn empty_slot(thief: &Worker) -> Option<usize> {
         .map(|offset| thief.range.first + offset)
 }
 
-/// A slot of the victim's whose mailbox may leave; one sweep from a random start, until the turn is to end.
-fn full_slot(thief: &Worker, victim: &Worker, now: u64) -> Option<usize> {
+/// A slot of the victim's, which has so many mailboxes with mail, whose mailbox may leave; one sweep from a random start, until the turn is to end.
+fn full_slot(thief: &Worker, victim: &Worker, with_mail: u32, now: u64) -> Option<usize> {
     let range = victim.range;
-    let (start, wait) = (thief.random_below(range.slots), victim.mail_wait());
+    let (start, wait) = (thief.random_below(range.slots), victim.wait_among(with_mail as usize));
     let slots = (0..range.slots).take_while(|_| !sched::is_exhausted());
     slots.map(|offset| range.first + (start + offset) % range.slots).find(|&slot| {
         // SAFETY: mailboxes are never freed; null while a thief has the slot.
@@ -121,19 +122,29 @@ fn full_slot(thief: &Worker, victim: &Worker, now: u64) -> Option<usize> {
     })
 }
 
-/// A slot whose mailbox may leave, of the first victim by the rule that has one.
+/// A slot whose mailbox may leave, of the first victim by the rule that has one. How much mail each has is counted once, and who has none is not
+/// tried: a thief would go through all of those that have nothing before the one that has.
 fn find(thief: &Worker, now: u64) -> Option<usize> {
     let rule = match thief.executor.victim_rule {
         MailboxVictim::Hybrid if thief.random_below(10) < 7 => MailboxVictim::Load,
         MailboxVictim::Hybrid => MailboxVictim::Random,
         rule => rule,
     };
-    let mut tried = thief.core().mask();
+    let (mut with_mail, mut left) = ([0; MAX_CORES], 0);
+    for (with_mail, worker) in with_mail.iter_mut().zip(thief.executor.workers()) {
+        if sched::is_exhausted() {
+            return None;
+        }
+        *with_mail = worker.mailboxes_with_mail();
+        if *with_mail > 0 && worker.index != thief.index {
+            left |= 1 << worker.index;
+        }
+    }
     while !sched::is_exhausted()
-        && let Some(victim) = choose(thief, rule, tried)
+        && let Some(victim) = choose(thief, rule, left, &with_mail)
     {
-        tried |= victim.core().mask();
-        let slot = full_slot(thief, victim, now);
+        left &= !(1 << victim.index);
+        let slot = full_slot(thief, victim, with_mail[victim.index], now);
         if slot.is_some() {
             return slot;
         }
@@ -141,19 +152,32 @@ fn find(thief: &Worker, now: u64) -> Option<usize> {
     None
 }
 
-/// The best victim of those that were not tried, as a mask of their cores.
-fn choose(thief: &Worker, rule: MailboxVictim, tried: u64) -> Option<&Worker> {
+/// The best victim of those that are left, as a mask of their numbers, given how many mailboxes with mail each has.
+fn choose<'a>(
+    thief: &'a Worker,
+    rule: MailboxVictim,
+    left: u64,
+    with_mail: &[u32; MAX_CORES],
+) -> Option<&'a Worker> {
     let workers = thief.executor.workers();
-    let left = || workers.iter().map(|worker| &**worker).filter(|worker| tried & worker.core().mask() == 0);
+    let mut rest = left;
+    let mut left_over = iter::from_fn(|| {
+        let index = rest.trailing_zeros() as usize;
+        rest &= rest.wrapping_sub(1);
+        workers.get(index).map(|worker| &**worker)
+    });
     match rule {
         MailboxVictim::None => None,
         // Relaxed: a hint.
-        MailboxVictim::LongestVictim => left().min_by_key(|worker| worker.dry_since.load(Ordering::Relaxed)),
-        MailboxVictim::Random | MailboxVictim::Hybrid => {
-            let count = workers.len() - tried.count_ones() as usize;
-            left().nth(thief.random_below(count))
+        MailboxVictim::LongestVictim => {
+            left_over.min_by_key(|worker| worker.dry_since.load(Ordering::Relaxed))
         }
-        MailboxVictim::Load => left().max_by_key(|worker| worker.mailboxes_with_mail()),
-        MailboxVictim::Locality => left().min_by_key(|worker| machine::distance(thief.core(), worker.core())),
+        MailboxVictim::Random | MailboxVictim::Hybrid => {
+            left_over.nth(thief.random_below(left.count_ones() as usize))
+        }
+        MailboxVictim::Load => left_over.max_by_key(|worker| with_mail[worker.index]),
+        MailboxVictim::Locality => {
+            left_over.min_by_key(|worker| machine::distance(thief.core(), worker.core()))
+        }
     }
 }

@@ -109,7 +109,7 @@ pub(crate) struct Core {
     pub own_is_next: Cell<bool>,
     /// What the core draws. Owner only.
     pub random: Random,
-    /// What it has said last of itself, see [`backlog`](crate::sched::place::say_crowded). Owner only.
+    /// What it has said last of itself, see [`note_waiting`](crate::sched::place::note_waiting). Owner only.
     pub is_crowded: Cell<bool>,
     /// As a thief: what it has learnt of its victims.
     pub memory: victim::Memory,

@@ -34,8 +34,14 @@ pub(crate) fn others_are_crowded(core: &Core) -> bool {
     CROWDED.load(Ordering::Relaxed) & !core.id().mask() != 0
 }
 
+/// Nothing waits on this core, which becomes idle. Thieves do not look at it then. Owner only.
+pub(crate) fn note_none_waits(core: &Core) {
+    core.crowd.ends();
+    say_crowded(core, false);
+}
+
 /// Says whether so much waits on this core, if that has changed. Owner only.
-pub(crate) fn say_crowded(core: &Core, is_crowded: bool) {
+fn say_crowded(core: &Core, is_crowded: bool) {
     if core.is_crowded.replace(is_crowded) == is_crowded {
         return;
     }

@@ -28,13 +28,19 @@ impl Crowd {
         Self(AtomicU64::new(0))
     }
 
+    /// It does not hold. Written only if it is news: others read it.
+    #[inline(always)]
+    pub(crate) fn ends(&self) {
+        if self.0.load(Ordering::Relaxed) != 0 {
+            self.0.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Whether `is_crowded` holds at `now`, and did at a look long ago and at each since. Relaxed: a hint; two cores
     /// that look at once may take each other's note for their own.
     pub(crate) fn lasts(&self, is_crowded: bool, now: u64) -> bool {
         if !is_crowded {
-            if self.0.load(Ordering::Relaxed) != 0 {
-                self.0.store(0, Ordering::Relaxed);
-            }
+            self.ends();
             return false;
         }
         match self.0.load(Ordering::Relaxed) {

@@ -82,7 +82,7 @@ pub(crate) fn idle(core: &ThisCore<'_>) {
         }
     }
     let (_, began) = core.enter(Activity::Idle);
-    place::say_crowded(core, false);
+    place::note_none_waits(core);
     wake::announce(core, Depth::Doze);
     if !finds_work(core) && !out_of_work::check(core) {
         doze(core);

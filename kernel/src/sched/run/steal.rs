@@ -28,15 +28,18 @@ fn may_steal(core: &Core) -> bool {
 
 /// Whether some other core has something that a thief could take, while no other thief is searching.
 pub(crate) fn has_candidate(core: &Core) -> bool {
-    may_steal(core) && !thieves::are_searching() && candidates(core).count() > 0
+    may_steal(core) && !thieves::are_searching() && candidates(core) != 0
 }
 
-/// The cores that `thief` may take from. All are looked at, because the look notes what it sees.
-fn candidates(thief: &Core) -> impl Iterator<Item = &'static Core> {
-    let (thief, now) = (thief.id(), clock::now());
-    cores::all().filter(move |other| {
-        other.id() != thief && (place::may_be_robbed(other, now) | run_next_is_stale(other))
-    })
+/// The cores that `thief` may take from, as a mask. All are looked at, because the look notes what it sees; but not those that are idle, for what
+/// has just come there they begin themselves.
+#[inline(never)]
+fn candidates(thief: &Core) -> u64 {
+    let (left_out, now) = (thief.id().mask() | wake::idle_cores(), clock::now());
+    cores::all()
+        .filter(|other| left_out & other.id().mask() == 0)
+        .filter(|other| place::may_be_robbed(other, now) | run_next_is_stale(other))
+        .fold(0, |found, other| found | other.id().mask())
 }
 
 /// What waits in the run-next slot of a core that has been in one turn for a slice may be stolen, too.
@@ -54,7 +57,7 @@ pub(crate) fn search(core: &ThisCore<'_>) -> bool {
         return false;
     };
     core.enter(Activity::Stealing);
-    let mut candidates = Candidates::new(candidates(core).map(Core::id));
+    let mut candidates = Candidates(candidates(core));
     let rule = rule(|bound| core.random.below(bound));
     let (mut taken, mut last_victim) = (0, None);
     while taken == 0 {
@@ -74,7 +77,7 @@ pub(crate) fn search(core: &ThisCore<'_>) -> bool {
     core.statistics.steals.bump();
     core.statistics.processes_stolen.add(taken as u64);
     // Work found by a thief while more is visible wakes the next.
-    if place::is_backlog(core, core.queue.stealable()) || self::candidates(core).count() > 0 {
+    if place::is_backlog(core, core.queue.stealable()) || self::candidates(core) != 0 {
         wake::wake_thief();
     }
     true

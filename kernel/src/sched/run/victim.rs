@@ -1,18 +1,11 @@
 //! A thief's candidates, and going through them by the [rule](crate::sched::policy::victim) in force.
 
-use crate::arch::CoreId;
 use crate::machine;
 use crate::sched::cores::{self, Core};
 use crate::sched::policy::victim::{self, Candidate, VictimRule};
 
-/// The cores that a search has not tried yet.
-pub(crate) struct Candidates(u64);
-
-impl Candidates {
-    pub(crate) fn new(cores: impl Iterator<Item = CoreId>) -> Self {
-        Self(cores.fold(0, |mask, core| mask | core.mask()))
-    }
-}
+/// The cores that a search has not tried yet, as a mask.
+pub(crate) struct Candidates(pub u64);
 
 /// The best candidate that is left, which is then no longer one.
 pub(crate) fn choose(thief: &Core, rule: VictimRule, candidates: &mut Candidates) -> Option<&'static Core> {

@@ -57,16 +57,11 @@ impl Worker {
         }
     }
 
-    /// How long its mail waits before it may leave, in clock ticks. From any core.
+    /// How long the mail of one of so many mailboxes waits before it may leave, in clock ticks. From any core.
     ///
     /// Less if several mailboxes wait, and those that were stolen from it lately kept the thief busy for long: then a thief
     /// that has run dry is in need of the next, and will not carry it back.
-    pub(in crate::actor::run) fn mail_wait(&self) -> u64 {
-        self.wait_among(self.mailboxes_with_mail() as usize)
-    }
-
-    /// How long one of so many mailboxes waits.
-    fn wait_among(&self, waiting: usize) -> u64 {
+    pub(in crate::actor::run) fn wait_among(&self, waiting: usize) -> u64 {
         const EAGERNESS: u64 = 8;
         let wait = sched::setting_ticks(Setting::ShareWaitMicroseconds);
         if waiting > 1 && self.worth.pays() { wait / EAGERNESS } else { wait }
@@ -78,7 +73,11 @@ impl Worker {
         if self.executor.victim_rule == MailboxVictim::None {
             return false;
         }
-        let wait = self.mail_wait();
+        let with_mail = self.mailboxes_with_mail();
+        if with_mail == 0 {
+            return false;
+        }
+        let wait = self.wait_among(with_mail as usize);
         self.mailboxes().filter(|mailbox| mailbox.may_be_stolen(now, wait)).count() > 0
     }
 
@@ -86,7 +85,7 @@ impl Worker {
     /// it finds how long it has waited. On its own core, where its turn was interrupted with preemption enabled, and with interrupts
     /// unmasked: each mailbox is looked at.
     pub(in crate::actor::run) fn has_waiting(&self, now: u64) -> bool {
-        let wait = self.mail_wait();
+        let wait = self.wait_among(self.mailboxes_with_mail() as usize);
         let is_waiting = |mailbox: &Mailbox| {
             mailbox.may_leave(now, wait);
             mailbox.waiting() > 0
