@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
-use magpie::sched;
+use magpie::sched::{self, Priority};
 use magpie::stats;
 use magpie::time::Instant;
 use magpie_tests::{Failure, HANGS_AFTER, amount, ensure, ensure_eq, kernel_test};
@@ -166,6 +166,55 @@ kernel_test! {
     async fn what_a_crashed_piece_has_sent_arrives() -> Outcome {
         send_in_pieces(2, 3, Then::Panic).await?;
         send_in_pieces(2, 100, Then::Panic).await
+    }
+}
+
+kernel_test! {
+    /// Suspended behaviours of several executors send to the actors of all of them: to those of their own worker on the core that they are on by then, to
+    /// those of another one there, and from cores on which their executor has no worker.
+    #[machine("isolation")]
+    async fn suspended_behaviours_send_to_the_actors_of_all_executors() -> Outcome {
+        const ROUNDS: u64 = 150;
+        const EACH: usize = 2;
+        let yielders = Yielders::start()?;
+        let seen = Arc::new(Seen::default());
+        let configurations = [
+            Config::default(),
+            Config::default().workers(1),
+            Config::default().priority(Priority::High),
+            Config::default().segment_bytes(256),
+        ];
+        let (mut executors, mut all) = (Vec::new(), Vec::new());
+        for configuration in &configurations {
+            let executor = Executor::start(configuration)?;
+            all.extend(nodes(&executor, &seen)?.into_iter().take(20));
+            executors.push(executor);
+        }
+        let mut sent = 0;
+        for round in 0..amount("rounds", 3) as usize {
+            for (index, executor) in executors.iter().enumerate() {
+                for number in 0..EACH {
+                    let number = (round * executors.len() + index) * EACH + number;
+                    let then = if number % 3 == 2 { Then::Panic } else { Then::Nothing };
+                    executor.handle().spawn(sender(number, &seen, &all))?.send(Piece { rounds: ROUNDS, then })?;
+                    sent += ROUNDS * all.len() as u64;
+                }
+            }
+            let began = Instant::now();
+            while seen.handled() < sent && began.elapsed() < HANGS_AFTER {
+                sched::yield_now().await;
+            }
+        }
+        yielders.stop().await?;
+        sched::out_of_work().await;
+        ensure_eq!(seen.handled(), sent, "messages handled");
+        ensure_eq!(seen.out_of_order(), 0, "messages out of order");
+        ensure_eq!(seen.refused(), 0, "messages that were refused");
+        for executor in executors {
+            ensure!(executor.handle().table_is_whole(), "a table does not hold each mailbox once");
+            executor.stop().await;
+        }
+        Ok(())
     }
 }
 
