@@ -22,7 +22,7 @@ impl ReferenceCount {
     pub fn add(&self) {
         // Relaxed: whoever makes a reference from another already sees what that one sees.
         let before = self.0.fetch_add(1, Ordering::Relaxed);
-        assert!(before < u32::MAX / 2, "more references than are counted: some were forgotten");
+        assert!(before < u32::MAX / 2, "too many references: some were forgotten");
     }
 
     /// One less. Returns whether it was the last, whose owner frees the thing.

@@ -33,7 +33,7 @@ static VTABLE: VTable = VTable {
 /// # Safety
 /// The contract of [`VTable::step`].
 unsafe fn step(_header: NonNull<Header>) -> Step {
-    panic!("a detached piece was given a turn: its record was overwritten")
+    panic!("a detached piece was given a turn: it was overwritten")
 }
 
 /// # Safety
