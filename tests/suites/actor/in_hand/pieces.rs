@@ -11,7 +11,7 @@ use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
 use magpie::sched::{self, Priority};
 use magpie::stats;
 use magpie::time::Instant;
-use magpie_tests::{Failure, HANGS_AFTER, amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Failure, HANGS_AFTER, Outcome, amount, ensure, ensure_eq, kernel_test};
 
 use super::cut::Yielders;
 use super::node::{Counted, Node, Numbered, Seen, nodes, past_two_slices, spin};
@@ -115,6 +115,22 @@ fn detached() -> u64 {
     stats::worker_total(|worker| worker.detached_behaviours.get())
 }
 
+/// Waits until so many were handled, or for longer than that can take.
+async fn until_handled(seen: &Seen, sent: u64) {
+    let began = Instant::now();
+    while seen.handled() < sent && began.elapsed() < HANGS_AFTER {
+        sched::yield_now().await;
+    }
+}
+
+/// So many were sent, and each was handled once, in its sender's order.
+fn judge(seen: &Seen, sent: u64) -> Outcome {
+    ensure_eq!(seen.handled(), sent, "messages handled");
+    ensure_eq!(seen.out_of_order(), 0, "messages out of order");
+    ensure_eq!(seen.refused(), 0, "messages that were refused");
+    Ok(())
+}
+
 /// Several behaviours in different mailboxes send, and a process does, until all was handled that was sent. The behaviours end so.
 async fn send_in_pieces(senders: usize, rounds: u64, then: Then) -> Result<(), Failure> {
     let yielders = Yielders::start()?;
@@ -136,16 +152,11 @@ async fn send_in_pieces(senders: usize, rounds: u64, then: Then) -> Result<(), F
             sched::yield_now().await;
         }
         sent += 20 * nodes.len() as u64;
-        let began = Instant::now();
-        while seen.handled() < sent && began.elapsed() < HANGS_AFTER {
-            sched::yield_now().await;
-        }
+        until_handled(&seen, sent).await;
     }
     yielders.stop().await?;
     sched::out_of_work().await;
-    ensure_eq!(seen.handled(), sent, "messages handled");
-    ensure_eq!(seen.out_of_order(), 0, "messages out of order");
-    ensure_eq!(seen.refused(), 0, "messages that were refused");
+    judge(&seen, sent)?;
     ensure!(detached() > before, "no behaviour was suspended");
     ensure!(executor.handle().table_is_whole(), "the table does not hold each mailbox once");
     executor.stop().await;
@@ -200,16 +211,11 @@ kernel_test! {
                     sent += ROUNDS * all.len() as u64;
                 }
             }
-            let began = Instant::now();
-            while seen.handled() < sent && began.elapsed() < HANGS_AFTER {
-                sched::yield_now().await;
-            }
+            until_handled(&seen, sent).await;
         }
         yielders.stop().await?;
         sched::out_of_work().await;
-        ensure_eq!(seen.handled(), sent, "messages handled");
-        ensure_eq!(seen.out_of_order(), 0, "messages out of order");
-        ensure_eq!(seen.refused(), 0, "messages that were refused");
+        judge(&seen, sent)?;
         for executor in executors {
             ensure!(executor.handle().table_is_whole(), "a table does not hold each mailbox once");
             executor.stop().await;
