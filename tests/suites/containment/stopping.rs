@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::future::{Future, pending, poll_fn};
 use core::hint::{black_box, spin_loop};
 use core::pin::pin;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::task::Poll;
 use core::time::Duration;
 
@@ -155,12 +155,23 @@ kernel_test! {
     /// Who waits for a stop is killed, while it waits and while it begins it; one of two goes, and the other is told.
     #[machine("preemption")]
     async fn whoever_waits_may_be_killed() -> Outcome {
-        for delay in 0..6 {
+        // Then it has begun, however busy the machine is.
+        const LAST: u64 = 5;
+        for delay in 0..=LAST {
             sched::out_of_work().await;
             let before = sched::live_processes();
             let (executor, house) = furnish(&[]).await?.split();
-            let waits = sched::spawn(async move { executor.stop_within(LIMIT).await })?;
+            let has_begun = Arc::new(AtomicBool::new(false));
+            let begins = has_begun.clone();
+            let waits = sched::spawn(async move {
+                let stopping = executor.stop_within(LIMIT);
+                begins.store(true, Ordering::Release);
+                stopping.await
+            })?;
             time::sleep(Duration::from_millis(2 * delay)).await;
+            while delay == LAST && !has_begun.load(Ordering::Acquire) {
+                sched::yield_now().await;
+            }
             let begun = house.0.spawn(Tenant(house.1.clone(), None));
             if begun.is_err() {
                 drop(begun);
@@ -169,8 +180,8 @@ kernel_test! {
                 let _ = waits.await;
                 all_is_cleared(house, before).await?;
             } else {
-                // It has not come to begin: on a busy machine, and not with a delay.
-                ensure!(delay < 5, "a stop has not begun");
+                // It has not come to begin, on a busy machine.
+                ensure!(delay < LAST, "a stop has not begun");
                 house.1.drops.store(0, Ordering::Release);
                 waits.await?;
             }
