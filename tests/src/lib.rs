@@ -7,12 +7,14 @@ extern crate alloc;
 pub mod changed;
 pub mod comes;
 pub mod everywhere;
+pub mod first;
 #[cfg(target_os = "none")]
 pub mod gated_buffer;
 pub mod heap_exhauster;
 
 pub use changed::Changed;
 pub use comes::comes;
+pub use first::first;
 #[cfg(target_os = "none")]
 pub use gated_buffer::GatedBuffer;
 pub use heap_exhauster::HeapExhauster;

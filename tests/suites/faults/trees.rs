@@ -5,10 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::future::{Future, poll_fn};
-use core::pin::pin;
 use core::sync::atomic::{AtomicU64, Ordering};
-use core::task::Poll;
 use core::time::Duration;
 
 use magpie::actor::{Actor, Addr, Context, ExecutorHandle, Hook, Receive};
@@ -18,7 +15,7 @@ use magpie::registry;
 use magpie::sched::{self, ProcessRef};
 use magpie::supervise::{Backoff, Child, Shutdown, Supervisor, SupervisorRef};
 use magpie::time;
-use magpie_tests::{Failure, HANGS_AFTER, Outcome, ensure, ensure_eq};
+use magpie_tests::{Failure, HANGS_AFTER, Outcome, ensure, ensure_eq, first};
 
 use crate::model::{Group, Known, Model, What};
 use crate::moments::{Moment, Ties, linger, spin};
@@ -60,16 +57,6 @@ impl Leaf {
     fn lived(&self) -> u64 {
         self.lives.load(Ordering::Acquire)
     }
-}
-
-/// Which of the two comes first.
-async fn first<A: Future, B: Future>(a: A, b: B) -> Result<A::Output, B::Output> {
-    let (mut a, mut b) = (pin!(a), pin!(b));
-    poll_fn(|context| match a.as_mut().poll(context) {
-        Poll::Ready(output) => Poll::Ready(Ok(output)),
-        Poll::Pending => b.as_mut().poll(context).map(Err),
-    })
-    .await
 }
 
 /// A process as a leaf.

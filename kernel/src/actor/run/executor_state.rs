@@ -204,7 +204,7 @@ impl ExecutorState {
     }
 
     /// A behaviour has written the first message, for the actor with this word in its cell: takes the mailbox in hand for the worker
-    /// whose turn that is, if it is the mailbox's own, or the own is idle. Whether it did.
+    /// whose turn that is, if it is the mailbox's own, or the own is idle; or, behind a suspended behaviour, for its own on this core. Whether it did.
     #[inline(always)]
     pub(crate) fn take_in_hand(
         &self,

@@ -161,7 +161,7 @@ fn choose<'a>(
 ) -> Option<&'a Worker> {
     let workers = thief.executor.workers();
     let mut rest = left;
-    let mut left_over = iter::from_fn(|| {
+    let mut victims = iter::from_fn(|| {
         let index = rest.trailing_zeros() as usize;
         rest &= rest.wrapping_sub(1);
         workers.get(index).map(|worker| &**worker)
@@ -169,15 +169,13 @@ fn choose<'a>(
     match rule {
         MailboxVictim::None => None,
         // Relaxed: a hint.
-        MailboxVictim::LongestVictim => {
-            left_over.min_by_key(|worker| worker.dry_since.load(Ordering::Relaxed))
-        }
+        MailboxVictim::LongestVictim => victims.min_by_key(|worker| worker.dry_since.load(Ordering::Relaxed)),
         MailboxVictim::Random | MailboxVictim::Hybrid => {
-            left_over.nth(thief.random_below(left.count_ones() as usize))
+            victims.nth(thief.random_below(left.count_ones() as usize))
         }
-        MailboxVictim::Load => left_over.max_by_key(|worker| with_mail[worker.index]),
+        MailboxVictim::Load => victims.max_by_key(|worker| with_mail[worker.index]),
         MailboxVictim::Locality => {
-            left_over.min_by_key(|worker| machine::distance(thief.core(), worker.core()))
+            victims.min_by_key(|worker| machine::distance(thief.core(), worker.core()))
         }
     }
 }

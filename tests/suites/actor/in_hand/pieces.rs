@@ -11,7 +11,7 @@ use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
 use magpie::sched::{self, Priority};
 use magpie::stats;
 use magpie::time::Instant;
-use magpie_tests::{Failure, HANGS_AFTER, Outcome, amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Failure, HANGS_AFTER, HeapExhauster, Outcome, amount, ensure, ensure_eq, kernel_test};
 
 use super::cut::Yielders;
 use super::node::{Counted, Node, Numbered, Seen, nodes, past_two_slices, spin};
@@ -104,6 +104,27 @@ impl Receive<CountedPiece> for Sender {
                 let _ = other.send(Counted::new(&self.seen));
             }
         }
+    }
+}
+
+/// Send counted messages so often, but not before the test says so, which it does when this was suspended; and say when that is done.
+struct LatePiece(u64);
+
+impl Receive<LatePiece> for Sender {
+    type Reply = ();
+
+    fn receive(&mut self, LatePiece(rounds): LatePiece, _: &mut Context<Self>) {
+        self.seen.spinning.store(1, Ordering::Relaxed);
+        while self.seen.second_mail.load(Ordering::Relaxed) == 0 {
+            core::hint::spin_loop();
+        }
+        for _ in 0..rounds {
+            for other in &self.others {
+                let refused = other.send(Counted::new(&self.seen)).is_err();
+                self.seen.refused.fetch_add(u64::from(refused), Ordering::Relaxed);
+            }
+        }
+        self.seen.spinning.store(2, Ordering::Relaxed);
     }
 }
 
@@ -300,6 +321,41 @@ kernel_test! {
             let (made, gone) = (seen.made.load(Ordering::Relaxed), seen.dropped.load(Ordering::Relaxed));
             ensure_eq!(gone, made, "messages dropped in round {round}");
             ensure_eq!(Arc::strong_count(&seen), 1, "owners at the end of round {round}");
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// With memory used up each message of a suspended behaviour is refused, or handled.
+    #[machine("the kernel's heap")]
+    async fn suspended_behaviours_send_with_memory_used_up() -> Outcome {
+        for round in 0..amount("rounds", 5) {
+            let yielders = Yielders::start()?;
+            let (seen, before) = (Arc::new(Seen::default()), detached());
+            let executor = Executor::start(&Config::default())?;
+            let nodes = nodes(&executor, &seen)?;
+            let sender = executor.handle().spawn_beside(nodes[0], sender(0, &seen, &nodes))?;
+            sender.send(LatePiece(500))?;
+            let comes = |stage| {
+                let seen = seen.clone();
+                magpie_tests::comes(move || seen.spinning.load(Ordering::Relaxed) == stage, "the sender does not go on")
+            };
+            comes(1).await?;
+            magpie_tests::comes(|| detached() > before, "the sender is not suspended").await?;
+            let exhauster = HeapExhauster::everything(16)?;
+            seen.second_mail.store(1, Ordering::Relaxed);
+            let done = comes(2).await;
+            drop(exhauster);
+            done?;
+            yielders.stop().await?;
+            sched::out_of_work().await;
+            let made = seen.made.load(Ordering::Relaxed);
+            ensure_eq!(made, 500 * nodes.len() as u64, "messages made in round {round}");
+            ensure!(seen.refused() > 0, "memory was not used up in round {round}");
+            ensure_eq!(seen.handled() + seen.refused(), made, "messages handled or refused in round {round}");
+            ensure_eq!(seen.dropped.load(Ordering::Relaxed), made, "messages dropped in round {round}");
+            executor.stop().await;
         }
         Ok(())
     }

@@ -2,16 +2,13 @@
 
 use alloc::format;
 use alloc::vec::Vec;
-use core::future::{Future, poll_fn};
-use core::pin::pin;
-use core::task::Poll;
 use core::time::Duration;
 
 use magpie::channel::{ProcessAddr, ProcessMailbox};
 use magpie::supervise::{Backoff, Child, ChildState, Shutdown, Supervisor, SupervisorRef};
 use magpie::watch::{Ended, Exit};
 use magpie::{registry, sched, time};
-use magpie_tests::{Failure, HANGS_AFTER, Outcome, ensure_eq};
+use magpie_tests::{Failure, HANGS_AFTER, Outcome, ensure_eq, first};
 
 use crate::ways::Way;
 
@@ -53,16 +50,6 @@ impl Drop for TellsDrop {
             let _ = self.address.send(Told::Dropped(self.number));
         }
     }
-}
-
-/// Which of the two comes first.
-async fn first<A: Future, B: Future>(a: A, b: B) -> Result<A::Output, B::Output> {
-    let (mut a, mut b) = (pin!(a), pin!(b));
-    poll_fn(|context| match a.as_mut().poll(context) {
-        Poll::Ready(output) => Poll::Ready(Ok(output)),
-        Poll::Pending => b.as_mut().poll(context).map(Err),
-    })
-    .await
 }
 
 /// Does what it is ordered to, under its name.

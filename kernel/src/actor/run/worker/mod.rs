@@ -2,7 +2,7 @@
 //!
 //! Here is what a worker consists of, and what others may do to it. Its turns are in [`turn`], gulping and running a
 //! batch in [`gulping`], what waits for its turn in [`run_list`], guests among it in [`hosting`], one batch of lone messages for several
-//! mailboxes in [`lane`], what a slice's end asks of a turn in
+//! mailboxes in [`lane`], what comes in hand behind a suspended behaviour in [`piece`], what a slice's end asks of a turn in
 //! [`slices`], what is counted afterwards in [`account`].
 //!
 //! A worker gives turns in *passes*: one batch to each mailbox that waits when the pass begins, first those in its run list,
@@ -105,7 +105,7 @@ pub(super) struct Worker {
     /// Its process, from the start until it has ended.
     process: UnsafeCell<Option<ProcessRef>>,
     private: UnsafeCell<Private>,
-    /// What waits for its turn: mailboxes that are in its hand, none of them between its turns, and guests.
+    /// What waits for its turn: mailboxes that are in its hand, none of them between its turns but behind a suspended behaviour, and guests.
     run_list: List<Waiting>,
     /// How many of those are guests. As the list.
     guests: Cell<usize>,

@@ -10,7 +10,7 @@
 //!   elsewhere meanwhile waits for the end of the turn, or until the worker has nothing else to do, which is soon.
 //! - Mail that has come into the queue while its batch was delivered is taken in hand as well, behind what is listed by then.
 //! - No more than [`MOST_IN_HAND`] mailboxes are in hand at once; others take the ordinary path. So each loop here ends soon.
-//! - Between turns nothing rests, and nothing in the list is in hand. Where a turn ends early, by its budget, a split or a crash, what is
+//! - Between turns nothing rests, and nothing in the list is in hand but while a suspended behaviour has a turn of its own (`piece.rs`). Where a turn ends early, by its budget, a split or a crash, what is
 //!   listed goes back into the mailboxes' queues, in front, and is announced as mail that has just come. So no process that
 //!   has the core next, for however long, keeps others from it.
 //! - Within a turn, what waits too long goes back, too (`surplus.rs`).
@@ -54,7 +54,7 @@ impl Worker {
         self.in_hand.set(self.in_hand.get() - 1);
     }
 
-    /// A mailbox was taken in hand for this worker, on its core, within its turn. There was room.
+    /// A mailbox was taken in hand for this worker, on its core, within its turn or that of a suspended behaviour. There was room.
     #[inline(always)]
     pub(in crate::actor::run) fn list(&self, mailbox: &Mailbox, _here: &PreemptGuard) {
         let in_hand = self.in_hand.get() + 1;
@@ -228,7 +228,7 @@ impl Worker {
     #[cold]
     #[inline(never)]
     fn put_list_back(&self, here: &PreemptGuard) {
-        // SAFETY: the turn ends here, or was interrupted in a behaviour, or is gone.
+        // SAFETY: the turn ends here, or was interrupted in a behaviour, or is gone; or a suspended behaviour's does, in which this has none.
         let private = unsafe { self.private() };
         // What has not had its turn in this pass stays in it, in the round or as a guest, or who is pointed out first, or invited, would
         // always come first.
