@@ -109,8 +109,11 @@ pub enum Command {
     Look,
     Resolve {
         name: String,
+        by: Option<ProcessRef>,
     },
-    Address,
+    Address {
+        by: Option<ProcessRef>,
+    },
     Statistics,
 }
 

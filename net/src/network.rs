@@ -139,7 +139,8 @@ impl Network {
         let mut asked = String::new();
         asked.try_reserve_exact(name.len()).map_err(|_| OutOfMemory)?;
         asked.push_str(name);
-        match pending::ask(&self.desk, Command::Resolve { name: asked }).await? {
+        match pending::ask(&self.desk, Command::Resolve { name: asked, by: sched::current_process() }).await?
+        {
             Outcome::Address { address, .. } => Ok(address),
             _ => Err(Error::Stopped),
         }
@@ -150,7 +151,7 @@ impl Network {
     /// # Errors
     /// When the network's process has ended.
     pub async fn address(&self) -> Result<(Ipv4Addr, u8), Error> {
-        match pending::ask(&self.desk, Command::Address).await? {
+        match pending::ask(&self.desk, Command::Address { by: sched::current_process() }).await? {
             Outcome::Address { address, prefix } => Ok((address, prefix)),
             _ => Err(Error::Stopped),
         }

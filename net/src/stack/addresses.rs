@@ -5,6 +5,7 @@ use core::net::Ipv4Addr;
 
 use magpie::channel::Reply;
 use magpie::mem::OutOfMemory;
+use magpie::sched::ProcessRef;
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::socket::{dhcpv4, dns};
 use smoltcp::wire::{DnsQueryType, IpAddress, IpCidr, Ipv4Cidr};
@@ -17,10 +18,22 @@ use crate::error::Error;
 /// So many lookups at a time.
 const LOOKUPS: usize = 8;
 
+/// Who waits for an address. A crash drops nothing, so not even the answer's end there: the process says that it has ended.
+pub struct Asker {
+    pub reply: Reply<Answer>,
+    pub by: Option<ProcessRef>,
+}
+
+impl Asker {
+    fn waits(&self) -> bool {
+        self.reply.is_wanted() && !self.by.as_ref().is_some_and(|by| by.is_done())
+    }
+}
+
 /// A lookup, and who waits for it.
 pub struct Lookup {
     query: dns::QueryHandle,
-    reply: Reply<Answer>,
+    asker: Asker,
 }
 
 /// The sockets that the interface has for itself: for names, and for DHCP.
@@ -75,30 +88,30 @@ impl Stack {
         }
     }
 
-    pub(super) fn resolve(&mut self, name: &str, reply: Reply<Answer>) {
+    pub(super) fn resolve(&mut self, name: &str, asker: Asker) {
         if let Ok(address) = name.parse::<Ipv4Addr>() {
-            return answer(reply, Ok(Outcome::Address { address, prefix: 32 }));
+            return answer(asker.reply, Ok(Outcome::Address { address, prefix: 32 }));
         }
         if self.lookups.len() >= LOOKUPS {
-            // Those who have given up leave their places.
+            // Those who have given up, or ended, leave their places.
             self.tend_addresses();
         }
         if self.lookups.len() >= LOOKUPS || self.lookups.try_reserve(1).is_err() {
-            return answer(reply, Err(Error::TooMany));
+            return answer(asker.reply, Err(Error::TooMany));
         }
         let socket = self.sockets.get_mut::<dns::Socket<'_>>(self.names);
         match socket.start_query(self.interface.context(), name, DnsQueryType::A) {
-            Ok(query) => self.lookups.push(Lookup { query, reply }),
-            Err(_) => answer(reply, Err(Error::NoSuchName)),
+            Ok(query) => self.lookups.push(Lookup { query, asker }),
+            Err(_) => answer(asker.reply, Err(Error::NoSuchName)),
         }
     }
 
-    pub(super) fn say_address(&mut self, reply: Reply<Answer>) {
-        self.wants_address.retain(Reply::is_wanted);
+    pub(super) fn say_address(&mut self, asker: Asker) {
+        self.wants_address.retain(Asker::waits);
         if self.wants_address.try_reserve(1).is_err() {
-            return answer(reply, Err(Error::OutOfMemory));
+            return answer(asker.reply, Err(Error::OutOfMemory));
         }
-        self.wants_address.push(reply);
+        self.wants_address.push(asker);
     }
 
     /// What the servers have said.
@@ -110,14 +123,14 @@ impl Stack {
             && let Some(IpCidr::Ipv4(address)) = self.interface.ip_addrs().first().copied()
         {
             let outcome = |()| Outcome::Address { address: address.address(), prefix: address.prefix_len() };
-            while let Some(reply) = self.wants_address.pop() {
-                answer(reply, Ok(outcome(())));
+            while let Some(asker) = self.wants_address.pop() {
+                answer(asker.reply, Ok(outcome(())));
             }
         }
         let socket = self.sockets.get_mut::<dns::Socket<'_>>(self.names);
         let mut at = 0;
         while let Some(lookup) = self.lookups.get(at) {
-            if !lookup.reply.is_wanted() {
+            if !lookup.asker.waits() {
                 socket.cancel_query(lookup.query);
                 self.lookups.swap_remove(at);
                 continue;
@@ -133,7 +146,7 @@ impl Stack {
                     None => Err(Error::NoSuchName),
                 },
             };
-            answer(self.lookups.swap_remove(at).reply, found);
+            answer(self.lookups.swap_remove(at).asker.reply, found);
         }
     }
 

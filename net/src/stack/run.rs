@@ -15,6 +15,7 @@ use smoltcp::time::Instant;
 use smoltcp::wire::{EthernetAddress, HardwareAddress};
 
 use super::acknowledging::Acknowledging;
+use super::addresses::{self, Asker, Lookup};
 use super::port::Port;
 use super::slots::{Kind, Slots};
 use super::tcp::RESTING;
@@ -39,8 +40,8 @@ pub struct Stack {
     pub(super) statistics: Statistics,
     pub(super) names: SocketHandle,
     pub(super) dhcp: Option<SocketHandle>,
-    pub(super) lookups: Vec<super::addresses::Lookup>,
-    pub(super) wants_address: Vec<magpie::channel::Reply<Answer>>,
+    pub(super) lookups: Vec<Lookup>,
+    pub(super) wants_address: Vec<Asker>,
     /// Counts connections as they are established.
     pub(super) established: u64,
     /// The last port that was used for a connection from here.
@@ -82,7 +83,7 @@ impl Stack {
         let mut settings = smoltcp::iface::Config::new(mac);
         settings.random_seed = config.seed;
         let mut interface = Interface::new(settings, &mut port, Instant::ZERO);
-        let (names, dhcp) = super::addresses::begin(&config, &mut interface, &mut sockets)?;
+        let (names, dhcp) = addresses::begin(&config, &mut interface, &mut sockets)?;
         let slots = Slots::new(config.sockets)?;
         let (commands, feed, ends) = (
             ProcessMailbox::new(usize::MAX)?,
@@ -260,8 +261,8 @@ impl Stack {
             }
             // At once: who asks next finds the place free.
             Command::Look => self.look(),
-            Command::Resolve { name } => self.resolve(&name, reply),
-            Command::Address => self.say_address(reply),
+            Command::Resolve { name, by } => self.resolve(&name, Asker { reply, by }),
+            Command::Address { by } => self.say_address(Asker { reply, by }),
             Command::Statistics => {
                 let outward = self.port.outward();
                 let statistics = Statistics {

@@ -1,12 +1,15 @@
 //! Names, asked of a server that is honest, silent, or lies; and pings.
 
 use alloc::vec::Vec;
+use core::future::{Future, poll_fn};
 use core::net::Ipv4Addr;
+use core::pin::{Pin, pin};
+use core::task::Poll;
 use core::time::Duration;
 
 use magpie::{sched, time};
 use magpie_net::{Addressing, Cable, Config, Error, Faults, Network, UdpSocket};
-use magpie_tests::{comes, ensure, ensure_eq, kernel_test};
+use magpie_tests::{comes, ensure, ensure_eq, expect_panic, kernel_test};
 
 use crate::by_hand::{Hand, frame, sum};
 use crate::common::{HERE, THERE};
@@ -110,6 +113,40 @@ kernel_test! {
             let found = time::timeout(PATIENCE, here.resolve(odd)).await?;
             ensure_eq!(found, Err(Error::NoSuchName), "an odd name");
         }
+        Ok(())
+    }
+}
+
+/// Asks, and whether there is no answer by the time that the network has looked at the question: what is asked next is answered later.
+async fn keeps_waiting<F: Future>(mut asks: Pin<&mut F>, network: &Network) -> Result<bool, Error> {
+    let mut waits = true;
+    for _ in 0..2 {
+        waits = poll_fn(|context| Poll::Ready(asks.as_mut().poll(context).is_pending())).await;
+        network.statistics().await?;
+    }
+    Ok(waits)
+}
+
+kernel_test! {
+    /// Who crashes while it waits for an answer, which drops nothing, keeps no place.
+    #[machine("a crash ends the program there")]
+    async fn who_crashes_asks_no_longer() -> Outcome {
+        let (here, there, _cable) = asking()?;
+        let _silent = there.bind(PORT, 32, 16 << 10).await?;
+        for _ in 0..20 {
+            let network = here.clone();
+            let crashes = sched::spawn(async move {
+                let asks = pin!(network.resolve(NAME));
+                if keeps_waiting(asks, &network).await? {
+                    expect_panic("on purpose");
+                    panic!("on purpose");
+                }
+                Ok::<(), Error>(())
+            })?;
+            ensure!(crashes.await.is_err(), "it did not crash");
+        }
+        let asks = pin!(here.resolve(NAME));
+        ensure!(keeps_waiting(asks, &here).await?, "those that have crashed keep their places");
         Ok(())
     }
 }
