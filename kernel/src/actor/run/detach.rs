@@ -71,7 +71,7 @@ impl Detached for SuspendedBehaviour {
     fn stops(&self) {
         let here = PreemptGuard::new();
         if let Some(worker) = self.executor.worker_here(&here) {
-            worker.end_piece(&here);
+            worker.end_piece();
         }
     }
 
@@ -184,7 +184,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     }
     worker.batch.store(rest.as_ptr(), Ordering::Relaxed);
     let here = PreemptGuard::new();
-    worker.empty_hand(&here);
+    worker.empty_hand();
     Worker::statistics(&here).detached_behaviours.bump();
     Some(suspended)
 }

@@ -29,8 +29,10 @@ enum End {
     All,
     /// A segment: there is another, or more in this one.
     Segment,
-    /// Its turn: the mailbox is in hand, and waits for another, or rests; or it was put back.
+    /// Its turn: the mailbox is in hand, and waits for another, or rests.
     Turn,
+    /// Its turn, and there is no room for it in hand: it goes back.
+    Crowded,
 }
 
 impl Worker {
@@ -249,10 +251,20 @@ impl Worker {
                     return AfterBatch::GoOn;
                 }
                 let was_listed = private.is_listed.get();
-                match self.come_to_end(mailbox, batch, &here) {
+                let end = self.come_to_end(mailbox, batch, &here);
+                match end {
                     End::All => {}
                     End::Segment => continue,
-                    End::Turn => {
+                    End::Turn | End::Crowded => {
+                        let here = if matches!(end, End::Crowded) {
+                            // Another worker may have it from here on: it must not be in this one's list of what may be at rest.
+                            let here = self.put_resting_down_between(here);
+                            mailbox.put_back();
+                            self.executor.notify(mailbox, &here);
+                            here
+                        } else {
+                            here
+                        };
                         if was_listed {
                             self.count_listed(began_with - *budget, &mut singles);
                         }
@@ -277,7 +289,8 @@ impl Worker {
             note_at(&self.executor, &batch.tally, statistics, &here);
             if delivered != Delivered::All {
                 Self::count_singles(statistics, singles);
-                self.empty_hand(&here);
+                drop(here);
+                self.empty_hand();
                 return AfterBatch::Over(Step::Yield);
             }
             if mailbox.waiting() > 0
@@ -300,9 +313,7 @@ impl Worker {
                 continue;
             }
             self.set_in_batch(false);
-            if mailbox.hand.is_noted() {
-                self.put_resting_down(&here);
-            }
+            let here = if mailbox.hand.is_noted() { self.put_resting_down_between(here) } else { here };
             if mailbox.done() {
                 self.executor.notify(mailbox, &here);
             }
@@ -364,13 +375,9 @@ impl Worker {
                     mailbox.follow_later();
                     if self.has_room_in_hand() && self.executor.may_hold(mailbox, self) {
                         self.list(mailbox, here);
-                    } else {
-                        // Another worker may have it from here on: it must not be in this one's list of what may be at rest.
-                        self.put_resting_down(here);
-                        mailbox.put_back();
-                        self.executor.notify(mailbox, here);
+                        return End::Turn;
                     }
-                    return End::Turn;
+                    return End::Crowded;
                 }
                 Following::More => {
                     // SAFETY: this is the worker's turn, and the mailbox is in its hand.

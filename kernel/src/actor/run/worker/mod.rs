@@ -114,6 +114,8 @@ pub(super) struct Worker {
     /// How many are in hand in one of these lists, or came from there and are being delivered. As the lists, its core's with preemption
     /// off.
     in_hand: Cell<usize>,
+    /// Its turn is giving back what it has in hand, with preemption enabled now and then. Its core's.
+    gives: Cell<bool>,
     /// A suspended behaviour goes on on its core: what that sends may come in hand.
     has_piece: Cell<bool>,
 }
@@ -165,6 +167,7 @@ impl Worker {
             guests: Cell::new(0),
             resting: List::new(),
             in_hand: Cell::new(0),
+            gives: Cell::new(false),
             has_piece: Cell::new(false),
         }
     }

@@ -44,9 +44,9 @@ impl Worker {
     }
 
     /// The turn of a suspended behaviour on its core is over.
-    pub(in crate::actor::run) fn end_piece(&self, here: &PreemptGuard) {
+    pub(in crate::actor::run) fn end_piece(&self) {
         if self.has_piece.replace(false) {
-            self.empty_hand(here);
+            self.empty_hand();
         }
     }
 

@@ -106,8 +106,9 @@ impl Worker {
     /// What waits in hand has waited behind a long behaviour: all of it goes to other workers. On its own core, where its turn was
     /// interrupted with preemption enabled.
     pub(in crate::actor::run) fn let_go(&self) {
-        if self.executor.victim_rule != MailboxVictim::None {
-            self.send_resting_home(&PreemptGuard::new());
+        // A turn that is giving back what it has in hand has no long behaviour.
+        if self.executor.victim_rule != MailboxVictim::None && !self.gives.get() {
+            self.send_resting_home();
             self.give_listed(|mailbox, _, _| !mailbox.is_pinned());
             // Again, because whoever was called may have looked too early.
             sched::wake_thief();

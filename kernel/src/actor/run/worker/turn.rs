@@ -83,7 +83,7 @@ impl Worker {
                 budget -= 1;
                 if self.resting.any() {
                     // Mail may have come for what rests.
-                    self.put_resting_down(&PreemptGuard::new());
+                    self.put_resting_down();
                     continue;
                 }
                 // With something else to run here, the core is not in need of more.
@@ -106,7 +106,7 @@ impl Worker {
                 AfterBatch::Over(step) => return step,
             }
         }
-        self.empty_hand(&PreemptGuard::new());
+        self.empty_hand();
         Step::Yield
     }
 
@@ -293,8 +293,8 @@ impl Worker {
 
     /// The executor stops: drops what is in hand. Its last turn.
     fn end(&self) -> Step {
-        let here = PreemptGuard::new();
-        self.empty_hand(&here);
+        self.empty_hand();
+        let _here = PreemptGuard::new();
         // SAFETY: set at the start and by `detach` only, both to live batches.
         let batch = unsafe { &*self.batch.load(Ordering::Relaxed) };
         if batch.segment().is_some() {
