@@ -1,7 +1,10 @@
 //! The mailbox of a process that crashes.
 
+use core::future::{Future, poll_fn};
 use core::hint::black_box;
+use core::pin::pin;
 use core::sync::atomic::{AtomicU64, Ordering};
+use core::task::Poll;
 
 use magpie::actor::SendError;
 use magpie::channel::{AskError, ProcessMailbox, Reply, Request};
@@ -81,6 +84,37 @@ kernel_test! {
             ensure!(crashes.await.is_err(), "the process did not crash in round {round}");
             ensure_eq!(to.ask(0).await, Err(AskError::Ended), "one afterwards");
             drop(elsewhere.try_receive());
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Who has crashed while it waited for an answer, which drops nothing, wants none.
+    #[machine("isolation")]
+    async fn who_has_crashed_wants_no_answer() -> Outcome {
+        for round in 0..10 {
+            let mut mailbox = ProcessMailbox::<Request<u64, u64>>::new(100)?;
+            let to = mailbox.address();
+            let asks = sched::spawn(async move {
+                let mut answer = pin!(to.ask(round));
+                let waits = poll_fn(|context| Poll::Ready(answer.as_mut().poll(context).is_pending())).await;
+                if round % 2 == 0 {
+                    assert!(!black_box(waits), "on purpose");
+                }
+                answer.await.is_ok()
+            })?;
+            let Some(Request { reply, .. }) = mailbox.receive().await else {
+                return Err(Failure("there is no question".into()));
+            };
+            if round % 2 == 0 {
+                ensure!(asks.await.is_err(), "the asker did not crash in round {round}");
+                ensure!(!reply.is_wanted(), "an answer is wanted in round {round}, and nobody waits for it");
+            } else {
+                ensure!(reply.is_wanted(), "no answer is wanted in round {round}");
+                ensure!(reply.send(round).is_ok(), "an answer was not wanted in round {round}");
+                ensure_eq!(asks.await, Ok(true), "an answer in round {round}");
+            }
         }
         Ok(())
     }

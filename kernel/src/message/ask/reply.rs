@@ -5,6 +5,7 @@ use core::mem::ManuallyDrop;
 
 use super::error::AskError;
 use super::slot::{SlotRef, State};
+use crate::sync::is_kept_for_crashed;
 
 /// A message and the handle of its reply, for a behaviour that answers later: one that keeps the handle, or passes it on.
 /// (One that answers at once is written for the message itself, and returns the answer.)
@@ -114,9 +115,13 @@ impl<R> Reply<R> {
         slot.unlist_and_settle(outcome)
     }
 
-    /// Whether somebody still waits for the answer; it may give up at any moment.
+    /// Whether somebody still waits for the answer; it may give up at any moment. A process that has crashed while it waited waits no
+    /// longer, unless it has passed the waiting on and whoever has it now has waited since.
     pub fn is_wanted(&self) -> bool {
-        matches!(&*self.slot.state.lock(), State::Waiting(_))
+        match &*self.slot.state.lock() {
+            State::Waiting(waiter) => !waiter.as_ref().is_some_and(is_kept_for_crashed),
+            State::Answered(_) | State::Failed(_) | State::Closed => false,
+        }
     }
 }
 

@@ -57,6 +57,12 @@ pub(crate) fn process_of(waker: &Waker) -> Option<ProcessRef> {
     is_own(waker).then(|| unsafe { ProcessRef::count(header(waker.data())) })
 }
 
+/// Whether the process that `waker` wakes has crashed; not, if the waker is not the scheduler's.
+pub(crate) fn is_of_crashed(waker: &Waker) -> bool {
+    // SAFETY: the waker is one of these, so it keeps a live process.
+    is_own(waker) && unsafe { header(waker.data()).as_ref() }.run_state().has_crashed()
+}
+
 /// The list of the timers that would wake the process that `waker` wakes; `None` if the waker is not the scheduler's.
 pub(crate) fn timers_of(waker: &Waker) -> Option<&OwnedTimers> {
     // SAFETY: the waker is one of these, so it keeps a live process.

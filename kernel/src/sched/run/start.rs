@@ -7,6 +7,7 @@ use crate::arch::handlers::{self, Fault, Handlers, Verdict};
 use crate::arch::switch::Frame;
 use crate::arch::{CoreId, append, percpu};
 use crate::sched::cores::{self, Core};
+use crate::sched::place::waker;
 #[cfg(target_os = "none")]
 use crate::sched::run::kernel_panic;
 use crate::sched::run::{core_loop, out_of_work, preempt, reserve, slice, stop};
@@ -31,7 +32,11 @@ pub unsafe fn prepare(
     cores::set_seed(seed);
     // SAFETY: by contract no core has entered the scheduler, without which no interrupt is unmasked.
     unsafe { append::sort() };
-    register_keeper(Keeper { keep: foreign::keep, is_for: foreign::is_for });
+    register_keeper(Keeper {
+        keep: foreign::keep,
+        is_for: foreign::is_for,
+        is_of_crashed: waker::is_of_crashed,
+    });
     stop::at_end(exit);
     DEVICE.call_once(|| device);
     handlers::register(Handlers {
