@@ -111,12 +111,15 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
             }
         }
         let more = fire_timers(core);
+        carry_out_urgent(core);
         if waits_urgently(core) && may_put_off(core) {
             return true;
         }
         // What follows may look at the queues, and takes longer.
         enqueue::queue_chosen(core);
         housekeeping(core, more);
+        // Or it would wait until somebody else has begun a turn, and was interrupted.
+        carry_out_urgent(core);
     }
     core.put_off.set(0);
     if is_offline(core) {
@@ -127,6 +130,15 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
         core.queue.note_attended(|| !wants_more(core));
     }
     true
+}
+
+/// What was raised since for somebody urgent.
+#[inline(always)]
+fn carry_out_urgent(core: &ThisCore<'_>) {
+    if core.raised.has_urgent() {
+        // SAFETY: this is the core's loop between two turns, which holds no lock.
+        unsafe { core.raised.carry_out() };
+    }
 }
 
 fn is_offline(core: &Core) -> bool {
@@ -151,7 +163,8 @@ pub(crate) fn is_wanted(core: &Core) -> bool {
 fn fire_timers(core: &ThisCore<'_>) -> bool {
     core.turn_ended_at.set(0);
     let most = settings::get(Setting::TimersPerPass) as usize;
-    time::expire(core.id(), most, core.here(), || waits_urgently(core), Waker::wake)
+    let is_to_stop = || waits_urgently(core) || core.raised.has_urgent();
+    time::expire(core.id(), most, core.here(), is_to_stop, Waker::wake)
 }
 
 /// Whether something urgent is to have the next turn.
