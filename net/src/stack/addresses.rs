@@ -18,7 +18,8 @@ use crate::error::Error;
 /// So many lookups at a time.
 const LOOKUPS: usize = 8;
 
-/// Who waits for an address. A crash drops nothing, so not even the answer's end there: the process says that it has ended.
+/// Who waits for an address. A crash drops nothing, so not even the answer's end there: the process says that it has crashed. One that ends
+/// otherwise may have passed the waiting on.
 pub struct Asker {
     pub reply: Reply<Answer>,
     pub by: Option<ProcessRef>,
@@ -26,7 +27,7 @@ pub struct Asker {
 
 impl Asker {
     fn waits(&self) -> bool {
-        self.reply.is_wanted() && !self.by.as_ref().is_some_and(|by| by.is_done())
+        self.reply.is_wanted() && !self.by.as_ref().is_some_and(|by| by.has_crashed())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Names, asked of a server that is honest, silent, or lies; and pings.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::future::{Future, poll_fn};
 use core::net::Ipv4Addr;
@@ -147,6 +148,28 @@ kernel_test! {
         }
         let asks = pin!(here.resolve(NAME));
         ensure!(keeps_waiting(asks, &here).await?, "those that have crashed keep their places");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Who asks may pass the waiting on and end.
+    async fn another_may_wait_for_the_answer() -> Outcome {
+        let (here, there, _cable) = asking()?;
+        let socket = there.bind(PORT, 32, 16 << 10).await?;
+        let network = here.clone();
+        let begins = sched::spawn(async move {
+            let asked = network.clone();
+            let mut asks = Box::pin(async move { asked.resolve(NAME).await });
+            let waits = keeps_waiting(asks.as_mut(), &network).await;
+            (waits, asks)
+        })?;
+        let (waits, asks) = begins.await?;
+        ensure_eq!(waits, Ok(true), "whether it is asked");
+        // The network has looked at it since who asked has ended.
+        here.statistics().await?;
+        sched::spawn(serve(socket))?;
+        ensure_eq!(asks.await, Ok(Ipv4Addr::from(ADDRESS)), "the answer");
         Ok(())
     }
 }
