@@ -14,6 +14,7 @@ mod load;
 mod offline;
 mod policy;
 mod preemption;
+mod put_off;
 mod shares;
 mod stealing;
 #[cfg(target_os = "none")]

@@ -110,7 +110,8 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
                 return true;
             }
         }
-        let more = fire_timers(core);
+        let is_forced = core.put_off.get() >= MOST_PUT_OFF;
+        let more = fire_timers(core, is_forced);
         carry_out_urgent(core);
         if waits_urgently(core) && may_put_off(core) {
             return true;
@@ -159,11 +160,13 @@ pub(crate) fn is_wanted(core: &Core) -> bool {
         || global::is_in_use()
 }
 
-/// Fires the core's timers. Whether more may be due.
-fn fire_timers(core: &ThisCore<'_>) -> bool {
+/// Fires the core's timers: those that wake something urgent, and then the others until something urgent waits, or a few of them
+/// whoever waits (`is_forced`). Whether more may be due.
+fn fire_timers(core: &ThisCore<'_>, is_forced: bool) -> bool {
     core.turn_ended_at.set(0);
     let most = settings::get(Setting::TimersPerPass) as usize;
-    let is_to_stop = || waits_urgently(core) || core.raised.has_urgent();
+    let most = if is_forced { most.min(MOST_FORCED) } else { most };
+    let is_to_stop = || !is_forced && (waits_urgently(core) || core.raised.has_urgent());
     time::expire(core.id(), most, core.here(), is_to_stop, Waker::wake)
 }
 
@@ -180,6 +183,9 @@ fn is_urgent_timer_due(core: &Core) -> bool {
 
 /// How often in a row all else may wait for a turn of something urgent.
 const MOST_PUT_OFF: u32 = 16;
+
+/// So many timers fire then although something urgent waits: each takes some 600 instructions.
+const MOST_FORCED: usize = 4;
 
 /// Whether the rest of the look can wait until something urgent has had a turn. The bit stays set, so the end of that turn leads
 /// here again.
