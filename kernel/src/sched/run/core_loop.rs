@@ -101,7 +101,9 @@ unsafe fn next(core: &ThisCore<'_>) -> Option<Next> {
 #[cold]
 #[inline(never)]
 fn make_way(core: &ThisCore<'_>, process: Runnable) -> Option<Runnable> {
+    // One that was looked for to end keeps its turn, too.
     if !preempt::is_urgent(core)
+        || core.is_swept.get()
         || !enqueue::may_come_next(core, &process)
         || process.run_state().is_killed_or_ending()
     {

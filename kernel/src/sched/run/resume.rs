@@ -4,7 +4,8 @@ use core::ptr::NonNull;
 
 use crate::arch::{append, clock, irq, switch};
 use crate::mem::stack::{StackBlock, StackRef};
-use crate::sched::cores::Core;
+use crate::sched::cores::{Core, ThisCore};
+use crate::sched::place::enqueue;
 use crate::sched::process::{Header, PieceNow};
 use crate::sched::run::{kill, reserve};
 use crate::stats::Activity;
@@ -30,6 +31,10 @@ pub(crate) unsafe fn resume(core: &'static Core, block: NonNull<StackBlock>) -> 
         if let Some(piece) = table.piece {
             // SAFETY: as above; its turn begins.
             unsafe { piece(process, PieceNow::GoesOn) };
+            // It may have woken somebody urgent, and in a turn nothing is chosen.
+            // SAFETY: by contract the caller is the core's loop.
+            let core = unsafe { ThisCore::of_loop() };
+            enqueue::queue_chosen(&core);
         }
     }
     irq::disable();
