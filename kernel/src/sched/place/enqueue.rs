@@ -227,24 +227,15 @@ pub(crate) fn requeue_at(core: &ThisCore<'_>, process: Runnable, now: u64) {
 /// slot: behind thousands of others it would keep the stack that it is suspended on until all those have had their turns, and each
 /// urgent turn would take another stack, until none is left. Its turn was over at `now`.
 pub(crate) fn requeue_as_next(core: &ThisCore<'_>, process: Runnable, now: u64) {
-    if !may_come_next(core, &process) {
+    if process.priority() != Priority::Normal
+        || process.is_pinned()
+        || global::is_for(&process)
+        || allowed(&process) & core.id().mask() == 0
+    {
         return requeue_at(core, process, now);
     }
     process.set_enqueued_at(now);
     core.turn_ended_at.set(now);
-    put_back(core, process);
-}
-
-/// Whether the run-next slot is for such a process.
-pub(crate) fn may_come_next(core: &Core, process: &Runnable) -> bool {
-    process.priority() == Priority::Normal
-        && !process.is_pinned()
-        && !global::is_for(process)
-        && allowed(process) & core.id().mask() != 0
-}
-
-/// A process that may come next does, though something urgent comes before it.
-pub(crate) fn put_back(core: &ThisCore<'_>, process: Runnable) {
     if core.put_next(process) {
         call_thief(core);
     }

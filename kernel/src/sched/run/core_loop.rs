@@ -17,7 +17,7 @@ use crate::sched::cores::{Core, ThisCore, population, roll_call};
 use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, PieceNow, ProcessRef, Runnable, Step};
-use crate::sched::run::{aside, attention, due, ending, idle, preempt, reserve, resume, slice, steal};
+use crate::sched::run::{aside, attention, due, ending, idle, reserve, resume, slice, steal};
 use crate::sched::spawn::telling;
 use crate::time;
 use crate::trace::Kind;
@@ -41,14 +41,7 @@ pub(crate) unsafe fn run() {
         match next {
             Next::Turn(process) => {
                 core.passed_over.set(0);
-                let process = if StackBlock::current().preempt().is_requested() {
-                    make_way(&core, process)
-                } else {
-                    Some(process)
-                };
-                if let Some(process) = process {
-                    turn(core, process);
-                }
+                turn(core, process);
             }
             Next::Idle => {
                 core.turn_ended_at.set(0);
@@ -94,23 +87,6 @@ unsafe fn next(core: &ThisCore<'_>) -> Option<Next> {
         return Some(Next::Turn(process));
     }
     Some(pass_over(core, process))
-}
-
-/// An interrupt has asked for a preemption since the loop began to choose. What was chosen goes back if something urgent is to come before
-/// it: to lend the stack before its first instruction takes twice as long as another round. It comes out if it keeps its turn.
-#[cold]
-#[inline(never)]
-fn make_way(core: &ThisCore<'_>, process: Runnable) -> Option<Runnable> {
-    // One that was looked for to end keeps its turn, too.
-    if !preempt::is_urgent(core)
-        || core.is_swept.get()
-        || !enqueue::may_come_next(core, &process)
-        || process.run_state().is_killed_or_ending()
-    {
-        return Some(process);
-    }
-    enqueue::put_back(core, process);
-    None
 }
 
 /// A process gets no turn, because no stack is free.

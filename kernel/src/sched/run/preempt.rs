@@ -23,8 +23,8 @@
 //! A section that disables preemption is never interrupted this way: the request is remembered in the
 //! stack's preemption word, and the end of the section enters here by a trap.
 //!
-//! A loop is not preempted either. What an interrupt finds urgent there may come too late for the loop's choice. Then what was chosen goes
-//! back where it can, and else is preempted before its first instruction.
+//! A loop is not preempted either. What an interrupt finds urgent there may come too late for the loop's choice; then the chosen turn
+//! is preempted before its first instruction.
 //!
 //! What is urgent (`place/urgent.rs`) does not wait for slices: the first interrupt, or the first end of a section, that finds it
 //! waiting lends the stack of a turn that is less urgent, or due later.
@@ -228,7 +228,7 @@ fn is_resident(process: &Header) -> bool {
 /// Whether something urgent waits on this core, which preempts any turn that is not: a process, or what a timer that is due wakes, or
 /// what an interrupt has raised.
 #[inline(always)]
-pub(super) fn is_urgent(core: &Core) -> bool {
+fn is_urgent(core: &Core) -> bool {
     core.queue.has_more_urgent(Priority::Low) || is_urgent_timer_due(core) || core.raised.has_urgent()
 }
 
