@@ -13,13 +13,17 @@ use magpie::{machine, stats};
 use magpie_tests::{Changed, Failure, amount, ensure, ensure_eq, kernel_test};
 
 use super::node::{
-    Flood, Grow, Long, Node, Numbered, Others, Seen, Spread, TalkLong, Then, node, nodes, past_two_slices,
+    Flood, Grow, Long, Node, Numbered, Others, Seen, Slow, Spread, TalkLong, Then, node, nodes,
+    past_two_slices,
 };
 
 /// So many rounds are enough to cut what is to be cut on any machine.
-const MOST_ROUNDS: u64 = 5_000;
-/// After so many with too few cuts slices become twice as long.
-const WITH_ONE_SLICE: u64 = 500;
+const MOST_ROUNDS: u64 = 200;
+/// After so many with too few cuts slices become twice as long, up to so many microseconds.
+const WITH_ONE_SLICE: u64 = 8;
+const LONGEST_SLICE: u64 = 20_000;
+/// So many turns may pass until a batch was cut.
+const MOST_TURNS: u64 = 5_000;
 
 /// On each core a process that only yields, so that no turn there goes on for long.
 pub(super) struct Yielders {
@@ -80,12 +84,15 @@ async fn talk_until_cut(config: &Config, besides: Besides) -> Result<(), Failure
     let (mut expected, mut round) = (0, 0);
     let mut longer = None;
     while cut() < wanted && round < MOST_ROUNDS {
-        if round > 0 && round.is_multiple_of(WITH_ONE_SLICE) {
-            // On a busy host a behaviour sees two short slices end while its core does not run, and is suspended instead.
-            let slice = 2 * sched::setting(Setting::SliceMicroseconds);
+        let mut slice = sched::setting(Setting::SliceMicroseconds);
+        if round > 0 && round.is_multiple_of(WITH_ONE_SLICE) && slice < LONGEST_SLICE {
+            // On a busy host short slices end before the interrupt comes that would cut, and what runs is suspended instead.
+            slice *= 2;
             drop(longer.take());
             longer = Some(Changed::new(&[(Setting::SliceMicroseconds, slice)])?);
         }
+        // Some of these fill a slice, whatever else there is.
+        let slow = Duration::from_micros(slice / 4);
         expected += besides(handle, &nodes, &seen)?;
         for (sender, talker) in talkers.iter().enumerate() {
             talker.send(TalkLong { sender, rounds: ROUNDS })?;
@@ -94,8 +101,9 @@ async fn talk_until_cut(config: &Config, besides: Besides) -> Result<(), Failure
         for number in round * 200..(round + 1) * 200 {
             // Long batches, a chain of segments each.
             let message = Numbered { sender: talkers.len(), number };
-            match number % 7 {
-                0 => _ = nodes[1].send(Long(message, [number; 20]))?,
+            match number {
+                _ if number.is_multiple_of(10) => _ = nodes[1].send(Slow(message, slow))?,
+                _ if number.is_multiple_of(7) => _ = nodes[1].send(Long(message, [number; 20]))?,
                 _ => _ = nodes[1].send(message)?,
             }
             expected += 1;
@@ -106,13 +114,18 @@ async fn talk_until_cut(config: &Config, besides: Besides) -> Result<(), Failure
         }
         round += 1;
     }
+    let cuts = cut() - before;
+    magpie::text!(
+        "{cuts} batches were cut in {round} rounds, the last with {} us",
+        sched::setting(Setting::SliceMicroseconds)
+    );
     drop(longer);
     yielders.stop().await?;
     sched::out_of_work().await;
     ensure_eq!(seen.handled(), expected, "messages handled");
     ensure_eq!(seen.out_of_order(), 0, "messages out of order");
     ensure_eq!(seen.refused(), 0, "messages that were refused");
-    ensure!(cut() >= wanted, "{} batches were cut in {round} rounds", cut() - before);
+    ensure!(before + cuts >= wanted, "{cuts} batches were cut in {round} rounds");
     executor.stop().await;
     Ok(())
 }
@@ -193,7 +206,7 @@ kernel_test! {
                 node.send(Flood(1 + round % 3, Duration::ZERO))?;
             }
             let (seen_before, mut turns) = (cut(), 0);
-            while cut() < seen_before + round % 4 && turns < MOST_ROUNDS {
+            while cut() < seen_before + round % 4 && turns < MOST_TURNS {
                 sched::yield_now().await;
                 turns += 1;
             }

@@ -104,6 +104,18 @@ impl Receive<Long> for Node {
     }
 }
 
+/// As [`Numbered`], and takes as long.
+pub(super) struct Slow(pub(super) Numbered, pub(super) Duration);
+
+impl Receive<Slow> for Node {
+    type Reply = ();
+
+    fn receive(&mut self, Slow(message, spins): Slow, _: &mut Context<Self>) {
+        self.note(message);
+        spin(spins);
+    }
+}
+
 /// Send so many to each other, as this sender, and spin for as long in the middle.
 pub(super) struct Talk {
     pub(super) sender: usize,
