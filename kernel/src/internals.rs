@@ -323,6 +323,7 @@ pub mod sync {
     pub use crate::sched::cores::ready_mask::ReadyMask;
     pub use crate::sched::cores::standstill::Standstill;
     pub use crate::sched::process::budget::Budget;
+    pub use crate::sched::process::kill_count::{KillCount, Unended};
     pub use crate::sched::process::run_state::RunState;
     pub use crate::sched::run::quiescence::{Looked, Quiescence};
     pub use crate::sched::run::written::Written;

@@ -72,6 +72,7 @@ mod sched {
     }
     pub mod process {
         pub mod budget;
+        pub mod kill_count;
         pub mod run_state;
     }
     pub mod run {

@@ -81,7 +81,7 @@ pub(crate) use process::reductions::charged;
 pub use process::reductions::{charge, is_exhausted};
 pub(crate) use process::{AtWork, Detached, EndOfPiece, Resident, Step};
 pub use process::{Header, Priority, ProcessRef, ProcessState};
-pub(crate) use run::ending::note as note_kill;
+pub(crate) use run::ending::{begin_stop, end_stop, note as note_kill};
 pub(crate) use run::kill::{begin_pending as begin_pending_kill, end_pending as end_pending_kill};
 pub(crate) use run::shield::Shield;
 pub(crate) use run::slice::may_go_on;

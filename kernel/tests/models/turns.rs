@@ -2,7 +2,7 @@
 //! queue with something in it stays flagged.
 
 use magpie::internals::arch::atomic::{AtomicU64, Ordering};
-use magpie::internals::sync::{ReadyMask, RunState};
+use magpie::internals::sync::{KillCount, ReadyMask, RunState, Unended};
 
 use crate::harness::{Model, ordering, step};
 use crate::tool::{Arc, Task, run, task};
@@ -47,6 +47,18 @@ pub const MODELS: &[Model] = &[
             // It also overwrites the kill.
             step("notify-in-two"),
         ],
+    },
+    Model {
+        name: "turns::a_kill_is_counted_until_the_end",
+        preemptions: None,
+        body: a_kill_is_counted_until_the_end,
+        mutants: &[step("finish-blind"), step("kill-overlooks-end"), ordering("unended-relaxed")],
+    },
+    Model {
+        name: "turns::two_kills_are_one",
+        preemptions: Some(3),
+        body: two_kills_are_one,
+        mutants: &[step("finish-blind"), step("kill-counts-each"), step("end-counts-each")],
     },
     Model {
         name: "turns::a_full_queue_is_flagged",
@@ -185,6 +197,55 @@ fn a_killed_one_ends() {
     } else {
         assert_eq!(queued, 0, "it has ended, and is in a queue");
     }
+}
+
+/// A process, and how many of its kind were killed and have not ended.
+type Killed = (Process, KillCount, Unended);
+
+fn last_turn() -> Task<Killed, u64> {
+    task(|(process, kill_count, unended): &Killed| {
+        process.turns.begin();
+        if process.turns.finish() {
+            kill_count.take_back(unended);
+        }
+        0
+    })
+}
+
+fn kills() -> Task<Killed, u64> {
+    task(|(process, kill_count, unended): &Killed| {
+        if kill_count.kill(&process.turns, unended) {
+            // As whoever is told of it acquires it.
+            process.given[0].store(1, Ordering::Release);
+        }
+        0
+    })
+}
+
+fn about_to_end() -> Arc<Killed> {
+    let process = Process::new();
+    process.turns.mark_queued();
+    Arc::new((process, KillCount::new(), Unended::new()))
+}
+
+/// It is killed around its last turn, and a core is told of that: when that core sees that none is left it has ended; and when all is over
+/// none is.
+fn a_kill_is_counted_until_the_end() {
+    let process = about_to_end();
+    let looks = task(|(process, _, unended): &Killed| {
+        let was_told = process.given[0].load(Ordering::Acquire) == 1;
+        u64::from(was_told && unended.none() && !process.turns.is_done())
+    });
+    let [_, _, too_soon] = run(&process, [last_turn(), kills(), looks]);
+    assert_eq!(too_soon, 0, "one that was killed goes on, and nobody looks for it");
+    assert!(process.2.none(), "one that has ended is counted for ever");
+}
+
+/// Two kill it around its last turn: they count as one.
+fn two_kills_are_one() {
+    let process = about_to_end();
+    run(&process, [last_turn(), kills(), kills()]);
+    assert!(process.2.none(), "one that has ended is counted for ever, or twice");
 }
 
 /// Its owner's mask, and how much is in it.

@@ -96,6 +96,7 @@ pub(super) fn stop_ownerless(executor: &ExecutorState) {
 
 /// Nothing is accepted or delivered any more.
 fn close(executor: &ExecutorState) {
+    sched::begin_stop();
     executor.request_stop();
     for mailbox in &executor.mailboxes {
         mailbox.close();
@@ -122,6 +123,7 @@ async fn carry_out(executor: Counted<ExecutorState>, droppers: [Option<Prepared<
         executor.all_ended().await;
         drop(killing);
     }
+    sched::end_stop();
     // SAFETY: all workers and behaviours have ended and all mailboxes are closed; once, for an executor has one ender.
     unsafe { clear(&executor, droppers) }.await;
     executor.clearing.all_done();

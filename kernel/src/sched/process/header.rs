@@ -23,6 +23,7 @@ pub use self::reference::ProcessRef;
 pub use self::state::ProcessState;
 pub(crate) use self::table::{PieceNow, VTable};
 use super::deadline::Deadline;
+use super::kill_count::KillCount;
 use super::priority::Priority;
 use super::run_state::RunState;
 use super::share::ShareRef;
@@ -83,6 +84,8 @@ pub struct Header {
     has_failed: AtomicBool,
     /// It has come back from being put aside, and had no turn since.
     has_come_back: AtomicBool,
+    /// Whether it is counted among those that were killed.
+    kill_count: KillCount,
     /// Who pays for what it allocates; never changed.
     account: u8,
     /// The core on whose roll it is, if it is on one.
@@ -130,6 +133,7 @@ impl Header {
             has_yielded: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
             has_come_back: AtomicBool::new(false),
+            kill_count: KillCount::new(),
             account: 0,
             roll: AtomicU8::new(0),
             watched: Watched::new(),

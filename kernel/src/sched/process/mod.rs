@@ -5,6 +5,7 @@
 pub(crate) mod budget;
 pub(crate) mod deadline;
 mod header;
+pub(crate) mod kill_count;
 mod priority;
 pub(crate) mod reductions;
 mod resident;

@@ -79,10 +79,11 @@ impl RunState {
         false
     }
 
-    /// It is to have no more turns. The caller wakes it afterwards, so that it has the one in which it ends.
-    pub fn kill(&self) {
-        // Relaxed: nothing goes with it. The wake-up that follows comes later in the order of this word, so whoever sees that, sees this.
-        self.0.fetch_or(KILLED, Ordering::Relaxed);
+    /// It is to have no more turns. The caller wakes it afterwards, so that it has the one in which it ends. Whether it has not ended.
+    pub fn kill(&self) -> bool {
+        // AcqRel: pairs with `finish`; the release is for the mark that the kill is counted. The wake-up that follows comes later in the
+        // order of this word, so whoever sees that, sees this.
+        self.0.fetch_or(KILLED, Ordering::AcqRel) & DONE == 0
     }
 
     /// Whether it was killed, and has not begun the turn for its end.
@@ -143,16 +144,20 @@ impl RunState {
         self.0.compare_exchange(RUNNING, 0, Ordering::Release, Ordering::Relaxed).is_err()
     }
 
-    /// The process has ended.
-    pub fn finish(&self) {
-        // Release: whoever learns of the end sees the last turn's writes.
-        self.0.store(DONE, Ordering::Release);
+    /// The process has ended. Whether it was killed before.
+    pub fn finish(&self) -> bool {
+        self.finish_as(DONE)
     }
 
-    /// The process has crashed.
-    pub fn finish_crashed(&self) {
-        // Release: as in `finish`.
-        self.0.store(DONE | CRASHED, Ordering::Release);
+    /// The process has crashed. Whether it was killed before.
+    pub fn finish_crashed(&self) -> bool {
+        self.finish_as(DONE | CRASHED)
+    }
+
+    #[inline(always)]
+    fn finish_as(&self, state: u32) -> bool {
+        // Release: whoever learns of the end sees the last turn's writes. Acquire: pairs with `kill`, for the mark that it is counted.
+        self.0.swap(state, Ordering::AcqRel) & (KILLED | ENDING) != 0
     }
 
     /// Whether the process has ended in a panic or fault.

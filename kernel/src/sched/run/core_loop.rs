@@ -381,7 +381,9 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
         Step::Done => {
             due::note_done(core, header, now);
             let exit = if header.run_state().is_ending() { Exit::Killed } else { Exit::Normal };
-            header.run_state().finish();
+            if header.run_state().finish() {
+                ending::note_end(header);
+            }
             telling::tell_of_process(header, exit);
             if let Some(piece) = header.vtable().piece {
                 // SAFETY: this is the core's loop, right after the turn.

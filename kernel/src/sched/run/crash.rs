@@ -30,7 +30,7 @@ use crate::sched::cores::handover::Handover;
 use crate::sched::cores::{Core, ThisCore, here, population};
 use crate::sched::place::enqueue;
 use crate::sched::process::{Header, ProcessRef, Runnable};
-use crate::sched::run::{aside, fresh};
+use crate::sched::run::{aside, ending, fresh};
 use crate::sched::spawn::telling;
 #[cfg(not(shuttle))]
 use crate::sync::critical_section;
@@ -295,7 +295,9 @@ pub(super) unsafe fn end(core: &ThisCore<'_>, process: NonNull<Header>, exit: Ex
     let resident = header.vtable().detach.is_some();
     if !resident {
         // Before whoever joins it is told, because they may rely at once on this: its mailbox is closed from here on.
-        header.run_state().finish_crashed();
+        if header.run_state().finish_crashed() {
+            ending::note_end(header);
+        }
         time::take_out_of_crashed(header.timers());
         tell_of_crash(Identity::Process(process.addr().get()));
         telling::tell_of_process(header, exit);

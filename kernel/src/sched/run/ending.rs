@@ -12,7 +12,7 @@
 //! with the same priority; two slices more for one that runs when it is killed. If it is interrupted while it drops what it owns, twice
 //! that.
 //!
-//! A core looks until as many turns have passed as were waiting, and some slices, so that what was on its way has come. Where nothing
+//! A core looks until all have ended that were killed, or as many turns have passed as were waiting, and some slices, so that what was on its way has come. Where nothing
 //! urgent waits it looks at nothing, and only counts; turns of `Normal` processes that follow one another by the core loop's short way are not
 //! counted, and pay nothing.
 //!
@@ -26,7 +26,8 @@ use crate::arch::clock;
 use crate::sched::cores::{Core, ThisCore};
 use crate::sched::place::enqueue;
 use crate::sched::policy::settings::{self, Setting};
-use crate::sched::process::{EndOfPiece, Header, Priority, Runnable};
+use crate::sched::process::kill_count::Unended;
+use crate::sched::process::{EndOfPiece, Header, Priority, ProcessRef, Runnable};
 use crate::sched::run::{kill, reserve};
 use crate::sched::spawn::residents;
 use crate::time::comparator;
@@ -48,11 +49,38 @@ static KILLS: AtomicU32 = AtomicU32::new(0);
 /// When the last was, in clock ticks.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
+/// How many of them have not ended: processes, and executors that stop.
+static UNENDED: Unended = Unended::new();
+
+/// Kills a process. With preemption disabled.
+pub(crate) fn kill(process: &ProcessRef) {
+    if process.kill_count().kill(process.run_state(), &UNENDED) {
+        process.wake();
+        note();
+    }
+}
+
+/// A process has ended that was killed before.
+#[inline(always)]
+pub(crate) fn note_end(process: &Header) {
+    process.kill_count().take_back(&UNENDED);
+}
+
+/// The workers of an executor are to end. It is noted afterwards.
+pub(crate) fn begin_stop() {
+    UNENDED.begin();
+}
+
+/// They have ended.
+pub(crate) fn end_stop() {
+    UNENDED.end();
+}
+
 /// Somebody was killed, and can be found so by now.
 pub(crate) fn note() {
     // Relaxed: read after the count, which releases it.
     LAST.store(clock::now(), Ordering::Relaxed);
-    // Release: pairs with the acquire in `is_wanted` and `look`, for the mark of the kill.
+    // Release: pairs with the acquire in `is_wanted` and `look`, for the mark of the kill and that it is counted.
     KILLS.fetch_add(1, Ordering::Release);
 }
 
@@ -66,6 +94,11 @@ pub(crate) fn is_wanted(core: &Core) -> bool {
 #[inline(never)]
 pub(crate) fn look(core: &ThisCore<'_>) -> Option<Runnable> {
     let kills = KILLS.load(Ordering::Acquire);
+    if UNENDED.none() && !kill::is_any_pending() {
+        core.kills_heard.set(kills);
+        core.looks_for_killed.set(0);
+        return None;
+    }
     let begin = || {
         core.kills_heard.set(kills);
         // Each look is at one of each priority, at least; without urgent work one of `Low` has a turn for so many of `Normal`.

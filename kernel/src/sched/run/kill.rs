@@ -56,9 +56,7 @@ impl ProcessRef {
         if self.vtable().cancel.is_some() {
             // Whoever is killed in between has killed nobody.
             let _whole = PreemptGuard::new();
-            self.run_state().kill();
-            self.wake();
-            ending::note();
+            ending::kill(self);
         }
     }
 }

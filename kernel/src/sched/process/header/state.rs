@@ -5,6 +5,7 @@ use core::fmt;
 use super::Header;
 use crate::arch::atomic::Ordering;
 use crate::mem::stack::StackBlock;
+use crate::sched::process::kill_count::KillCount;
 use crate::sched::process::run_state::RunState;
 
 /// What a process is doing.
@@ -80,6 +81,11 @@ impl Header {
     /// Whether it waits, is queued or runs.
     pub(crate) fn run_state(&self) -> &RunState {
         &self.run_state
+    }
+
+    /// Whether it is counted among those that were killed.
+    pub(crate) fn kill_count(&self) -> &KillCount {
+        &self.kill_count
     }
 
     /// What it is doing, as was seen at some moment: stale as soon as it is read.
