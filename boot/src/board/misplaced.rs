@@ -6,25 +6,25 @@
 
 use magpie::internals::arch::cpu;
 
-/// Where images for QEMU's `virt` lie, and its port.
-const VIRT: (usize, usize) = (0x4020_0000, 0x0900_0000);
-/// The same of the Raspberry Pi 4. Its port works if the firmware has set it up.
-const RPI4: (usize, usize) = (0x0020_0000, 0xfe20_1000);
-
 /// Called by the first instructions with the place of the image, on its boot stack, with the MMU off.
 #[unsafe(no_mangle)]
 extern "C" fn magpie_boot_misplaced(image_start: usize) -> ! {
-    if image_start == RPI4.0 {
-        say(RPI4.1, b"this image is for virt, and this is a Raspberry Pi 4: build it with --board rpi4\n");
-    } else if image_start == VIRT.0 {
-        say(VIRT.1, b"this image is for the Raspberry Pi 4, and this is virt: build it with --board virt\n");
+    // Where images for the other board lie, and its port. That of the Raspberry Pi 4 works if the firmware has set it up.
+    #[cfg(not(feature = "rpi4"))]
+    if image_start == 0x0020_0000 {
+        let what = b"this image is for virt, and this is a Raspberry Pi 4: build it with --board rpi4\n";
+        say(0xfe20_1000, what);
+    }
+    #[cfg(feature = "rpi4")]
+    if image_start == 0x4020_0000 {
+        let what = b"this image is for the Raspberry Pi 4, and this is virt: build it with --board virt\n";
+        say(0x0900_0000, what);
     }
     loop {
         cpu::wait_for_interrupt();
     }
 }
 
-#[inline(never)]
 fn say(port: usize, text: &[u8]) {
     const FLAGS: usize = 0x18;
     const TRANSMIT_FULL: u32 = 1 << 5;

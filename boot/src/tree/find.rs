@@ -24,6 +24,7 @@ const FIRST_SHARED: u32 = 32;
 
 /// At boot: the tree, which stays where it is.
 #[cfg(target_os = "none")]
+#[inline(always)]
 pub(crate) fn note(blob: &'static [u8]) {
     TREE.call_once(|| blob);
 }

@@ -82,6 +82,7 @@ pub use process::reductions::{charge, is_exhausted};
 pub(crate) use process::{AtWork, Detached, EndOfPiece, Resident, Step};
 pub use process::{Header, Priority, ProcessRef, ProcessState};
 pub(crate) use run::ending::{begin_stop, end_stop, note as note_kill};
+pub(crate) use run::give_back::{done as given_back, later as give_back_later};
 pub(crate) use run::kill::{begin_pending as begin_pending_kill, end_pending as end_pending_kill};
 pub(crate) use run::shield::Shield;
 pub(crate) use run::slice::may_go_on;

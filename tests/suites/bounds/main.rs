@@ -11,6 +11,7 @@ mod actors;
 mod appends;
 mod deadlines;
 mod dense;
+mod hand;
 mod hogs;
 mod killed;
 mod longest;

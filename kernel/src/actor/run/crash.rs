@@ -38,7 +38,7 @@ pub(super) fn crashed(worker: &Worker, exit: Exit) {
     worker.settle(&here);
     batch.disarm();
     batch.mend();
-    worker.empty_hand();
+    worker.leave_hand();
     let Some(envelope) = batch.current() else { return };
     // SAFETY: the envelope's head is never changed; measuring changes nothing.
     let (cell, word, bytes) =

@@ -184,7 +184,7 @@ pub(super) fn detach(worker: &Worker) -> Option<Box<dyn Detached>> {
     }
     worker.batch.store(rest.as_ptr(), Ordering::Relaxed);
     let here = PreemptGuard::new();
-    worker.empty_hand();
+    worker.leave_hand();
     Worker::statistics(&here).detached_behaviours.bump();
     Some(suspended)
 }

@@ -7,6 +7,7 @@ use super::worker::Worker;
 use super::{crash, detach};
 use crate::mem::{Counted, Payer};
 use crate::sched::{self, AtWork, Detached, EndOfPiece, ProcessRef, Resident, SpawnError, Step};
+use crate::sync::PreemptGuard;
 use crate::watch::Exit;
 
 impl Resident for Worker {
@@ -54,12 +55,17 @@ impl Resident for Worker {
         Worker::has_waiting(self, now)
     }
 
+    fn give_back(&self) -> bool {
+        Worker::give_back(self)
+    }
+
     fn let_go(&self) {
         Worker::let_go(self);
     }
 
     fn has_surplus(&self, now: u64) -> bool {
-        Worker::has_surplus(self, now)
+        let here = PreemptGuard::new();
+        Worker::has_surplus(self, now, || sched::is_wanted_urgently(&here))
     }
 }
 

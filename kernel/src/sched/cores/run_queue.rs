@@ -91,6 +91,8 @@ impl RunQueue {
     }
 
     /// How many wait that a thief could take without touching the run-next slot.
+    // Many ask, none of them often, and inline it is long.
+    #[inline(never)]
     pub(crate) fn stealable(&self) -> usize {
         self.queues.iter().map(PriorityQueue::stealable).sum::<usize>() + self.deadlines.stealable()
     }

@@ -58,12 +58,17 @@ pub trait Resident: Send + Sync {
     /// interrupted `step`, which held no lock.
     fn has_waiting(&self, now: u64) -> bool;
 
+    /// A turn is over in which it called [`give_back_later`](crate::sched::give_back_later): gives back a few of what it has in hand. Whether more
+    /// are left. Called on its core, with preemption disabled, between its turns.
+    fn give_back(&self) -> bool;
+
     /// What waits behind the piece of work that runs has waited long, and another core is idle: what the resident alone can
     /// get at goes where others find it. Called on its core, on the stack of `step`, which holds no lock.
     fn let_go(&self);
 
     /// Whether something of what waits for it may leave for another core; read from any core, at `now` in clock ticks.
-    /// A later look may find more: what waits may leave once it has been seen waiting for long.
+    /// A later look may find more: what waits may leave once it has been seen waiting for long. Called with preemption disabled; it looks no
+    /// further once something urgent has come.
     fn has_surplus(&self, now: u64) -> bool;
 }
 

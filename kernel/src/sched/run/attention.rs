@@ -13,6 +13,7 @@
 //! | the core was taken out of service | `offline` |
 //! | its loop runs on its last stack | `preempt`, for as long as that is so |
 //! | its next turn tells whether a theft was worth it | `steal`, until it has told |
+//! | a resident has to give back what it has in hand | `give_back`, for as long as that is so |
 //! | processes wait in the global queue, or are to | `global::push`; see below |
 //!
 //! What is urgent does not wait for all of it: of the timers those that wake something urgent fire first, and if something urgent
@@ -32,7 +33,7 @@ use crate::sched::cores::{self, Core, ThisCore, calls};
 use crate::sched::place::{enqueue, global, waker};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::Runnable;
-use crate::sched::run::{balance, ending, offline, slice};
+use crate::sched::run::{balance, ending, give_back, offline, slice};
 #[cfg(target_os = "none")]
 use crate::sched::run::{collect, watchdog};
 use crate::time;
@@ -65,6 +66,7 @@ pub(crate) fn first(core: &ThisCore<'_>) -> Option<Runnable> {
         || core.raised.has_urgent()
         || ending::is_wanted(core)
         || core.put_off.get() >= MOST_PUT_OFF
+        || give_back::is_wanted(core)
     {
         return None;
     }
@@ -122,6 +124,10 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
         // Or it would wait until somebody else has begun a turn, and was interrupted.
         carry_out_urgent(core);
     }
+    if give_back::is_wanted(core) {
+        enqueue::queue_chosen(core);
+        give_back::go_on(core);
+    }
     core.put_off.set(0);
     if is_offline(core) {
         enqueue::queue_chosen(core);
@@ -142,6 +148,15 @@ fn carry_out_urgent(core: &ThisCore<'_>) {
     }
 }
 
+/// Wakes what is urgent and due by now.
+pub(super) fn look_for_urgent(core: &ThisCore<'_>) {
+    carry_out_urgent(core);
+    // Relaxed: as in `attend`.
+    if core.timer_due.load(Ordering::Relaxed) != 0 && is_urgent_timer_due(core) {
+        fire_timers(core, false);
+    }
+}
+
 fn is_offline(core: &Core) -> bool {
     cores::online() & core.id().mask() == 0
 }
@@ -158,10 +173,12 @@ pub(crate) fn is_wanted(core: &Core) -> bool {
         || core.on_reserve.get()
         || core.taken_from.get().is_some()
         || global::is_in_use()
+        || give_back::is_wanted(core)
 }
 
 /// Fires the core's timers: those that wake something urgent, and then the others until something urgent waits, or a few of them
 /// whoever waits (`is_forced`). Whether more may be due.
+#[inline(never)]
 fn fire_timers(core: &ThisCore<'_>, is_forced: bool) -> bool {
     core.turn_ended_at.set(0);
     let most = settings::get(Setting::TimersPerPass) as usize;
@@ -192,7 +209,7 @@ const MOST_FORCED: usize = 4;
 fn may_put_off(core: &Core) -> bool {
     let put_off = core.put_off.get();
     core.put_off.set(put_off + 1);
-    put_off < MOST_PUT_OFF && !is_offline(core)
+    put_off < MOST_PUT_OFF && !is_offline(core) && !give_back::is_overdue(core)
 }
 
 /// What is due between turns when the timer has fired, besides the timers.

@@ -12,6 +12,7 @@ pub(crate) mod damage;
 mod due;
 pub(crate) mod ending;
 mod fresh;
+pub(crate) mod give_back;
 #[cfg(target_os = "none")]
 mod halt;
 #[cfg(not(target_os = "none"))]

@@ -333,8 +333,10 @@ unsafe fn lend_stack(
 /// The caller is the core's loop, keeps nothing that needs dropping, and was just started to go on in the place of that turn.
 pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
     let Interrupted { process, block, reason, mut turn } = interrupted;
+    // What is urgent does not wait for the look. If the turn goes on it is looked at later.
+    let looks = reason.looks && !reason.is_urgent;
     // SAFETY: by contract; the turn holds no lock, because preemption was enabled, and its process is alive.
-    if reason.looks && unsafe { slice::look_behind(core, process, turn.looks_again()) } && !reason.suspends {
+    if looks && unsafe { slice::look_behind(core, process, turn.looks_again()) } && !reason.suspends {
         turn = turn.asked_to_end();
         // It is told by an interrupt, as soon as it goes on.
         try_again_soon();

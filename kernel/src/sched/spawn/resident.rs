@@ -112,6 +112,10 @@ mod tests {
             false
         }
 
+        fn give_back(&self) -> bool {
+            false
+        }
+
         fn let_go(&self) {}
 
         fn has_surplus(&self, _now: u64) -> bool {

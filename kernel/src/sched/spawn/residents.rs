@@ -10,9 +10,10 @@ use core::ptr::NonNull;
 use super::resident_process::resident;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::Core;
+use crate::sched::is_wanted_urgently;
 use crate::sched::process::{Header, ProcessRef};
 use crate::sched::spawn::SpawnError;
-use crate::sync::{PaidBy, SpinLock};
+use crate::sync::{PaidBy, PreemptGuard, SpinLock};
 
 /// Those that are on the list. Each is alive while the lock is held: nobody is freed before it has left.
 struct Residents(Vec<NonNull<Header>>);
@@ -119,6 +120,15 @@ pub(crate) unsafe fn end_turn(process: NonNull<Header>) -> bool {
     unsafe { resident(process) }.end_turn()
 }
 
+/// Has a resident give back a few of what it has in hand. Whether more are left.
+///
+/// # Safety
+/// `process` is a resident of the caller's core, in no turn.
+pub(crate) unsafe fn give_back(process: NonNull<Header>) -> bool {
+    // SAFETY: by contract.
+    unsafe { resident(process) }.give_back()
+}
+
 /// Lets what waits behind `process` go, if it is a resident.
 ///
 /// # Safety
@@ -140,13 +150,16 @@ pub(crate) fn any_backlog() -> bool {
 }
 
 /// Whether any resident has something that may leave for another core, at `now` in clock ticks. All are looked at,
-/// because the look notes what it sees.
+/// because the look notes what it sees; or until something urgent has come for the caller, a core's loop.
 pub(crate) fn any_surplus(now: u64) -> bool {
     let has_surplus = |process: &ManuallyDrop<ProcessRef>| {
         // SAFETY: alive under the lock, and only residents are on the list.
         !process.is_done() && unsafe { resident(process.pointer()) }.has_surplus(now)
     };
-    RESIDENTS.lock().all().filter(has_surplus).count() > 0
+    let here = PreemptGuard::new();
+    let residents = RESIDENTS.lock();
+    let looked_at = residents.all().take_while(|_| !is_wanted_urgently(&here));
+    looked_at.filter(has_surplus).count() > 0
 }
 
 /// Gives every resident of `core` a turn, to search the others' mailboxes.

@@ -9,6 +9,7 @@ mod lane_aside;
 mod memory;
 mod node;
 mod order;
+mod owed;
 mod pieces;
 mod pressed;
 mod put_back;

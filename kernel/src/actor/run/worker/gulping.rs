@@ -290,7 +290,7 @@ impl Worker {
             if delivered != Delivered::All {
                 Self::count_singles(statistics, singles);
                 drop(here);
-                self.empty_hand();
+                self.leave_hand();
                 return AfterBatch::Over(Step::Yield);
             }
             if mailbox.waiting() > 0

@@ -28,6 +28,7 @@ mod hosting;
 pub(super) mod lane;
 mod pace;
 mod piece;
+mod put_down;
 mod run_list;
 mod slices;
 mod surplus;
@@ -114,8 +115,12 @@ pub(super) struct Worker {
     /// How many are in hand in one of these lists, or came from there and are being delivered. As the lists, its core's with preemption
     /// off.
     in_hand: Cell<usize>,
-    /// Its turn is giving back what it has in hand, with preemption enabled now and then. Its core's.
+    /// It is putting down what it has in hand, with preemption enabled now and then. Its core's.
     gives: Cell<bool>,
+    /// What it has in hand is to go back before its next turn. Its core's.
+    owes: Cell<bool>,
+    /// How far that has come in the run list, if it has begun there. Its core's.
+    looked: Cell<Option<put_down::Look>>,
     /// A suspended behaviour goes on on its core: what that sends may come in hand.
     has_piece: Cell<bool>,
 }
@@ -168,6 +173,8 @@ impl Worker {
             resting: List::new(),
             in_hand: Cell::new(0),
             gives: Cell::new(false),
+            owes: Cell::new(false),
+            looked: Cell::new(None),
             has_piece: Cell::new(false),
         }
     }

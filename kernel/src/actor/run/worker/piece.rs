@@ -26,6 +26,7 @@ const MANY: u32 = 64;
 impl Worker {
     /// A suspended behaviour goes on on its core. In the core's loop.
     pub(in crate::actor::run) fn begin_piece(&self, here: &PreemptGuard) {
+        self.pay_first();
         self.in_hand.set(0);
         self.has_piece.set(self.executor.is_open());
         for offset in 0..self.range.slots.min(HINTS) {

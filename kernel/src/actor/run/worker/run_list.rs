@@ -10,30 +10,25 @@
 //!   elsewhere meanwhile waits for the end of the turn, or until the worker has nothing else to do, which is soon.
 //! - Mail that has come into the queue while its batch was delivered is taken in hand as well, behind what is listed by then.
 //! - No more than [`MOST_IN_HAND`] mailboxes are in hand at once; others take the ordinary path. So each loop here ends soon.
-//! - Between turns nothing rests, and nothing in the list is in hand but while a suspended behaviour has a turn of its own (`piece.rs`). Where a turn ends early, by its budget, a split or a crash, what is
-//!   listed goes back into the mailboxes' queues, in front, and is announced as mail that has just come. So no process that
-//!   has the core next, for however long, keeps others from it.
+//! - Where a turn ends early, by its budget, a split or a crash, what is listed goes back into the mailboxes' queues, in front, and is
+//!   announced as mail that has just come. So no process that has the core next, for however long, keeps others from it (`put_down.rs`).
+//! - So between turns nothing rests, and nothing in the list is in hand, but while the worker owes that, or a suspended behaviour has a turn of its
+//!   own (`piece.rs`).
 //! - Within a turn, what waits too long goes back, too (`surplus.rs`).
-//! - What is done to all that is in hand is done to a few at a time, and in a turn preemption is enabled in between ([`AT_ONCE`]). An
-//!   interrupt there finds no behaviour that could be suspended, and gives away nothing (`gives`): so nobody else changes the lists meanwhile.
 
 use core::ptr::NonNull;
 
 use super::{HINTS, Private, Worker};
 use crate::actor::mail::list::{End, Resting, Waiting};
 use crate::actor::mail::mailbox::HoldResult;
-use crate::actor::mail::{Envelope, Mailbox, Segment};
+use crate::actor::mail::{Envelope, Mailbox};
 use crate::actor::run::batch::Batch;
 use crate::arch::atomic::Ordering;
 use crate::sync::PreemptGuard;
 use crate::{sched, stats};
 
-/// How many mailboxes a worker has in hand at once, at most. Where a behaviour was suspended all of them are given back in the core's loop.
+/// How many mailboxes a worker has in hand at once, at most.
 pub(super) const MOST_IN_HAND: usize = 128;
-
-/// How many of those are dealt with before preemption is enabled for a moment, where the caller has not disabled it: to give back so many
-/// takes less than 2,000 instructions.
-const AT_ONCE: usize = 8;
 
 /// With fewer messages taking a mailbox in hand costs more than what senders save.
 const MANY: u32 = 8;
@@ -182,148 +177,5 @@ impl Worker {
         if unsafe { mailbox.hand.rest() } {
             self.resting.push(Resting(mailbox.for_ever()));
         }
-    }
-
-    /// Does `one` with preemption disabled until it has nothing more to do.
-    fn in_steps(&self, mut one: impl FnMut(&PreemptGuard) -> bool) {
-        self.gives.set(true);
-        loop {
-            let here = PreemptGuard::new();
-            for _ in 0..AT_ONCE {
-                if !one(&here) {
-                    return self.gives.set(false);
-                }
-            }
-        }
-    }
-
-    /// Puts down what rests in hand. Whoever gives away what is in hand does this first, because a mailbox that is in the list of
-    /// another worker must not be in this one's. As all that gives back what is in hand: on the worker's core, in its turn, or instead of
-    /// what was left of it.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn put_resting_down(&self) {
-        self.put_resting_down_and(|mailbox, here| self.executor.notify(mailbox, here));
-    }
-
-    /// As [`Self::put_resting_down`], between two things that are done with preemption disabled.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn put_resting_down_between(&self, here: PreemptGuard) -> PreemptGuard {
-        drop(here);
-        self.put_resting_down();
-        PreemptGuard::new()
-    }
-
-    /// As [`Self::put_resting_down`], behind a long behaviour: mail that has come goes to the owners.
-    #[cold]
-    pub(super) fn send_resting_home(&self) {
-        self.put_resting_down_and(|mailbox, _| self.executor.send_home(mailbox, self));
-    }
-
-    fn put_resting_down_and(&self, tell: impl Fn(&Mailbox, &PreemptGuard)) {
-        self.settle(&PreemptGuard::new());
-        self.in_steps(|here| {
-            let Some(Resting(mailbox)) = self.resting.pop() else { return false };
-            if mailbox.hand.end_rest() {
-                self.one_put_down();
-                // What it has in hand may have come in exchange for the worker's spare segment. There must be one when memory is used
-                // up, for mailboxes that have none.
-                // SAFETY: the worker's turn, or what interrupts it in a behaviour, or comes after it.
-                let spare = unsafe { &self.private().spare };
-                if spare.get().is_none() {
-                    let fresh = Segment::new(self.executor.segment_bytes);
-                    // Nobody else takes that one before the mailbox is put down.
-                    spare.set(fresh.or_else(|| mailbox.hand.take_spare()));
-                }
-                if mailbox.done() {
-                    tell(mailbox, here);
-                }
-            }
-            true
-        });
-    }
-
-    /// The turn ends: what is in hand but for the batch goes back, and its workers are told.
-    #[inline(always)]
-    pub(in crate::actor::run) fn empty_hand(&self) {
-        if self.resting.any() {
-            self.put_resting_down();
-        }
-        if self.run_list.any() {
-            self.put_list_back();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn put_list_back(&self) {
-        // SAFETY: the turn ends here, or was interrupted in a behaviour, or is gone; or a suspended behaviour's does, in which this has none.
-        let private = unsafe { self.private() };
-        self.through_the_list(|entry, is_in_pass, here| {
-            match entry {
-                Waiting::Held(mailbox) => {
-                    let place = mailbox.place();
-                    // What has not had its turn in this pass stays in it, in the round or as a guest, or who is pointed out first, or
-                    // invited, would always come first.
-                    if is_in_pass && usize::from(place.worker) == self.index && self.range.slots <= HINTS {
-                        private.round.set(private.round.get() | 1 << (usize::from(place.offset) % HINTS));
-                    }
-                    self.put_back(mailbox);
-                    self.executor.notify(mailbox, here);
-                    true
-                }
-                Waiting::Guest(_) => false,
-            }
-        });
-    }
-
-    /// Goes once through what is listed: `leaves` says of each, and of whether it is to have its turn in this pass, whether it has gone.
-    fn through_the_list(&self, mut leaves: impl FnMut(Waiting, bool, &PreemptGuard) -> bool) {
-        // SAFETY: by what the callers say, this is the worker's turn, or that is interrupted on its core with preemption enabled, or over.
-        let private = unsafe { self.private() };
-        let begun = PreemptGuard::new();
-        self.gives.set(true);
-        let pass_end = private.pass_end.replace(End::NONE);
-        let mut is_in_pass = pass_end != End::NONE;
-        // Who is told of mail may list it here again, behind what is listed now.
-        let last = self.run_list.end();
-        drop(begun);
-        self.in_steps(|here| {
-            let Some(entry) = self.run_list.pop() else { return false };
-            if !leaves(entry, is_in_pass, here) {
-                self.run_list.push(entry);
-                if is_in_pass {
-                    private.pass_end.set(End::behind(entry));
-                }
-            }
-            is_in_pass &= !pass_end.is(entry);
-            !last.is(entry)
-        });
-    }
-
-    /// Puts back what is in hand of a mailbox that is not listed any more.
-    fn put_back(&self, mailbox: &Mailbox) {
-        mailbox.put_back();
-        self.one_put_down();
-    }
-
-    /// What is in hand and listed, and `may_leave`, given how many of those come before it and how many there are, goes to other
-    /// workers.
-    pub(super) fn give_listed(&self, may_leave: impl Fn(&Mailbox, usize, usize) -> bool) {
-        self.put_resting_down();
-        let listed = PreemptGuard::new();
-        let held = self.run_list.iter().filter_map(Waiting::held).count();
-        drop(listed);
-        let mut before = 0;
-        self.through_the_list(|entry, _, _| {
-            let leaving = entry.held().filter(|mailbox| may_leave(mailbox, before, held));
-            before += usize::from(entry.held().is_some());
-            if let Some(mailbox) = leaving {
-                self.put_back(mailbox);
-                self.executor.send_home(mailbox, self);
-            }
-            leaving.is_some()
-        });
     }
 }

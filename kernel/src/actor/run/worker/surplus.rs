@@ -39,10 +39,10 @@ impl Worker {
         }
         // Of what is listed half may leave, from the far end: the worker comes to the rest first.
         let wait = self.wait_among(2);
-        self.give_listed(|mailbox, before, listed| {
+        self.give_listed(&|mailbox, before, listed| {
             before >= listed.div_ceil(2) && mailbox.held_may_leave(now, wait)
         });
-        if self.has_surplus(now) {
+        if self.has_surplus(now, sched::is_exhausted) {
             sched::wake_thief();
         }
         let _here = PreemptGuard::new();
@@ -68,8 +68,8 @@ impl Worker {
     }
 
     /// Whether another worker may take one of its mailboxes. From any core. Each is looked at, because the look notes when
-    /// it was seen.
-    pub(in crate::actor::run) fn has_surplus(&self, now: u64) -> bool {
+    /// it was seen; or until it `stops`.
+    pub(in crate::actor::run) fn has_surplus(&self, now: u64, stops: impl Fn() -> bool) -> bool {
         if self.executor.victim_rule == MailboxVictim::None {
             return false;
         }
@@ -78,13 +78,16 @@ impl Worker {
             return false;
         }
         let wait = self.wait_among(with_mail as usize);
-        self.mailboxes().filter(|mailbox| mailbox.may_be_stolen(now, wait)).count() > 0
+        let looked_at = self.mailboxes().take_while(|_| !stops());
+        looked_at.filter(|mailbox| mailbox.may_be_stolen(now, wait)).count() > 0
     }
 
     /// Whether something waits for it that is not in its hands. Notes that it was seen at `now`, so that who is called for
     /// it finds how long it has waited. On its own core, where its turn was interrupted with preemption enabled, and with interrupts
-    /// unmasked: each mailbox is looked at.
+    /// unmasked: each mailbox is looked at, until something urgent has come.
     pub(in crate::actor::run) fn has_waiting(&self, now: u64) -> bool {
+        let here = PreemptGuard::new();
+        let goes_on = || !sched::is_wanted_urgently(&here);
         let wait = self.wait_among(self.mailboxes_with_mail() as usize);
         let is_waiting = |mailbox: &Mailbox| {
             mailbox.may_leave(now, wait);
@@ -92,8 +95,9 @@ impl Worker {
         };
         // Of these nobody else takes what comes from elsewhere.
         let resting = self.resting.iter().map(|Resting(mailbox)| mailbox);
-        let waiting = self.mailboxes().chain(resting).filter(|mailbox| is_waiting(mailbox));
-        let listed = self.run_list.iter().filter(|entry| match entry {
+        let waiting =
+            self.mailboxes().chain(resting).take_while(|_| goes_on()).filter(|mailbox| is_waiting(mailbox));
+        let listed = self.run_list.iter().take_while(|_| goes_on()).filter(|entry| match entry {
             Waiting::Guest(mailbox) => is_waiting(mailbox),
             Waiting::Held(mailbox) => {
                 mailbox.held_may_leave(now, wait);
@@ -103,13 +107,12 @@ impl Worker {
         waiting.count() + listed.count() > 0 || self.has_more_in_lane()
     }
 
-    /// What waits in hand has waited behind a long behaviour: all of it goes to other workers. On its own core, where its turn was
-    /// interrupted with preemption enabled.
+    /// What waits in hand has waited behind a long behaviour: all of it goes to other workers, until something urgent has come. On its own core,
+    /// where its turn was interrupted with preemption enabled.
     pub(in crate::actor::run) fn let_go(&self) {
-        // A turn that is giving back what it has in hand has no long behaviour.
-        if self.executor.victim_rule != MailboxVictim::None && !self.gives.get() {
-            self.send_resting_home();
-            self.give_listed(|mailbox, _, _| !mailbox.is_pinned());
+        // A turn that is putting down what it has in hand has no long behaviour.
+        if self.executor.victim_rule != MailboxVictim::None && !self.is_putting_down() {
+            self.give_all();
             // Again, because whoever was called may have looked too early.
             sched::wake_thief();
         }

@@ -14,6 +14,7 @@ use crate::sync::PreemptGuard;
 impl Worker {
     /// One turn.
     pub(in crate::actor::run) fn turn(&self) -> Step {
+        self.pay_first();
         if !self.executor.is_open() {
             return self.turn_while_closed();
         }
@@ -47,7 +48,8 @@ impl Worker {
                 }
             }
             if self.executor.is_stopping() {
-                return self.end();
+                // It ends in its next turn, behind what it has in hand.
+                break;
             }
             // SAFETY: this is the worker's turn, and no batch is in hand, so it cannot be detached.
             let private = unsafe { self.private() };
@@ -83,7 +85,7 @@ impl Worker {
                 budget -= 1;
                 if self.resting.any() {
                     // Mail may have come for what rests.
-                    self.put_resting_down();
+                    self.put_resting_down_in_turn();
                     continue;
                 }
                 // With something else to run here, the core is not in need of more.
@@ -106,7 +108,7 @@ impl Worker {
                 AfterBatch::Over(step) => return step,
             }
         }
-        self.empty_hand();
+        self.leave_hand();
         Step::Yield
     }
 
