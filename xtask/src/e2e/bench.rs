@@ -350,8 +350,8 @@ fn short_slices(bench: &Bench<'_>) -> Result<Outcome> {
 /// behaviour, and what a device's interrupt wakes, likewise.
 const LATEST: [(&str, [u64; 4]); 5] = [
     ("idle", [100, 400, 600, 1250]),
-    ("hogs", [600, 700, 2000, 1800]),
-    ("thieves", [1200, 1500, 4500, 3500]),
+    ("hogs", [600, 700, 1800, 1800]),
+    ("thieves", [1200, 1500, 2800, 3300]),
     ("timers", [600, 900, 3000, 3000]),
     ("offline", [600, 700, 1600, 2300]),
 ];
