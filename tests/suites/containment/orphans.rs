@@ -107,6 +107,18 @@ struct Glutton {
 
 impl Actor for Glutton {}
 
+impl Glutton {
+    /// For so many and one more. A list that grows leaves a copy of half its pointers in a block that it frees, and whose next owner may keep it as
+    /// it is: that would hold half of what was taken.
+    fn make_room(&mut self, words: usize, pieces: usize) {
+        if words > 100 {
+            self.exhauster.reserve_exact(pieces + 1);
+        } else {
+            self.lists.reserve_exact(pieces + 1);
+        }
+    }
+}
+
 /// Told to a [`Glutton`]: take blocks of so many words, so many bytes in all, and crash with them.
 struct Eat(usize, usize);
 
@@ -115,6 +127,7 @@ impl Receive<Request<Eat, ()>> for Glutton {
 
     fn receive(&mut self, request: Request<Eat, ()>, _: &mut Context<Self>) {
         let Eat(words, bytes) = request.message;
+        self.make_room(words, bytes / 8 / words);
         let mut eaten = 0;
         while eaten < bytes {
             if words > 100 {
@@ -138,6 +151,7 @@ impl Receive<Request<EatAndTell, ()>> for Glutton {
     type Reply = ();
 
     fn receive(&mut self, _: Request<EatAndTell, ()>, _: &mut Context<Self>) {
+        self.make_room(MUCH / 8 / ADDRESSES.len(), ADDRESSES.len());
         for address in &ADDRESSES {
             let block = alloc::vec![1; MUCH / 8 / ADDRESSES.len()];
             address.store(block.as_ptr().addr(), Ordering::Relaxed);
