@@ -74,6 +74,7 @@ impl Numbered {
 
     /// Reports a value that is not used.
     #[cfg(target_os = "none")]
+    #[inline(always)]
     pub(crate) fn report(&self, arguments: &str) {
         if let Some(Err((value, ignored))) = self.read(arguments) {
             text!("boot argument {}={value} ignored: {ignored}", self.key);

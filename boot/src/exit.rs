@@ -144,6 +144,7 @@ mod machine {
     }
 
     /// Switches the machine off, or waits for ever if the firmware cannot.
+    #[inline(always)]
     pub(crate) fn switch_off() -> ! {
         if let Some(conduit) = FIRMWARE.get() {
             psci::system_off(*conduit);

@@ -46,6 +46,7 @@ pub mod device {
     ///
     /// # Safety
     /// Boot has mapped all that it maps, and has [kept](keep) all of it.
+    #[inline(always)]
     pub unsafe fn adopt(tables: crate::arch::mmu::Tables<'static>) {
         crate::device::adopt(tables);
     }

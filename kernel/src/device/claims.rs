@@ -109,6 +109,7 @@ pub(crate) fn keep(start: usize, end: usize) {
 
 /// At boot: the page tables, which nobody else fills from now on. All that is the kernel's was [kept](keep).
 #[cfg(target_os = "none")]
+#[inline(always)]
 pub(crate) fn adopt(tables: Tables<'static>) {
     MAP.lock().tables = Some(tables);
 }

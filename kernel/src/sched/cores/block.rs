@@ -24,7 +24,7 @@ use crate::sched::cores::run_queue::RunQueue;
 use crate::sched::policy::migration::TargetHistory;
 use crate::sched::policy::pace::Pace;
 use crate::sched::policy::{sharing, victim};
-use crate::sched::process::{Header, ProcessRef};
+use crate::sched::process::{Header, Priority, ProcessRef};
 use crate::stats::{self, Activity, CoreStatistics};
 use crate::sync::PreemptGuard;
 
@@ -97,9 +97,11 @@ pub(crate) struct Core {
     pub stands: Cell<bool>,
     /// How many processes in a row it gave no turn because no stack was free.
     pub passed_over: Cell<u64>,
-    /// The resident that is to give back what it has in hand, and since when it is, in clock ticks; 0: there is none. See `run/give_back.rs`.
+    /// The resident that is to give back what it has in hand, since when it is, in clock ticks, and how urgent; 0: there is none. See
+    /// `run/give_back.rs`.
     pub gives_back: Cell<Option<ProcessRef>>,
     pub gives_back_from: Cell<u64>,
+    pub gives_back_as: Cell<Priority>,
     /// What has the next turn, and is in no queue.
     pub chosen: Chosen<Header>,
     /// No turn of a resident begins before this. See `spawn/early.rs`.
@@ -256,6 +258,7 @@ impl Core {
                 passed_over: Cell::new(0),
                 gives_back: Cell::new(None),
                 gives_back_from: Cell::new(0),
+                gives_back_as: Cell::new(Priority::Normal),
                 chosen: Chosen::new(),
                 held: Held::new(),
                 turn_ended_at: Cell::new(0),

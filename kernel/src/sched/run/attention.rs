@@ -206,10 +206,11 @@ const MOST_FORCED: usize = 4;
 
 /// Whether the rest of the look can wait until something urgent has had a turn. The bit stays set, so the end of that turn leads
 /// here again.
+#[inline(always)]
 fn may_put_off(core: &Core) -> bool {
     let put_off = core.put_off.get();
     core.put_off.set(put_off + 1);
-    put_off < MOST_PUT_OFF && !is_offline(core) && !give_back::is_overdue(core)
+    put_off < MOST_PUT_OFF && !is_offline(core) && give_back::may_wait(core)
 }
 
 /// What is due between turns when the timer has fired, besides the timers.

@@ -17,7 +17,7 @@ use crate::sched::cores::{Core, ThisCore, population, roll_call};
 use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, PieceNow, ProcessRef, Runnable, Step};
-use crate::sched::run::{aside, attention, due, ending, idle, reserve, resume, slice, steal};
+use crate::sched::run::{aside, attention, due, ending, give_back, idle, reserve, resume, slice, steal};
 use crate::sched::spawn::telling;
 use crate::time;
 use crate::trace::Kind;
@@ -77,7 +77,9 @@ unsafe fn next(core: &ThisCore<'_>) -> Option<Next> {
             return None;
         }
     }
+    // What is given back comes before a turn of who gives it back.
     if ending::is_wanted(core)
+        && !give_back::is_wanted(core)
         && let Some(process) = ending::look(core)
     {
         return Some(Next::Turn(process));

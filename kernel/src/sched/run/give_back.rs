@@ -9,7 +9,7 @@ use super::attention;
 use crate::arch::clock;
 use crate::sched::cores::{Core, ThisCore};
 use crate::sched::policy::settings::{self, Setting};
-use crate::sched::process::{Header, ProcessRef};
+use crate::sched::process::ProcessRef;
 use crate::sched::spawn::residents;
 use crate::sync::PreemptGuard;
 
@@ -18,6 +18,7 @@ use crate::sync::PreemptGuard;
 pub(crate) fn later(process: &ProcessRef, here: &PreemptGuard) -> bool {
     let Some(core) = Core::current(here).filter(|core| !is_wanted(core)) else { return false };
     core.gives_back_from.set(clock::now().max(1));
+    core.gives_back_as.set(process.priority());
     core.gives_back.set(Some(process.clone()));
     core.ask_attention();
     true
@@ -40,8 +41,14 @@ pub(crate) fn is_wanted(core: &Core) -> bool {
     core.gives_back_from.get() != 0
 }
 
+/// Whether what has the next turn comes before what a resident of the core has to give back, if one has.
+#[inline(always)]
+pub(crate) fn may_wait(core: &Core) -> bool {
+    !is_wanted(core) || (makes_way(core) && !is_overdue(core))
+}
+
 /// Whether it has had something for a slice.
-pub(crate) fn is_overdue(core: &Core) -> bool {
+fn is_overdue(core: &Core) -> bool {
     is_wanted(core)
         && clock::now() >= core.gives_back_from.get() + settings::ticks(Setting::SliceMicroseconds)
 }
@@ -51,7 +58,7 @@ pub(crate) fn go_on(core: &ThisCore<'_>) {
     let Some(process) = core.gives_back.take() else { return core.gives_back_from.set(0) };
     loop {
         attention::look_for_urgent(core);
-        if makes_way(core, &process) && !is_overdue(core) {
+        if makes_way(core) && !is_overdue(core) {
             return core.gives_back.set(Some(process));
         }
         // SAFETY: a resident of this core, which has put it off, and whose next turn this loop has not begun.
@@ -62,7 +69,8 @@ pub(crate) fn go_on(core: &ThisCore<'_>) {
 }
 
 /// Whether the next turn is that of something more urgent.
-fn makes_way(core: &Core, process: &Header) -> bool {
-    let priority = process.priority();
+#[inline(always)]
+fn makes_way(core: &Core) -> bool {
+    let priority = core.gives_back_as.get();
     core.queue.has_more_urgent(priority) || (core.chosen.is_some() && !priority.is_urgent())
 }

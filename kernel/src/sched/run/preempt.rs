@@ -333,7 +333,7 @@ unsafe fn lend_stack(
 /// The caller is the core's loop, keeps nothing that needs dropping, and was just started to go on in the place of that turn.
 pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
     let Interrupted { process, block, reason, mut turn } = interrupted;
-    // What is urgent does not wait for the look. If the turn goes on it is looked at later.
+    // What is urgent does not wait for the look, unless the turn goes on.
     let looks = reason.looks && !reason.is_urgent;
     // SAFETY: by contract; the turn holds no lock, because preemption was enabled, and its process is alive.
     if looks && unsafe { slice::look_behind(core, process, turn.looks_again()) } && !reason.suspends {
@@ -344,6 +344,10 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
     // SAFETY: as above.
     let handed_over = if reason.suspends { unsafe { hand_over(core, process) } } else { None };
     let Some((suspended, resident)) = handed_over else {
+        if reason.looks && !looks {
+            // SAFETY: as above. The turn is to end anyway.
+            unsafe { slice::look_behind(core, process, turn.looks_again()) };
+        }
         core.statistics.detachments_refused.add(reason.suspends.into());
         if reason.is_urgent {
             // The turn is to end by itself as soon as it looks, and is tried again.

@@ -106,11 +106,11 @@ pub(super) struct Worker {
     /// Its process, from the start until it has ended.
     process: UnsafeCell<Option<ProcessRef>>,
     private: UnsafeCell<Private>,
-    /// What waits for its turn: mailboxes that are in its hand, none of them between its turns but behind a suspended behaviour, and guests.
+    /// What waits for its turn: mailboxes that are in its hand, none of them between its turns but behind a suspended behaviour and what it owes, and guests.
     run_list: List<Waiting>,
     /// How many of those are guests. As the list.
     guests: Cell<usize>,
-    /// Those that may be at rest in its hand; none between its turns.
+    /// Those that may be at rest in its hand; none between its turns, but for what it owes.
     resting: List<Resting>,
     /// How many are in hand in one of these lists, or came from there and are being delivered. As the lists, its core's with preemption
     /// off.

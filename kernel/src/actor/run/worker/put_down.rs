@@ -228,7 +228,7 @@ impl Worker {
         Look { last: self.run_list.end(), pass_end, is_in_pass: pass_end != End::NONE }
     }
 
-    /// Ends a look before it has come to its end: what was not looked at comes before the rest again.
+    /// Ends a look before it has come to its end: what was looked at, and stays, comes before the rest again.
     fn leave_off(&self, look: Look) {
         if look.is_in_pass {
             // SAFETY: as in `goes_back`.

@@ -11,7 +11,7 @@
 //! - Mail that has come into the queue while its batch was delivered is taken in hand as well, behind what is listed by then.
 //! - No more than [`MOST_IN_HAND`] mailboxes are in hand at once; others take the ordinary path. So each loop here ends soon.
 //! - Where a turn ends early, by its budget, a split or a crash, what is listed goes back into the mailboxes' queues, in front, and is
-//!   announced as mail that has just come. So no process that has the core next, for however long, keeps others from it (`put_down.rs`).
+//!   announced as mail that has just come. So no process that has the core next keeps others from it for long (`put_down.rs`).
 //! - So between turns nothing rests, and nothing in the list is in hand, but while the worker owes that, or a suspended behaviour has a turn of its
 //!   own (`piece.rs`).
 //! - Within a turn, what waits too long goes back, too (`surplus.rs`).
