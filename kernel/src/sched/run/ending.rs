@@ -12,7 +12,8 @@
 //! with the same priority; two slices more for one that runs when it is killed. If it is interrupted while it drops what it owns, twice
 //! that.
 //!
-//! A core looks until all have ended that were killed, or as many turns have passed as were waiting, and some slices, so that what was on its way has come. Where nothing
+//! A core looks until all have ended that were killed, or as many turns have passed as were waiting, and some slices, so that what was on
+//! its way has come; and not while a resident of its own is giving back what it has in hand, a slice at most. Where nothing
 //! urgent waits it looks at nothing, and only counts; turns of `Normal` processes that follow one another by the core loop's short way are not
 //! counted, and pay nothing.
 //!

@@ -260,8 +260,8 @@ impl Worker {
         self.tell(mailbox, told, here);
     }
 
-    /// What rests in hand goes to its owners, and what is listed and `may_leave`, given how many of those come before it and how many there are,
-    /// until it `stops`.
+    /// What is in hand and listed and `may_leave`, given how many of those come before it and how many there are, goes to its owners, until it
+    /// `stops`. Nothing does as long as anything rests, which had to be put down first.
     fn give(&self, may_leave: &dyn Fn(&Mailbox, usize, usize) -> bool, stops: fn(&PreemptGuard) -> bool) {
         let begun = PreemptGuard::new();
         if self.resting.any() {
