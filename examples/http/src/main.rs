@@ -24,8 +24,10 @@ const REQUEST_BYTES: usize = 4096;
 const PATIENCE: Duration = Duration::from_secs(10);
 const HEADERS: usize = 64;
 
-/// Requests that were answered.
-static ANSWERED: AtomicU64 = AtomicU64::new(0);
+/// Requests that were read, whatever they asked for. Counted before the answer: whoever has that, and asks again, finds it counted.
+static READ: AtomicU64 = AtomicU64::new(0);
+/// Connections that have ended.
+static ENDED: AtomicU64 = AtomicU64::new(0);
 
 /// What is asked for.
 enum Asked {
@@ -49,13 +51,13 @@ fn asked(bytes: &[u8]) -> Option<Asked> {
     }
 }
 
-/// The page.
-fn page() -> Result<String, core::fmt::Error> {
+/// The page, after so many others.
+fn page(before: u64) -> Result<String, core::fmt::Error> {
     let mut html = String::from(
         "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>Magpie</title><style>body{font:16px sans-serif;margin:2em}\
          td,th{text-align:right;padding:.2em 1em}</style><h1>Magpie</h1>\n",
     );
-    writeln!(html, "<p>{} pages before this one.</p>", ANSWERED.load(Ordering::Relaxed))?;
+    writeln!(html, "<p>{before} pages before this one.</p>")?;
     html.push_str("<table><tr><th>core<th>running, %<th>idle, %<th>turns<th>processes stolen</tr>\n");
     for core in (0..machine::cores()).filter_map(CoreId::new) {
         let counted = stats::core(core);
@@ -89,9 +91,10 @@ async fn answer(mut stream: TcpStream) -> Result<(), Error> {
             break asked;
         }
     };
+    let before = READ.fetch_add(1, Ordering::Relaxed);
     let (status, body) = match asked {
         // Writing to a text does not fail.
-        Asked::Page => ("200 OK", page().unwrap_or_default()),
+        Asked::Page => ("200 OK", page(before).unwrap_or_default()),
         Asked::Other(status) => {
             (status, alloc::format!("<!DOCTYPE html><title>{status}</title><p>{status}\n"))
         }
@@ -127,14 +130,14 @@ async fn http() -> magpie::Result {
         let answering = sched::spawn(async move {
             // Who says nothing is not waited for.
             let _ = time::timeout(PATIENCE, answer(stream)).await;
-            ANSWERED.fetch_add(1, Ordering::Relaxed);
+            ENDED.fetch_add(1, Ordering::Relaxed);
         });
         if answering.is_err() {
             // Without memory for its process the connection was dropped, and so reset.
-            ANSWERED.fetch_add(1, Ordering::Relaxed);
+            ENDED.fetch_add(1, Ordering::Relaxed);
         }
     }
-    while ANSWERED.load(Ordering::Relaxed) < most {
+    while ENDED.load(Ordering::Relaxed) < most {
         time::sleep(Duration::from_millis(1)).await;
     }
     Ok(())

@@ -258,29 +258,35 @@ kernel_test! {
     #[machine("preemption")]
     async fn a_timer_of_the_more_urgent_preempts() -> Outcome {
         let _long = Changed::no_preemption()?;
-        let before = preempted();
-        let has_run = Arc::new(AtomicBool::new(false));
-        let ran = has_run.clone();
-        let urgent = Spawn::new().pinned(CoreId::BOOT).priority(Priority::High).start(async move {
-            for _ in 0..20 {
-                magpie::time::sleep(Duration::from_micros(300)).await;
-            }
-            ran.store(true, Ordering::Release);
-        })?;
-        let spinning = Spawn::new().pinned(CoreId::BOOT).start(async move {
-            let began = magpie::time::Instant::now();
-            while !has_run.load(Ordering::Acquire) {
-                if began.elapsed() > HANGS_AFTER {
-                    return false;
+        for (spins, sleeps) in [
+            (Priority::Normal, Priority::High),
+            (Priority::Low, Priority::Max),
+            (Priority::High, Priority::Max),
+        ] {
+            let before = preempted();
+            let has_run = Arc::new(AtomicBool::new(false));
+            let ran = has_run.clone();
+            let urgent = Spawn::new().pinned(CoreId::BOOT).priority(sleeps).start(async move {
+                for _ in 0..20 {
+                    magpie::time::sleep(Duration::from_micros(300)).await;
                 }
-                core::hint::spin_loop();
-            }
-            true
-        })?;
-        ensure_eq!(spinning.await, Ok(true), "whether it ran beside one that spins");
-        ensure!(urgent.await.is_ok(), "the urgent one crashed");
-        // Where a host is slow the moment may have come before the turn that is to be preempted.
-        ensure!(preempted() > before, "no timer preempted");
+                ran.store(true, Ordering::Release);
+            })?;
+            let spinning = Spawn::new().pinned(CoreId::BOOT).priority(spins).start(async move {
+                let began = magpie::time::Instant::now();
+                while !has_run.load(Ordering::Acquire) {
+                    if began.elapsed() > HANGS_AFTER {
+                        return false;
+                    }
+                    core::hint::spin_loop();
+                }
+                true
+            })?;
+            ensure_eq!(spinning.await, Ok(true), "whether {sleeps:?} ran beside {spins:?} that spins");
+            ensure!(urgent.await.is_ok(), "the urgent one crashed");
+            // Where a host is slow the moment may have come before the turn that is to be preempted.
+            ensure!(preempted() > before, "no timer preempted {spins:?}");
+        }
         Ok(())
     }
 }

@@ -24,21 +24,21 @@ pub(crate) fn preempts(waiting: Priority, running: Priority) -> bool {
     waiting.is_urgent() && waiting < running
 }
 
-/// Whether something waits on this core that is due before what runs there, or may be: of what other cores have sent, and of what
-/// timers wake that are due (`is_timer_due`), nobody knows yet when it is due. A timer is fired whoever it wakes, because the job of
-/// that begins no earlier.
+/// Whether something waits on this core that goes before what runs there, which is `High`, or may: of what other cores have sent nobody knows
+/// yet when it is due, and of what a timer that is due wakes, or an interrupt has raised (`may_wake`), nor whether it is `Max`. So where
+/// there are deadlines, or was ever a `Max` process, a timer is fired whoever it wakes: the job of that begins no earlier.
 #[inline(always)]
-pub(crate) fn is_due_before(core: &Core, running: &Header, is_timer_due: impl Fn(&Core) -> bool) -> bool {
-    running.priority() == Priority::High && may_be_due_before(core, running, is_timer_due)
+pub(crate) fn may_go_before(core: &Core, running: &Header, may_wake: impl Fn(&Core) -> bool) -> bool {
+    running.priority() == Priority::High && may_go_before_high(core, running, may_wake)
 }
 
 #[cold]
 #[inline(never)]
-fn may_be_due_before(core: &Core, running: &Header, is_timer_due: impl Fn(&Core) -> bool) -> bool {
+fn may_go_before_high(core: &Core, running: &Header, may_wake: impl Fn(&Core) -> bool) -> bool {
     let due = running.due();
     core.queue.earliest() < due
         || (core.queue.has_unsorted() && deadline::earliest_from(clock::now()) < due)
-        || (deadline::are_in_use() && is_timer_due(core))
+        || ((deadline::are_in_use() || Priority::is_max_used()) && may_wake(core))
 }
 
 /// A process of this priority, which is urgent, waits on this core from now on.
@@ -57,7 +57,7 @@ pub(super) fn ask_the_turn(core: &Core, waiting: Priority) {
 #[cold]
 #[inline(never)]
 fn ask_if_due_before(core: &Core, running: &Header, block: &StackBlock) {
-    if is_due_before(core, running, |_| false) {
+    if may_go_before(core, running, |_| false) {
         block.preempt().request();
     }
 }

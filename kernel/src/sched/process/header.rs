@@ -117,6 +117,7 @@ impl Header {
     /// The header of a process that is not yet queued, with one reference, the scheduler's.
     #[inline(always)]
     pub(crate) fn new(vtable: &'static VTable, priority: Priority, affinity: u64, home: CoreId) -> Self {
+        priority.note_use();
         Self {
             run_state: RunState::new(),
             references: ReferenceCount::new(1),

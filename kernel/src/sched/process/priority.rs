@@ -1,5 +1,10 @@
 //! The four priorities, named as in the BEAM.
 
+use crate::arch::atomic::{AtomicBool, Ordering};
+
+/// Whether there ever was a process of priority `Max`.
+static MAX_IS_USED: AtomicBool = AtomicBool::new(false);
+
 /// How urgent a process is. `Max` and `High` are strict; while both wait, `Low` runs once for every eight `Normal`, or as
 /// often as [`tuning::NORMAL_PER_LOW`](crate::sched::tuning::NORMAL_PER_LOW) says.
 ///
@@ -42,6 +47,22 @@ impl Priority {
     #[inline(always)]
     pub const fn is_urgent(self) -> bool {
         (self as u8) < Self::Normal as u8
+    }
+
+    /// A process of this priority begins.
+    #[inline(always)]
+    pub(crate) fn note_use(self) {
+        if self == Self::Max {
+            // Relaxed: it says whether it pays to look at a timer that is due. Before one can be armed for that process it is runnable, and its
+            // queue publishes this.
+            MAX_IS_USED.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether what is urgent may be `Max`: there was such a process.
+    pub(crate) fn is_max_used() -> bool {
+        // Relaxed: as above.
+        MAX_IS_USED.load(Ordering::Relaxed)
     }
 
     /// Its bit in a mask of non-empty queues.

@@ -157,7 +157,7 @@ fn reason(core: &Core, block: &StackBlock, process: &Header) -> Option<Reason> {
     let priority = process.priority();
     let is_urgent = (core.queue.has_more_urgent(priority)
         || (urgent::preempts(Priority::High, priority) && may_wake_urgent(core))
-        || urgent::is_due_before(core, process, may_wake_urgent))
+        || urgent::may_go_before(core, process, may_wake_urgent))
         && !ending::is_granted(core, process);
     let is_resident = is_resident(process);
     let is_over = if is_resident {
