@@ -1,7 +1,7 @@
 //! Each core's one-shot timer: the virtual timer.
 
 use super::clock;
-use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, Readable, Writeable};
+use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, ReadWriteable, Readable, Writeable};
 
 /// Whether a deadline interrupts what the core runs.
 pub const INTERRUPTS: bool = true;
@@ -30,6 +30,16 @@ pub fn arm_if_earlier(deadline: u64) {
     if !CNTV_CTL_EL0.is_set(CNTV_CTL_EL0::ENABLE) || CNTV_CVAL_EL0.get() > counter_at(deadline) {
         arm(deadline);
     }
+}
+
+/// Keeps this core's timer from interrupting, and from ending a wait for an interrupt, until [`unmask`]; it stays armed.
+pub fn mask() {
+    CNTV_CTL_EL0.modify(CNTV_CTL_EL0::IMASK::SET);
+}
+
+/// Ends what [`mask`] began: a deadline that has passed meanwhile interrupts now.
+pub fn unmask() {
+    CNTV_CTL_EL0.modify(CNTV_CTL_EL0::IMASK::CLEAR);
 }
 
 /// Disarms this core's timer if its deadline has passed, and returns whether it had. With interrupts masked, in the place of its

@@ -18,7 +18,7 @@ use core::ptr;
 use crate::arch::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::arch::stack_layout::{EXCEPTION_STACK_BYTES, is_on};
 use crate::arch::switch::{self, Frame};
-use crate::arch::{MAX_CORES, clock, cpu, exceptions, ipi, irq};
+use crate::arch::{MAX_CORES, clock, cpu, exceptions, ipi, irq, timer};
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::{self, Core, calls};
 use crate::sched::place::wake;
@@ -60,12 +60,14 @@ pub(crate) unsafe fn stand_still(core: &Core, block: &StackBlock, frame: *mut Fr
     // Relaxed: published by the release in `Standstill::stand`.
     FRAMES[core.id().index()].store(if in_turn { frame } else { ptr::null_mut() }, Ordering::Relaxed);
     // The leader interrupts when it is over. The interrupt stays pending, so it ends this even if it comes right
-    // before.
+    // before. So would the end of a slice, and a wait for interrupts would be a loop that a host runs in the leader's place.
+    timer::mask();
     calls::CALLS.stand(core.id().mask(), calls::HALT, || {
         cpu::wait_for_interrupt();
         // SAFETY: by contract.
         unsafe { kernel_panic::answer(frame) };
     });
+    timer::unmask();
     core.end_masked(|| "standing still for a collection", None);
 }
 
