@@ -1,7 +1,7 @@
 //! The benchmarks run, and what they print is understood; what they come to is not a test's business. Parameters are
 //! small, so that all of these take less than a minute.
 
-use super::tool::{Said, tool};
+use super::tool::{Said, tool_as_it_is};
 use super::{Bench, Case, Outcome};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -91,7 +91,7 @@ const SPECS: [&str; 59] = [
 ];
 
 fn run(bench: &Bench<'_>, words: &[&str]) -> Result<Said> {
-    let mut command = tool()?;
+    let mut command = tool_as_it_is()?;
     command.args(["bench", "--no-install", "--timeout", &bench.limit.as_secs().to_string()]).args(words);
     Said::of(command)
 }
@@ -270,7 +270,7 @@ fn json(bench: &Bench<'_>) -> Result<Outcome> {
 
 fn page(bench: &Bench<'_>) -> Result<Outcome> {
     let file = bench.folder.join("bench.html");
-    let mut command = tool()?;
+    let mut command = tool_as_it_is()?;
     command.args([
         "bench",
         "--no-install",

@@ -1,6 +1,6 @@
 //! The guide as a book, where mdBook is installed: each of its pages is made, and mdBook has nothing to complain of.
 
-use super::tool::{Said, tool};
+use super::tool::{Said, tool_as_it_is};
 use super::{Bench, Case, Outcome};
 use crate::build::root;
 use anyhow::{Context, Result, ensure};
@@ -9,7 +9,7 @@ use std::fs;
 pub const CASES: &[Case] = &[("book::has_every_page", made)];
 
 fn made(bench: &Bench<'_>) -> Result<Outcome> {
-    let mut command = tool()?;
+    let mut command = tool_as_it_is()?;
     command.args(["book", "--no-install"]);
     let said = Said::of(command)?;
     if said.status == Some(2) && said.err.contains("mdBook") {

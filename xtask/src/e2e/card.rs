@@ -2,7 +2,7 @@
 //!
 //! The firmware's files are stand-ins here: they are put on the card and read back, not run.
 
-use super::tool::{Said, tool};
+use super::tool::{Said, tool_as_it_is};
 use super::{Bench, Case, Outcome};
 use crate::build::{Board, Features, Image, build_application, write_flat};
 use crate::machine::{Ending, Guest, Machine, run};
@@ -42,7 +42,7 @@ fn exchanged(bench: &Bench<'_>) -> Result<Outcome> {
     let slots: &[&[&str]] =
         if has_raspi4b { &[&board, &["--smp", "1", "--disk"], &board] } else { &[&["--disk"]] };
     for (before, slot) in slots.iter().enumerate() {
-        let mut boots = tool()?;
+        let mut boots = tool_as_it_is()?;
         boots.args(["qemu", "notes", "--no-install"]).args(*slot).arg(&card);
         boots.args(["--timeout", &bench.limit.as_secs().to_string()]);
         let said = Said::of(boots)?;
@@ -60,7 +60,7 @@ fn exchanged(bench: &Bench<'_>) -> Result<Outcome> {
         let wanted = fs::read(bench.folder.join("firmware").join(name)).context("the stand-in is gone")?;
         ensure!(on_card(bench, &card, name)? == wanted, "{name} is not what it was");
     }
-    let mut without = tool()?;
+    let mut without = tool_as_it_is()?;
     without.args(["qemu", "notes", "--no-install"]);
     Said::of(without)?
         .expect_status(1)?
@@ -81,7 +81,7 @@ pub fn firmware(bench: &Bench<'_>) -> Result<PathBuf> {
 
 fn make(bench: &Bench<'_>, verb: &str, more: &[&str]) -> Result<Said> {
     let folder = firmware(bench)?;
-    let mut command = tool()?;
+    let mut command = tool_as_it_is()?;
     command.args([verb, EXAMPLE, "--board", "rpi4", "--no-install", "--firmware"]).arg(&folder).args(more);
     Said::of(command)
 }
@@ -160,7 +160,7 @@ fn missing_firmware(bench: &Bench<'_>) -> Result<Outcome> {
     let folder = bench.folder.join("no-firmware");
     fs::create_dir_all(&folder).context("cannot make a folder")?;
     fs::write(folder.join(FIRMWARE[0]), "x").context("cannot write the firmware's stand-in")?;
-    let mut command = tool()?;
+    let mut command = tool_as_it_is()?;
     command.args(["image", EXAMPLE, "--no-install", "--firmware"]).arg(&folder);
     let said = Said::of(command)?;
     // One half of the loader is of no use without the other, which may be of another version elsewhere.

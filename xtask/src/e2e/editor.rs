@@ -3,7 +3,7 @@
 
 mod client;
 
-use super::tool::{Said, tool};
+use super::tool::{Said, tool_as_it_is};
 use super::{Bench, Case, Outcome};
 use crate::build::root;
 use crate::setup::{Install, ready_rust_analyzer};
@@ -82,7 +82,7 @@ pub fn in_project(command: Command, folder: &Path) -> Result<()> {
 
 /// Without rust-analyzer's settings the verb is as good: it says what is wrong in one line of the form that is read.
 fn is_told(bench: &Bench<'_>) -> Result<Outcome> {
-    let mut command = tool()?;
+    let mut command = tool_as_it_is()?;
     command.args(["rust-analyzer", "--no-install"]).env("RUSTC", bench.folder.join("no-compiler"));
     let said = Said::of(command)?;
     let line: Value = serde_json::from_str(said.text().trim()).context("what it says is no JSON")?;
@@ -90,7 +90,7 @@ fn is_told(bench: &Bench<'_>) -> Result<Outcome> {
     ensure!(said.status == Some(1), "it ends with {:?}", said.status);
 
     let file = bench.folder.join("rust-project.json");
-    let mut command = tool()?;
+    let mut command = tool_as_it_is()?;
     command.args(["rust-analyzer", "--no-install", "--output"]).arg(&file);
     Said::of(command)?.expect_status(0)?;
     let text = fs::read(&file).context("no file is written")?;

@@ -2,7 +2,7 @@
 //! has much else to do.
 
 use super::pty::{self, Damage};
-use super::tool::{Said, tool};
+use super::tool::{Said, tool_as_it_is};
 use super::{Bench, Case, Outcome};
 use crate::build::{build_loader, write_flat};
 use crate::machine::{Guest, Machine, guest_command, write_tree};
@@ -85,7 +85,7 @@ pub fn emulator() -> Result<Qemu, Outcome> {
 }
 
 fn push_to(port: &str) -> Result<Command> {
-    let mut command = tool()?;
+    let mut command = tool_as_it_is()?;
     command.args(["push", EXAMPLE, "--once", "--no-install", "--port", port]);
     Ok(command)
 }
@@ -175,7 +175,7 @@ fn interrupted(bench: &Bench<'_>) -> Result<Outcome> {
 
 fn missing_port(bench: &Bench<'_>) -> Result<Outcome> {
     for verb in [&["push", EXAMPLE, "--no-install"][..], &["monitor", "--elf"]] {
-        let mut command = tool()?;
+        let mut command = tool_as_it_is()?;
         command.args(verb);
         if verb[0] == "monitor" {
             command.arg(bench.workspace.target().join("rpi4/aarch64-unknown-none/release/hello"));
