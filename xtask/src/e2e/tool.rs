@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// This tool's own program, with nothing of the caller's settings for guests. What it builds is built [soon](soon).
+/// This tool's own program, with nothing of the caller's settings for guests. What it builds is built [`soon`].
 pub fn tool() -> Result<Command> {
     let mut command = tool_as_it_is()?;
     command.envs(soon()?);
