@@ -80,7 +80,8 @@ impl<'a> Selection<'a> {
             self.kernel.push(KernelTests { boots: self.boots(options, &suites)?, ..usual.clone() });
         }
         if is_wanted(options, Board::Rpi4) {
-            let there = suites.iter().filter(|suite| self.plan.has_raspi4b(suite));
+            let is_named = options.kernel.is_some() || options.board.is_some();
+            let there = suites.iter().filter(|suite| is_named || self.plan.has_raspi4b(suite));
             let boots: Vec<_> =
                 there.filter_map(|suite| Some((*suite, suited(&Machine::raspi4b(), suite)?))).collect();
             if qemu.version < OLDEST_FOR_RASPI4B && !boots.is_empty() {
@@ -243,8 +244,13 @@ mod tests {
                 assert!(names.iter().any(|name| name.starts_with(&start)), "{start}");
             }
             // What needs a counted clock, or devices of virtio, is for `virt`.
-            let on_board = names.iter().any(|name| name.starts_with(&format!("kernel {suite}, raspi4b")));
-            assert_eq!(on_board, !["bounds", "drivers"].contains(&suite), "{suite}");
+            let can = !["bounds", "drivers"].contains(&suite);
+            let on_board = |names: &BTreeSet<String>| {
+                names.iter().any(|name| name.starts_with(&format!("kernel {suite}, raspi4b")))
+            };
+            assert_eq!(on_board(&names), can && Plan::Whole.has_raspi4b(suite), "{suite}");
+            assert_eq!(on_board(&selected(&["--board", "rpi4"]).0), can, "{suite}");
+            assert_eq!(on_board(&selected(&["--kernel", suite]).0), can, "{suite}");
         }
         for build in [", portable", ", forced failures", ", portable, forced failures"] {
             assert!(names.contains(&format!("kernel asm, 16 cores{build}")), "{build}");
