@@ -252,9 +252,10 @@ mod tests {
             assert_eq!(on_board(&selected(&["--board", "rpi4"]).0), can, "{suite}");
             assert_eq!(on_board(&selected(&["--kernel", suite]).0), can, "{suite}");
         }
-        for build in [", portable", ", forced failures", ", portable, forced failures"] {
+        for build in [", forced failures", ", portable, forced failures"] {
             assert!(names.contains(&format!("kernel asm, 16 cores{build}")), "{build}");
         }
+        assert!(selected(&["--kernel", "asm"]).0.contains("kernel asm, 16 cores, portable"));
         assert!(names.contains("kernel sched, 8 cores, forced failures"));
         assert!(names.contains("host sched, 1 threads") && names.contains("loom"));
     }
