@@ -7,7 +7,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 
 use critical_section::Mutex;
-use magpie::actor::{Actor, Addr, Answers};
+use magpie::actor::{Actor, Addr, Answers, AskError};
 use magpie::channel::ProcessAddr;
 use magpie::mem::OutOfMemory;
 use magpie::message::{Message, SendError};
@@ -70,8 +70,14 @@ where
             SendError::Ended(()) => NotTaken::Nobody,
             _ => NotTaken::Full,
         })?;
+        // Of one that has ended, the request may be dropped with its other mail: while an actor crashes on one core, another may drop what waits for it
+        // before whoever asked is told of the crash.
+        let asked = move |error| match error {
+            AskError::Unanswered if !address.is_alive() => Unanswered::Ask(AskError::Ended),
+            error => Unanswered::Ask(error),
+        };
         Ok(Box::pin(async move {
-            let answer = answer.await.map_err(Unanswered::Ask)?;
+            let answer = answer.await.map_err(asked)?;
             TermBuf::of(&answer, limit).map_err(Unanswered::Encode)
         }))
     }

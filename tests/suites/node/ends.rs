@@ -1,12 +1,14 @@
 //! Ends, and who hears of them.
 
 use alloc::string::ToString;
+use alloc::vec::Vec;
 
 use magpie::channel::ProcessMailbox;
-use magpie::{registry, sched};
+use magpie::registry;
+use magpie::sched::{self, Setting};
 use magpie_net::Faults;
 use magpie_node::{Error, RemoteDown};
-use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Changed, Failure, amount, ensure, ensure_eq, kernel_test};
 
 use crate::common::{Adder, Job, PATIENCE, Pair, THERE};
 
@@ -34,6 +36,31 @@ kernel_test! {
             "to nobody: {answer:?}");
         registry::register(&pair.name, pair.executor.handle().spawn(Adder(0))?)?;
         ensure_eq!(adder.call::<u64>(&Job::Add(1), PATIENCE).await, Ok(1), "to the next one");
+        pair.end().await;
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Whose request is dropped with the other mail of an actor that crashes, suspended before, hears of the end, and gets no answer that is none.
+    async fn who_waits_behind_a_crash_hears_of_it() -> Outcome {
+        const WAIT: u64 = 8;
+        let _short = Changed::new(&[(Setting::SliceMicroseconds, 50)])?;
+        let pair = Pair::start(Faults::none(), 1000).await?;
+        let adder = pair.remote().await?;
+        for round in 0..amount("rounds", 50) {
+            let mut calls = Vec::new();
+            for job in [Job::Linger(1_000), Job::Crash].into_iter().chain((0..WAIT).map(Job::Add)) {
+                let adder = adder.clone();
+                calls.push(sched::spawn(async move { adder.call::<u64>(&job, PATIENCE).await })?);
+            }
+            for call in calls {
+                // In whatever order they come.
+                let answer = call.await?;
+                ensure!(matches!(&answer, Ok(_) | Err(Error::Ended(_))), "who waits in round {round}: {answer:?}");
+            }
+            registry::register(&pair.name, pair.executor.handle().spawn(Adder(0))?)?;
+        }
         pair.end().await;
         Ok(())
     }
