@@ -33,11 +33,13 @@ pub fn arm_if_earlier(deadline: u64) {
 }
 
 /// Keeps this core's timer from interrupting, and from ending a wait for an interrupt, until [`unmask`]; it stays armed.
+#[inline(always)]
 pub fn mask() {
     CNTV_CTL_EL0.modify(CNTV_CTL_EL0::IMASK::SET);
 }
 
 /// Ends what [`mask`] began: a deadline that has passed meanwhile interrupts now.
+#[inline(always)]
 pub fn unmask() {
     CNTV_CTL_EL0.modify(CNTV_CTL_EL0::IMASK::CLEAR);
 }

@@ -70,6 +70,8 @@ pub fn lend_reserve(fault: &Fault) -> bool {
 ///
 /// # Safety
 /// As [`end_faulted`], in the handler of an interrupt or of the trap at the section's end.
+// For the size of the unwind tables: it has one caller.
+#[inline(always)]
 pub(crate) unsafe fn end_overflowed(frame: &Frame) -> ! {
     // SAFETY: by contract. Where it ran out of stack is not known any more.
     unsafe {
