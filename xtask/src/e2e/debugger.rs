@@ -1,6 +1,6 @@
 //! gdb with the commands that know the kernel: what it shows of a guest that was stopped in the middle, and that the guest goes on.
 
-use super::tool::{Said, tool};
+use super::tool::{Said, tool_as_it_is};
 use super::{Bench, Case, Outcome};
 use crate::build::{Features, TESTS_PACKAGE, build_application, build_suites, write_flat};
 use crate::machine::{Debugger, Guest, Machine, Size, guest_command, write_script};
@@ -124,7 +124,7 @@ fn is_waited_for(bench: &Bench<'_>) -> Result<Outcome> {
     // gdb reads it before the tool has built it.
     let elf = build_application("hello", Features::default())?;
     let port = free_port()?;
-    let mut command = tool()?;
+    let mut command = tool_as_it_is()?;
     command.args(["qemu", "hello", "--no-install", "--smp", "2", "--wait", &format!("--gdb={port}")]);
     command.args(["--timeout", &bench.limit.as_secs().to_string()]);
     let running = command
