@@ -19,8 +19,8 @@ pub fn tool() -> Result<Command> {
     Ok(command)
 }
 
-/// What has images built in a fifth of the time: without optimization over all crates together. Only figures and sizes are about that. Programs of one
-/// name lie in a folder of their own; what all builds share is shared with these, too.
+/// What has images built in a fifth of the time: without optimization over all crates together. Only figures and sizes are about that; cards, lines and
+/// debuggers name the image that a user's command builds, so they have that, too. Programs of one name lie in a folder of their own; what all builds share is shared with these, too.
 fn soon() -> Result<[(&'static str, OsString); 4]> {
     static FOLDERS: OnceLock<(OsString, OsString)> = OnceLock::new();
     let (target, build) = match FOLDERS.get() {
