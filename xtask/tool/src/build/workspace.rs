@@ -49,6 +49,8 @@ struct Package {
     benches: Vec<Source>,
     /// What it depends on.
     uses: Vec<String>,
+    /// It says that its programs are applications: `[package.metadata.magpie] application = true`.
+    says_so: bool,
 }
 
 /// A test's or benchmark's name, and its file.
@@ -107,7 +109,7 @@ impl Workspace {
         &self.build
     }
 
-    /// The names of the applications, sorted: programs of packages that depend on `magpie`. A package is named as its
+    /// The names of the applications, sorted: programs of packages that depend on `magpie`, or that say so. A package is named as its
     /// program, unless it has several.
     pub fn applications(&self) -> Vec<&str> {
         let packages = self.application_packages();
@@ -118,7 +120,9 @@ impl Workspace {
     }
 
     fn application_packages(&self) -> impl Iterator<Item = &Package> {
-        self.packages.iter().filter(|package| package.uses.iter().any(|used| used == FACADE_PACKAGE))
+        let is_one =
+            |package: &&Package| package.says_so || package.uses.iter().any(|used| used == FACADE_PACKAGE);
+        self.packages.iter().filter(is_one)
     }
 
     /// The package that an application is in.
@@ -251,6 +255,7 @@ impl Package {
             uses: package["dependencies"].as_array().map_or(Vec::new(), |all| {
                 all.iter().filter_map(|one| Some(one["name"].as_str()?.to_owned())).collect()
             }),
+            says_so: package["metadata"]["magpie"]["application"] == true,
             programs: of_kind("bin").into_iter().map(|source| source.name).collect(),
             tests: of_kind("test"),
             benches: of_kind("bench"),
@@ -319,6 +324,18 @@ mod tests {
             assert_eq!(status_of(&error), USAGE);
             assert!(error.to_string().contains(says), "{error}");
         }
+    }
+
+    /// One that uses the kernel's own parts cannot depend on the facade as well, which has the kernel's name.
+    #[test]
+    fn every_example_is_an_application() {
+        let workspace = Workspace::load().unwrap();
+        let examples = root().join("examples");
+        let is_example = |package: &&super::Package| package.folder.starts_with(&examples);
+        let missing = workspace.packages.iter().filter(is_example).flat_map(|package| &package.programs);
+        let missing: Vec<_> =
+            missing.filter(|program| workspace.package_of_application(program).is_none()).collect();
+        assert!(missing.is_empty(), "{missing:?}");
     }
 
     #[test]
