@@ -53,6 +53,7 @@ impl TcpListener {
     }
 
     /// Waits for the next connection. The caller is charged for its buffers. Who gives up waiting loses none: the next call has it.
+    /// One that is reset before this comes to it is not reported.
     ///
     /// # Errors
     /// Without memory, or a place for the next one, and when the network's process has ended. Whoever connects often enough brings about the first two, so a

@@ -1,5 +1,7 @@
 //! Crashes of those who hold sockets, and of the link.
 
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
 use magpie::{sched, time};
@@ -16,10 +18,15 @@ kernel_test! {
         let before = here.statistics().await?.sockets;
         for round in 0..20 {
             let network = here.clone();
+            // A connection that is reset before it is accepted is none.
+            let is_accepted = Arc::new(AtomicBool::new(false));
+            let may_crash = is_accepted.clone();
             let crashes = sched::spawn(async move {
                 let mut stream = network.connect(at(THERE, 7)).await?;
                 stream.write_all(b"x").await?;
-                time::sleep(Duration::from_millis(5)).await;
+                while !may_crash.load(Ordering::Relaxed) {
+                    time::sleep(Duration::from_millis(1)).await;
+                }
                 if round >= 0 {
                     expect_panic("on purpose");
                     panic!("on purpose");
@@ -29,6 +36,7 @@ kernel_test! {
             let mut other = listener.accept().await?;
             let mut bytes = [0; 10];
             ensure_eq!(other.read(&mut bytes).await, Ok(1), "before the crash");
+            is_accepted.store(true, Ordering::Relaxed);
             let told = time::timeout(Duration::from_secs(10), other.read(&mut bytes)).await?;
             ensure_eq!(told, Err(Error::Reset), "after it");
             ensure!(crashes.await.is_err(), "it crashed");
