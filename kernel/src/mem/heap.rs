@@ -144,13 +144,16 @@ impl Heap {
     /// A small block when there was no room for a span.
     #[cold]
     #[inline(never)]
-    fn take_small_when_short(&self, class: SizeClass) -> *mut u8 {
+    fn take_small_when_short(&self, class: SizeClass, asked: usize) -> *mut u8 {
         let block = self.give_up_kept_until(|| {
             let here = PreemptGuard::new();
             self.caches.allocate(class, core_here(&here), &here, self)
         });
         let block = block.or_else(|| self.caches.allocate_alone(class, self));
-        block.map_or(ptr::null_mut(), NonNull::as_ptr)
+        let Some(block) = block else { return ptr::null_mut() };
+        // SAFETY: as in `alloc_unpaid`.
+        unsafe { clear_rest(block, asked, class) };
+        block.as_ptr()
     }
 
     #[inline(never)]
@@ -191,11 +194,13 @@ impl Heap {
         let Some(class) = SizeClass::of(layout) else { return self.take_large(layout) };
         let here = PreemptGuard::new();
         if let Some(block) = self.caches.allocate(class, core_here(&here), &here, self) {
+            // SAFETY: a block of this class, which nobody else uses.
+            unsafe { clear_rest(block, layout.size(), class) };
             return block.as_ptr();
         }
         // What follows may take long.
         drop(here);
-        self.take_small_when_short(class)
+        self.take_small_when_short(class, layout.size())
     }
 
     /// Frees it.
@@ -278,6 +283,20 @@ pub(super) fn noted(layout: Layout) -> Layout {
     // SAFETY: the alignment is valid, and a size of a granule does not overflow when rounded up to it, or the layout is
     // as it was.
     unsafe { Layout::from_size_align_unchecked(layout.size().max(GRANULE_BYTES + 1), layout.align()) }
+}
+
+/// Overwrites what lies in a block behind what was asked for, which its owner never writes to: to a collection, what others have
+/// left there would seem to be pointers, and as many as there are blocks.
+///
+/// # Safety
+/// The block is of this class, and nobody uses it.
+#[inline(always)]
+unsafe fn clear_rest(block: NonNull<u8>, asked: usize, class: SizeClass) {
+    const PAIR_BYTES: usize = size_of::<[u64; 2]>();
+    for at in (asked / PAIR_BYTES * PAIR_BYTES..class.block_bytes()).step_by(PAIR_BYTES) {
+        // SAFETY: blocks are aligned to a pair of words, and so many bytes long, by contract the caller's.
+        unsafe { block.add(at).cast::<[u64; 2]>().write([0; 2]) };
+    }
 }
 
 /// The core whose cache may be used, if its scheduler runs.

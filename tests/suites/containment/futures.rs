@@ -179,42 +179,52 @@ fn crash_waiting<F: Future>(future: F) {
     }
 }
 
+/// How long the executor of a round may take to stop.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// All that may be waited for comes after who waits for it has crashed.
+async fn crash_before_it_comes(round: u32) -> Outcome {
+    let executor = Arc::new(Executor::start(&Config::default().owned(LIMIT))?);
+    let slow = executor.handle().spawn(Slow(None))?;
+    let mut mailbox = ProcessMailbox::<u64>::new(10)?;
+    let mut selective = ProcessMailbox::<u64>::new(10)?;
+    let (to, to_selective) = (mailbox.address(), selective.address());
+    let gate = ProcessMailbox::<u64>::new(1)?;
+    let open = gate.address();
+    let waited_for = sched::spawn(async move {
+        let mut gate = gate;
+        gate.receive().await
+    });
+    let waited_for = waited_for.map_err(not_started)?;
+    let actors = executor.clone();
+    let crashes = [
+        sched::procedure(move || crash_waiting(waited_for)),
+        sched::procedure(move || crash_waiting(slow.ask(()))),
+        sched::procedure(move || crash_waiting(mailbox.receive())),
+        sched::procedure(move || crash_waiting(selective.receive_matching(|&number| number > 5))),
+        sched::procedure(|| crash_waiting(sched::out_of_work())),
+        sched::procedure(move || crash_waiting(actors.all_ended())),
+    ];
+    for (number, crashed) in crashes.into_iter().enumerate() {
+        let outcome = crashed.map_err(not_started)?.await;
+        ensure_eq!(outcome, Err(JoinError::Crashed), "waiter {number} in round {round}");
+    }
+    use_memory_again().await?;
+    open.send(7)?;
+    slow.send(End)?;
+    ensure!(to.send(7).is_err() && to_selective.send(7).is_err(), "a mailbox outlived its process");
+    executor.all_ended().await;
+    sched::out_of_work().await;
+    use_memory_again().await?;
+    Ok(())
+}
+
 kernel_test! {
     /// What is waited for comes after whoever waited has crashed and its memory was used again.
     async fn what_comes_after_a_crash_finds_nobody() -> Outcome {
         for round in 0..10 {
-            let executor = Arc::new(Executor::start(&Config::default())?);
-            let slow = executor.handle().spawn(Slow(None))?;
-            let mut mailbox = ProcessMailbox::<u64>::new(10)?;
-            let mut selective = ProcessMailbox::<u64>::new(10)?;
-            let (to, to_selective) = (mailbox.address(), selective.address());
-            let gate = ProcessMailbox::<u64>::new(1)?;
-            let open = gate.address();
-            let waited_for = sched::spawn(async move {
-                let mut gate = gate;
-                gate.receive().await
-            });
-            let waited_for = waited_for.map_err(not_started)?;
-            let actors = executor.clone();
-            let crashes = [
-                sched::procedure(move || crash_waiting(waited_for)),
-                sched::procedure(move || crash_waiting(slow.ask(()))),
-                sched::procedure(move || crash_waiting(mailbox.receive())),
-                sched::procedure(move || crash_waiting(selective.receive_matching(|&number| number > 5))),
-                sched::procedure(|| crash_waiting(sched::out_of_work())),
-                sched::procedure(move || crash_waiting(actors.all_ended())),
-            ];
-            for (number, crashed) in crashes.into_iter().enumerate() {
-                let outcome = crashed.map_err(not_started)?.await;
-                ensure_eq!(outcome, Err(JoinError::Crashed), "waiter {number} in round {round}");
-            }
-            use_memory_again().await?;
-            open.send(7)?;
-            slow.send(End)?;
-            ensure!(to.send(7).is_err() && to_selective.send(7).is_err(), "a mailbox outlived its process");
-            executor.all_ended().await;
-            sched::out_of_work().await;
-            use_memory_again().await?;
+            // A process of its own, with which its executor ends: the crashed one's share of that is never given back.
+            sched::spawn(crash_before_it_comes(round)).map_err(not_started)?.await??;
         }
         Ok(())
     }

@@ -192,10 +192,29 @@ pub(crate) fn watched(cell: CellRef, word: Word) -> &'static Watched {
 pub(crate) unsafe fn take_state<A>(cell: CellRef) -> A {
     // SAFETY: by contract.
     unsafe {
-        if is_boxed::<A>() {
+        let state = if is_boxed::<A>() {
             *(&raw const (*cell.cast::<Cell<Box<A>>>().as_ptr()).state).read()
         } else {
             (&raw const (*cell.cast::<Cell<A>>().as_ptr()).state).read()
+        };
+        clear::<A>(cell);
+        state
+    }
+}
+
+/// Overwrites what is left of a state, or of the pointer to it: a free cell stays where it is, and to a collection what is in it
+/// would seem to be in use.
+///
+/// # Safety
+/// The cell is of kind `A`, and its state is gone.
+#[inline(always)]
+unsafe fn clear<A>(cell: CellRef) {
+    // SAFETY: by contract; the place is the cell's.
+    unsafe {
+        if is_boxed::<A>() {
+            (&raw mut (*cell.cast::<Cell<Box<A>>>().as_ptr()).state).write_bytes(0, 1);
+        } else {
+            (&raw mut (*cell.cast::<Cell<A>>().as_ptr()).state).write_bytes(0, 1);
         }
     }
 }
@@ -214,6 +233,7 @@ unsafe fn drop_state<A: 'static>(cell: CellRef) {
         } else {
             ptr::drop_in_place(&raw mut (*cell.cast::<Cell<A>>().as_ptr()).state);
         }
+        clear::<A>(cell);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The heap on a host: against a model, with several parts, and with what other tests of `mem` need.
 
-use super::Heap;
+use super::{Heap, SizeClass};
 use crate::checks::Random;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -86,6 +86,27 @@ pub(in crate::mem) fn layout(random: &Random) -> Layout {
 }
 
 /// Any layouts in any order, until memory is short and beyond, against a map of what is in use.
+/// Nobody writes behind what was asked for, so what others left there would stay for ever.
+#[test]
+fn nothing_is_left_behind_what_is_asked_for() {
+    let heap = TestHeap::new(1 << 20);
+    let of = |size| Layout::from_size_align(size, 1).expect("valid");
+    for size in 1..=2048 {
+        let whole = SizeClass::of(of(size)).expect("small").block_bytes();
+        // SAFETY: what is written fits, and what is read lies in the block that was just made.
+        unsafe {
+            let full = heap.alloc(of(whole));
+            full.write_bytes(0xff, whole);
+            heap.dealloc(full, of(whole));
+            let block = heap.alloc(of(size));
+            assert_eq!(block, full, "not the same block, of {size} bytes");
+            let behind = core::slice::from_raw_parts(block.add(size), whole - size);
+            assert!(behind.iter().all(|&byte| byte == 0), "behind {size} bytes");
+            heap.dealloc(block, of(size));
+        }
+    }
+}
+
 #[test]
 fn it_agrees_with_a_map_of_what_is_in_use() {
     agrees_with_a_map(&TestHeap::new(8 << 20));
