@@ -8,7 +8,7 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Config, Context, Executor, Receive, Request};
+use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive, Request};
 use magpie::internals::mem::heap::HEAP;
 use magpie::sched::{self, Priority, Setting, Spawn};
 use magpie::{stats, time};
@@ -335,6 +335,63 @@ kernel_test! {
         // The black box, because nobody reads them but collections.
         black_box(&ADDRESSES).iter().for_each(|address| address.store(0, Ordering::Relaxed));
         ensure!(grown_meanwhile > MUCH / 2, "{grown_meanwhile} bytes more are in use, though {MUCH} seemed to be alive");
+        let crashes = crash_until(|| grown() <= MUCH / 2).await?;
+        let (grown, done) = (grown(), stats::collections());
+        ensure!(grown <= MUCH / 2, "{grown} left after {crashes} crashes and {done:?}");
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+/// Its state looks as if it led to what a [`Glutton`] took, until it has ended. What needs no drop is never looked at again, so it has
+/// something that does.
+struct Rememberer {
+    addresses: [usize; 64],
+    _dropped: Vec<u8>,
+}
+
+impl Actor for Rememberer {}
+
+impl Receive<End> for Rememberer {
+    type Reply = ();
+
+    fn receive(&mut self, _: End, context: &mut Context<Self>) {
+        black_box(&self.addresses);
+        context.end();
+    }
+}
+
+/// Told to a [`Rememberer`].
+struct End;
+
+/// Starts as many as remember all of them, and ends them. Not in a future, where the addresses would stay.
+#[inline(never)]
+fn remember_and_end(executor: &Executor) -> Outcome {
+    let mut left = &ADDRESSES[..];
+    let mut actors: Vec<Addr<Rememberer>> = Vec::new();
+    while let Some((first, rest)) = left.split_first_chunk::<64>() {
+        let addresses = core::array::from_fn(|index| first[index].load(Ordering::Relaxed));
+        actors.push(executor.handle().spawn(Rememberer { addresses, _dropped: alloc::vec![1] })?);
+        left = rest;
+    }
+    for actor in actors {
+        actor.send(End)?;
+    }
+    Ok(())
+}
+
+kernel_test! {
+    /// What an actor had in its state is nobody's when it has ended, though its cell is kept for another.
+    async fn a_free_cell_keeps_nothing() -> Outcome {
+        let _limit = without_limit()?;
+        let executor = Executor::start(&Config::default())?;
+        let used = HEAP.usage().0;
+        let grown = || HEAP.usage().0.saturating_sub(used);
+        let glutton = executor.handle().spawn(Glutton::default())?;
+        ensure!(glutton.ask(EatAndTell).await.is_err(), "it did not crash");
+        remember_and_end(&executor)?;
+        executor.all_ended().await;
+        ADDRESSES.iter().for_each(|address| address.store(0, Ordering::Relaxed));
         let crashes = crash_until(|| grown() <= MUCH / 2).await?;
         let (grown, done) = (grown(), stats::collections());
         ensure!(grown <= MUCH / 2, "{grown} left after {crashes} crashes and {done:?}");
