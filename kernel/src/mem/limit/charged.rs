@@ -52,6 +52,7 @@ impl Heap {
         let Some(table) = self.owners.table().filter(|_| payer != Payer::NOBODY) else {
             return self.alloc_for_nobody(layout);
         };
+        let asked = layout.size();
         let layout = charged_layout(layout);
         let bytes = block_bytes(layout);
         // Before anything is taken apart in search of memory.
@@ -61,6 +62,8 @@ impl Heap {
             return ptr::null_mut();
         }
         let Some(block) = NonNull::new(self.alloc_for_nobody(layout)) else { return ptr::null_mut() };
+        // SAFETY: the block was just made, and is that long. As in `clear_rest`, which does it behind what is charged.
+        unsafe { block.add(asked).write_bytes(0, layout.size() - asked) };
         let here = PreemptGuard::new();
         if ACCOUNTS.charge(payer, bytes) {
             // SAFETY: the block was just made, and is long enough.
