@@ -327,8 +327,9 @@ const SHORT_SLICES: [&str; 14] = [
     "big:100:3200",
 ];
 const MOST_FOR_SHORT_SLICES: f64 = 1.05;
-/// One whose sender is suspended again and again, and then has mailboxes in hand (`docs/performance.md`). With a lock for each message it is 1.26.
-const SUSPENDED_SENDER: (&str, f64) = ("fork-join:100:2000", 1.12);
+/// One whose sender is suspended again and again, and then has mailboxes in hand (`docs/performance.md`). It is 1.08 to 1.17, by where its slices
+/// happen to end, which what was measured before it in the same boot changes; with a lock for each message it is 1.26.
+const SUSPENDED_SENDER: (&str, f64) = ("fork-join:100:2000", 1.2);
 
 /// In instructions, which depend on no clock but the one that counts them.
 fn short_slices(bench: &Bench<'_>) -> Result<Outcome> {
