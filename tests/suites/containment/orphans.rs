@@ -293,14 +293,7 @@ kernel_test! {
                 // One that was begun before may have found it already.
                 let is_collected = stats::collections().finished != before.finished;
                 ensure!(is_collected || taken > MUCH / 2, "{taken} bytes more are in use, though {MUCH} were taken");
-                // Until enough has come together to collect.
-                let grown = || HEAP.usage().0.saturating_sub(used);
-                let crashes = crash_until(|| grown() <= MUCH / 2).await?;
-                let (after, grown) = (stats::collections(), grown());
-                magpie::text!(
-                    "of {used} bytes in use {taken} were taken in pieces of {words} words; {grown} left after {crashes} crashes and {after:?}"
-                );
-                ensure!(grown <= MUCH / 2, "{grown} bytes more are in use after {crashes} crashes");
+                comes_back(|| HEAP.usage().0.saturating_sub(used)).await?;
             }
         }
         executor.stop().await;
@@ -320,24 +313,35 @@ async fn crash_until(is_done: impl Fn() -> bool) -> Result<usize, Failure> {
     Ok(crashes)
 }
 
+/// Lets an actor crash with [`MUCH`] whose addresses are known. Returns what says how many bytes more than before are in use.
+async fn crash_and_tell(executor: &Executor) -> Result<impl Fn() -> usize + use<>, Failure> {
+    let used = HEAP.usage().0;
+    let glutton = executor.handle().spawn(Glutton::default())?;
+    ensure!(glutton.ask(EatAndTell).await.is_err(), "it did not crash");
+    Ok(move || HEAP.usage().0.saturating_sub(used))
+}
+
+/// Fails unless half of [`MUCH`] that crashed code took comes back at least: `grown` says how many bytes more are in use.
+async fn comes_back(grown: impl Fn() -> usize) -> Outcome {
+    let crashes = crash_until(|| grown() <= MUCH / 2).await?;
+    let (grown, done) = (grown(), stats::collections());
+    ensure!(grown <= MUCH / 2, "{grown} left after {crashes} crashes and {done:?}");
+    Ok(())
+}
+
 kernel_test! {
     /// What something alive seemed to have when the rest was collected comes back when that is over, though what led to it is
     /// freed by then; or half of it, as above.
     async fn what_only_seemed_alive_comes_back_later() -> Outcome {
         let _limit = without_limit()?;
         let executor = Executor::start(&Config::default())?;
-        let used = HEAP.usage().0;
-        let grown = || HEAP.usage().0.saturating_sub(used);
-        let glutton = executor.handle().spawn(Glutton::default())?;
-        ensure!(glutton.ask(EatAndTell).await.is_err(), "it did not crash");
+        let grown = crash_and_tell(&executor).await?;
         crash_until(|| true).await?;
         let grown_meanwhile = grown();
         // The black box, because nobody reads them but collections.
         black_box(&ADDRESSES).iter().for_each(|address| address.store(0, Ordering::Relaxed));
         ensure!(grown_meanwhile > MUCH / 2, "{grown_meanwhile} bytes more are in use, though {MUCH} seemed to be alive");
-        let crashes = crash_until(|| grown() <= MUCH / 2).await?;
-        let (grown, done) = (grown(), stats::collections());
-        ensure!(grown <= MUCH / 2, "{grown} left after {crashes} crashes and {done:?}");
+        comes_back(grown).await?;
         executor.stop().await;
         Ok(())
     }
@@ -385,16 +389,11 @@ kernel_test! {
     async fn a_free_cell_keeps_nothing() -> Outcome {
         let _limit = without_limit()?;
         let executor = Executor::start(&Config::default())?;
-        let used = HEAP.usage().0;
-        let grown = || HEAP.usage().0.saturating_sub(used);
-        let glutton = executor.handle().spawn(Glutton::default())?;
-        ensure!(glutton.ask(EatAndTell).await.is_err(), "it did not crash");
+        let grown = crash_and_tell(&executor).await?;
         remember_and_end(&executor)?;
         executor.all_ended().await;
         ADDRESSES.iter().for_each(|address| address.store(0, Ordering::Relaxed));
-        let crashes = crash_until(|| grown() <= MUCH / 2).await?;
-        let (grown, done) = (grown(), stats::collections());
-        ensure!(grown <= MUCH / 2, "{grown} left after {crashes} crashes and {done:?}");
+        comes_back(grown).await?;
         executor.stop().await;
         Ok(())
     }
