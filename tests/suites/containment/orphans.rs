@@ -411,7 +411,7 @@ kernel_test! {
             return Ok(());
         }
         let _limit = without_limit()?;
-        let mut pieces = Pieces::of(HEAP.usage().1 / 10 * 7);
+        let mut pieces = Pieces::of(HEAP.usage().1 / 10 * 8);
         for words in [20, 1 << 10, 1 << 17] {
             let executor = Executor::start(&Config::default())?;
             let glutton = executor.handle().spawn(Glutton::default())?;

@@ -90,8 +90,8 @@ pub(in crate::mem) fn layout(random: &Random) -> Layout {
 #[test]
 fn nothing_is_left_behind_what_is_asked_for() {
     let heap = TestHeap::new(1 << 20);
-    let of = |size| Layout::from_size_align(size, 1).expect("valid");
-    for size in 1..=2048 {
+    for (size, align) in (1..=2048).flat_map(|size| [1, 64, 2048].map(|align| (size, align))) {
+        let of = |size| Layout::from_size_align(size, align).expect("valid");
         let whole = SizeClass::of(of(size)).expect("small").block_bytes();
         // SAFETY: what is written fits, and what is read lies in the block that was just made.
         unsafe {
@@ -101,7 +101,7 @@ fn nothing_is_left_behind_what_is_asked_for() {
             let block = heap.alloc(of(size));
             assert_eq!(block, full, "not the same block, of {size} bytes");
             let behind = core::slice::from_raw_parts(block.add(size), whole - size);
-            assert!(behind.iter().all(|&byte| byte == 0), "behind {size} bytes");
+            assert!(behind.iter().all(|&byte| byte == 0), "behind {size} bytes, aligned to {align}");
             heap.dealloc(block, of(size));
         }
     }
