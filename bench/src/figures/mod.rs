@@ -6,6 +6,7 @@ mod behind;
 mod big;
 mod boot;
 mod cluster;
+mod collection;
 mod executor;
 mod fan_in;
 mod fork_join;
@@ -80,6 +81,7 @@ pub const ALL: &[Figure] = &[
     figure("allocate", &[100_000], allocate::prepare),
     figure("allocate-beside", &[100_000], allocate::prepare_beside),
     figure("allocate-limited", &[100_000], allocate::prepare_limited),
+    figure("collection", &[16_384], collection::prepare),
     figure("mutex-free", &[100_000], zephyr::prepare_free_mutex),
     figure("semaphore-switch", &[100_000], zephyr::prepare_switch),
     figure("process-end", &[50_000], zephyr::prepare_end),

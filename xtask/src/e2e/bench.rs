@@ -28,7 +28,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Every benchmark.
-const SPECS: [&str; 59] = [
+const SPECS: [&str; 60] = [
     "send-static:2000",
     "send-self:500",
     "send-self-64:500",
@@ -53,6 +53,7 @@ const SPECS: [&str; 59] = [
     "allocate:50",
     "allocate-beside:50",
     "allocate-limited:50",
+    "collection:64",
     "mutex-free:50",
     "semaphore-switch:50",
     "process-end:50",

@@ -21,6 +21,7 @@
 use core::ops::Range;
 
 use super::marks::{Mark, Marks};
+use super::prefix::Prefix;
 
 /// Where a block of the heap lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,8 +100,9 @@ impl Collector {
     pub(in crate::mem) unsafe fn mark(&mut self, world: &impl World, marks: &Marks<'_>) -> bool {
         (self.waiting.count, self.waiting.left_out) = (0, 0);
         world.each_free(&mut |block| marks.set(block.start, Mark::Free));
+        let (waiting, prefix) = (&mut self.waiting, Prefix::of(marks.base(), marks.bytes()));
         let mut search =
-            Search { world, marks, waiting: &mut self.waiting, from: Reach::Dead, looked: 0, is_over: false };
+            Search { world, marks, prefix, waiting, from: Reach::Dead, looked: 0, is_over: false };
         let mut from = marks.base();
         while let Some(address) = marks.next_noted(from).filter(|_| !search.is_over) {
             from = address + 1;
@@ -156,6 +158,8 @@ impl Reach {
 struct Search<'a, W> {
     world: &'a W,
     marks: &'a Marks<'a>,
+    /// Of the addresses that have marks.
+    prefix: Prefix,
     waiting: &'a mut Waiting,
     from: Reach,
     /// Bytes looked through since the clock was read.
@@ -263,8 +267,15 @@ impl<W: World> Search<'_, W> {
     }
 
     /// The seven words that begin in one word and end in the next.
-    #[inline]
+    #[inline(always)]
     fn look_between(&mut self, before: u64, word: u64) {
+        if self.prefix.may_begin_between(before, word) {
+            self.look_at_each_between(before, word);
+        }
+    }
+
+    #[inline(never)]
+    fn look_at_each_between(&mut self, before: u64, word: u64) {
         for bits in (8..64).step_by(8) {
             let address = ((before >> bits | word << (64 - bits)) & ADDRESS_BITS) as usize;
             if address.wrapping_sub(self.marks.base()) < self.marks.bytes()

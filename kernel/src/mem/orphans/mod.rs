@@ -14,6 +14,7 @@
 
 mod collect;
 mod marks;
+mod prefix;
 mod world;
 
 use core::cell::UnsafeCell;
