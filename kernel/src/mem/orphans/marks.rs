@@ -4,7 +4,7 @@
 //! writes them, with every other core stopped. So there is room for all that crashes may leave; the marks lie in memory that the heap set
 //! aside.
 
-use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Blocks begin at multiples of this.
 pub(in crate::mem) const GRANULE_BYTES: usize = 16;
@@ -31,6 +31,27 @@ pub(super) enum Mark {
 pub(in crate::mem) struct Marks<'a> {
     words: &'a [AtomicU64],
     base: usize,
+    reach: &'a Reach,
+}
+
+/// How many of the first words anything may be marked in: all behind them are zero. So a collection takes as long as for what is in use, not as
+/// for the memory there is.
+pub(in crate::mem) struct Reach(AtomicUsize);
+
+impl Reach {
+    /// Nothing is marked.
+    pub(in crate::mem) const fn none() -> Self {
+        Self(AtomicUsize::new(0))
+    }
+
+    /// Something is marked in that word, which is written to afterwards.
+    #[inline(always)]
+    fn includes(&self, word: usize) {
+        // Relaxed, as the marks are.
+        if self.0.load(Ordering::Relaxed) <= word {
+            self.0.fetch_max(word + 1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl<'a> Marks<'a> {
@@ -39,9 +60,14 @@ impl<'a> Marks<'a> {
         bytes.div_ceil(GRANULE_BYTES * PER_WORD)
     }
 
-    /// The marks of the memory at `base`; `words` has room for it.
-    pub(in crate::mem) fn new(words: &'a [AtomicU64], base: usize) -> Self {
-        Self { words, base }
+    /// The marks of the memory at `base`; `words` has room for it, and `reach` is kept with them.
+    pub(in crate::mem) fn new(words: &'a [AtomicU64], base: usize, reach: &'a Reach) -> Self {
+        Self { words, base, reach }
+    }
+
+    /// The words in which anything may be marked.
+    fn marked(&self) -> &'a [AtomicU64] {
+        self.words.get(..self.reach.0.load(Ordering::Relaxed)).unwrap_or(self.words)
     }
 
     /// All blocks are live.
@@ -50,11 +76,12 @@ impl<'a> Marks<'a> {
         for word in self.words {
             word.store(0, Ordering::Relaxed);
         }
+        self.reach.0.store(0, Ordering::Relaxed);
     }
 
     /// Notes an address. Returns whether it is new. On any core, unless a collection stops it.
     pub(super) fn note(&self, address: usize) -> bool {
-        let Some((word, shift)) = self.place(address) else { return false };
+        let Some((word, shift)) = self.place_to_mark(address) else { return false };
         // Relaxed, here and below: between collections nothing else is read because of a mark; in one, the core that collects
         // has stopped all others, which orders what they did before.
         word.fetch_or((Mark::Noted as u64) << shift, Ordering::Relaxed) >> shift & 3 != Mark::Noted as u64
@@ -63,13 +90,16 @@ impl<'a> Marks<'a> {
     /// What the dead could reach, and what was noted and not looked at, is noted; all else is live. Whether anything is. At the end of a
     /// collection.
     pub(super) fn settle(&self) -> bool {
-        let mut any = 0;
-        for word in self.words {
+        let mut marked = 0;
+        for (index, word) in self.marked().iter().enumerate() {
             let dead = word.load(Ordering::Relaxed) & UPPER;
             word.store(dead | dead >> 1, Ordering::Relaxed);
-            any |= dead;
+            if dead != 0 {
+                marked = index + 1;
+            }
         }
-        any != 0
+        self.reach.0.store(marked, Ordering::Relaxed);
+        marked != 0
     }
 
     /// How far an address can lie behind the base.
@@ -87,6 +117,13 @@ impl<'a> Marks<'a> {
         Some((self.words.get(granule / PER_WORD)?, granule % PER_WORD * 2))
     }
 
+    /// The same, to mark something there.
+    fn place_to_mark(&self, start: usize) -> Option<(&AtomicU64, usize)> {
+        let place = self.place(start)?;
+        self.reach.includes((start - self.base) / GRANULE_BYTES / PER_WORD);
+        Some(place)
+    }
+
     /// The mark of the block that begins there.
     pub(super) fn get(&self, start: usize) -> Mark {
         let Some((word, shift)) = self.place(start) else { return Mark::Live };
@@ -100,7 +137,7 @@ impl<'a> Marks<'a> {
 
     /// Sets it.
     pub(super) fn set(&self, start: usize, mark: Mark) {
-        let Some((word, shift)) = self.place(start) else { return };
+        let Some((word, shift)) = self.place_to_mark(start) else { return };
         let others = word.load(Ordering::Relaxed) & !(3 << shift);
         word.store(others | (mark as u64) << shift, Ordering::Relaxed);
     }
@@ -117,11 +154,12 @@ impl<'a> Marks<'a> {
 
     /// The first granule at or behind `from` of which `pick` leaves the upper bit.
     fn next(&self, from: usize, pick: impl Fn(u64) -> u64) -> Option<usize> {
+        let words = self.marked();
         let granule = from.checked_sub(self.base)?.div_ceil(GRANULE_BYTES);
         let mut index = granule / PER_WORD;
         let mut from_bit = granule % PER_WORD * 2;
         loop {
-            let word = pick(self.words.get(index)?.load(Ordering::Relaxed)) & (u64::MAX << from_bit);
+            let word = pick(words.get(index)?.load(Ordering::Relaxed)) & (u64::MAX << from_bit);
             if word != 0 {
                 let granule = index * PER_WORD + word.trailing_zeros() as usize / 2;
                 return Some(self.base + granule * GRANULE_BYTES);
@@ -133,7 +171,7 @@ impl<'a> Marks<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{GRANULE_BYTES, Mark, Marks};
+    use super::{GRANULE_BYTES, Mark, Marks, Reach};
     use crate::arch::atomic::AtomicU64;
     use alloc::vec::Vec;
 
@@ -147,7 +185,8 @@ mod tests {
     #[test]
     fn marks_are_kept_apart_and_found() {
         let words: Vec<_> = (0..4).map(|_| AtomicU64::new(u64::MAX)).collect();
-        let marks = Marks::new(&words, 0x4000);
+        let reach = Reach::none();
+        let marks = Marks::new(&words, 0x4000, &reach);
         marks.clear();
         let all: Vec<_> = (0..128).map(|i| 0x4000 + i * GRANULE_BYTES).collect();
         for (index, start) in all.iter().enumerate() {
@@ -175,9 +214,35 @@ mod tests {
     #[test]
     fn what_is_noted_is_new_once() {
         let words = [const { AtomicU64::new(0) }; 2];
-        let marks = Marks::new(&words, 0x4000);
+        let reach = Reach::none();
+        let marks = Marks::new(&words, 0x4000, &reach);
         assert!(marks.note(0x4037) && !marks.note(0x4030) && marks.note(0x4040));
         assert_eq!(found(|from| marks.next_noted(from)), [0x4030, 0x4040]);
         assert!(!marks.note(0x3fff) && !marks.note(0x4000 + marks.bytes()), "outside");
+    }
+
+    #[test]
+    fn it_is_known_how_far_they_reach() {
+        let words = [const { AtomicU64::new(0) }; 8];
+        let reach = Reach::none();
+        let marks = Marks::new(&words, 0x4000, &reach);
+        let bytes_per_word = GRANULE_BYTES * super::PER_WORD;
+        let of_word = |word: usize| 0x4000 + word * bytes_per_word;
+        assert!(marks.marked().is_empty() && marks.next_noted(0x4000).is_none());
+        assert!(marks.note(of_word(2)));
+        marks.set(of_word(5), Mark::Free);
+        marks.set(of_word(3), Mark::Candidate);
+        assert_eq!(marks.marked().len(), 6);
+        // What is free is not marked any more.
+        assert!(marks.settle());
+        assert_eq!(marks.marked().len(), 4);
+        assert_eq!(found(|from| marks.next_noted(from)), [of_word(2), of_word(3)]);
+        marks.set(of_word(2), Mark::Live);
+        marks.set(of_word(3), Mark::Live);
+        assert!(!marks.settle());
+        assert!(marks.marked().is_empty());
+        // The last there is.
+        assert!(marks.note(of_word(8) - 1) && !marks.note(of_word(8)));
+        assert_eq!(marks.marked().len(), 8);
     }
 }
