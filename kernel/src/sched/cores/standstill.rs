@@ -5,7 +5,7 @@
 //!
 //! A core that goes on takes its bit back, passes a full barrier, and looks at the call again. The next leader raises the call,
 //! passes a full barrier, and looks at the bits. So if it sees a bit of the last time, that core sees its call, and stands.
-//! A leader may give up waiting; the cores that stand then go on.
+//! A leader may give up waiting; the cores that stand then go on. It interrupts who stands after it has taken the call back.
 
 use crate::arch::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, const_fn};
 use crate::arch::barrier;
@@ -45,13 +45,20 @@ impl Standstill {
         self.calls.fetch_and(!call, Ordering::AcqRel) & call != 0
     }
 
-    /// Stands still as the core of this mask until the call is taken back. The caller holds nothing.
-    pub fn stand(&self, mask: u64, call: u32, mut pause: impl FnMut()) {
+    /// Stands still as the core of this mask until the call is taken back. The caller holds nothing. `wait` ends when this core is
+    /// interrupted, or was, and `take_back` forgets that it was: the leader may interrupt a core more than once until it stands, and
+    /// none of those is to end the wait.
+    pub fn stand(&self, mask: u64, call: u32, mut take_back: impl FnMut(), mut wait: impl FnMut()) {
         while self.calls() & call != 0 {
             // Release: pairs with the acquire in `standing`: the leader sees what this core has written.
             self.standing.fetch_or(mask, Ordering::Release);
             while self.calls() & call != 0 {
-                pause();
+                take_back();
+                // What was taken back may have said that it is over. It was sent behind that, so it is seen here.
+                let is_over = self.calls() & call == 0;
+                if !is_over {
+                    wait();
+                }
             }
             // Release: pairs with the acquire in `standing`.
             self.standing.fetch_and(!mask, Ordering::Release);

@@ -60,14 +60,17 @@ pub(crate) unsafe fn stand_still(core: &Core, block: &StackBlock, frame: *mut Fr
     // Relaxed: published by the release in `Standstill::stand`.
     FRAMES[core.id().index()].store(if in_turn { frame } else { ptr::null_mut() }, Ordering::Relaxed);
     // The leader interrupts when it is over. The interrupt stays pending, so it ends this even if it comes right
-    // before. So would the end of a slice, and a wait for interrupts would be a loop that a host runs in the leader's place.
+    // before. So would the end of a slice, and another interrupt of the leader's, sent when this core did not stand yet: the wait would be a
+    // loop, which a host runs in the leader's place.
     timer::mask();
-    calls::CALLS.stand(core.id().mask(), calls::HALT, || {
+    calls::CALLS.stand(core.id().mask(), calls::HALT, ipi::take_back, || {
         cpu::wait_for_interrupt();
         // SAFETY: by contract.
         unsafe { kernel_panic::answer(frame) };
     });
     timer::unmask();
+    // What was taken back may have been about something else.
+    ipi::send(core.id());
     core.end_masked(|| "standing still for a collection", None);
 }
 

@@ -164,6 +164,17 @@ pub(super) fn send_wake_up(core: CoreId) {
     if is_v3() { v3::send(core, WAKE_UP) } else { v2::send(core, WAKE_UP) }
 }
 
+/// The wake-up interrupt is not pending on this core any more, whoever has sent it.
+pub(super) fn take_back_wake_up() {
+    if is_v3() {
+        v3::clear_own(WAKE_UP)
+    } else {
+        v2::clear_sent(WAKE_UP)
+    }
+    // It is cleared before anything else is read.
+    aarch64_cpu::asm::barrier::dsb(aarch64_cpu::asm::barrier::SY);
+}
+
 /// Sends the interrupt that stops it.
 pub(super) fn send_stop(core: CoreId) {
     if is_v3() { v3::send(core, STOP) } else { v2::send(core, STOP) }

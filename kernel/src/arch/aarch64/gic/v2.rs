@@ -9,7 +9,8 @@ use crate::arch::atomic::{AtomicPtr, AtomicU8, Ordering};
 use crate::arch::{CoreId, MAX_CORES, Trigger};
 
 register_structs! {
-    /// What all cores share. Priorities and targets are a byte for each interrupt, and may be accessed so.
+    /// What all cores share. Priorities and targets are a byte for each interrupt, and may be accessed so; so are the bits of who has sent a core one
+    /// of its own.
     Distributor {
         (0x000 => control: ReadWrite<u32>),
         (0x004 => kind: ReadOnly<u32>),
@@ -25,7 +26,9 @@ register_structs! {
         (0xc00 => trigger: [ReadWrite<u32>; 64]),
         (0xd00 => _reserved2),
         (0xf00 => send: WriteOnly<u32>),
-        (0xf04 => @END),
+        (0xf04 => _reserved3),
+        (0xf10 => clear_sent: [ReadWrite<u8>; 16]),
+        (0xf20 => @END),
     },
     /// Each core's own.
     CpuInterface {
@@ -141,4 +144,9 @@ pub(super) fn send(core: CoreId, number: u32) {
     // What the woken core is to see must be visible before the interrupt arrives.
     aarch64_cpu::asm::barrier::dsb(aarch64_cpu::asm::barrier::ISHST);
     distributor().send.set(target << 16 | number);
+}
+
+/// What other cores have sent this one, and itself, is not pending any more.
+pub(super) fn clear_sent(number: u32) {
+    distributor().clear_sent[number as usize].set(u8::MAX);
 }

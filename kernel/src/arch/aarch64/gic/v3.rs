@@ -168,9 +168,19 @@ fn distributor() -> usize {
 
 /// Its priority and group were set with those of all the core's own.
 pub(super) fn enable_own(number: u32) {
+    set_own(GICD_ISENABLER, number);
+}
+
+/// What was sent to this core is not pending any more.
+pub(super) fn clear_own(number: u32) {
+    set_own(GICD_ICPENDR, number);
+}
+
+/// Writes an interrupt's bit into one of the core's own registers, in which zeros change nothing.
+fn set_own(register: usize, number: u32) {
     if let Some(redistributor) = find_redistributor() {
         // SAFETY: the redistributor is this core's own, in the region that `init` was given.
-        unsafe { write(redistributor + SGI_FRAME, GICD_ISENABLER, 1 << (number % 32)) };
+        unsafe { write(redistributor + SGI_FRAME, register, 1 << (number % 32)) };
     }
 }
 
