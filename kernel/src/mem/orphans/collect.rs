@@ -175,18 +175,17 @@ impl<W: World> Search<'_, W> {
         if address.wrapping_sub(self.marks.base()) >= self.marks.bytes() {
             return;
         }
-        self.reached_in_heap(address);
+        self.reached_in_heap(address, true);
     }
 
+    /// As `reached`, of an address in the heap; where only a pointer to the beginning of a block counts, not `anywhere` in one.
+    // Once, for the size of an image.
     #[inline(never)]
-    fn reached_in_heap(&mut self, address: usize) {
-        if let Some(block) = self.world.block_at(address) {
-            self.reached_block(block);
-        }
-    }
-
-    fn reached_block(&mut self, block: Extent) {
-        if let Some(mark) = self.from.marks(self.marks.get(block.start)) {
+    fn reached_in_heap(&mut self, address: usize, anywhere: bool) {
+        let block = if anywhere { self.world.block_at(address) } else { self.world.block_from(address) };
+        if let Some(block) = block
+            && let Some(mark) = self.from.marks(self.marks.get(block.start))
+        {
             self.marks.set(block.start, mark);
             self.waiting.push(block);
         }
@@ -269,19 +268,20 @@ impl<W: World> Search<'_, W> {
     /// The seven words that begin in one word and end in the next.
     #[inline(always)]
     fn look_between(&mut self, before: u64, word: u64) {
-        if self.prefix.may_begin_between(before, word) {
-            self.look_at_each_between(before, word);
+        let which = self.prefix.which_may_begin_between(before, word);
+        if which != 0 {
+            self.look_at_those_between(which, before, word);
         }
     }
 
     #[inline(never)]
-    fn look_at_each_between(&mut self, before: u64, word: u64) {
-        for bits in (8..64).step_by(8) {
+    fn look_at_those_between(&mut self, mut which: u64, before: u64, word: u64) {
+        while which != 0 {
+            let bits = which.trailing_zeros() + 1;
+            which &= which - 1;
             let address = ((before >> bits | word << (64 - bits)) & ADDRESS_BITS) as usize;
-            if address.wrapping_sub(self.marks.base()) < self.marks.bytes()
-                && let Some(block) = self.world.block_from(address)
-            {
-                self.reached_block(block);
+            if address.wrapping_sub(self.marks.base()) < self.marks.bytes() {
+                self.reached_in_heap(address, false);
             }
         }
     }

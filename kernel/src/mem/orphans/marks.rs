@@ -80,6 +80,8 @@ impl<'a> Marks<'a> {
     }
 
     /// Notes an address. Returns whether it is new. On any core, unless a collection stops it.
+    // For the size of an image.
+    #[inline(never)]
     pub(super) fn note(&self, address: usize) -> bool {
         let Some((word, shift)) = self.place_to_mark(address) else { return false };
         // Relaxed, here and below: between collections nothing else is read because of a mark; in one, the core that collects

@@ -32,15 +32,16 @@ impl Prefix {
         }
     }
 
-    /// Whether any of the seven words that begin in one word and end in the next may be an address of the heap.
+    /// Which of the seven words that begin in one word and end in the next may be an address of the heap: of the one that begins with byte `n`
+    /// of the first, the highest bit of byte `n - 1`.
     #[inline(always)]
-    pub(super) fn may_begin_between(&self, before: u64, word: u64) -> bool {
+    pub(super) fn which_may_begin_between(&self, before: u64, word: u64) -> u64 {
         // Of the word that begins at byte `n` of the one before, its byte `k` is byte `n + k` of both: it comes to stand in byte `n - 1`.
         let bytes = BYTES.map(|byte| before >> (8 + 8 * byte) | word << (56 - 8 * byte));
         let differs =
             bytes[0] & self.masks[0] ^ self.common[0] | bytes[1] & self.masks[1] ^ self.common[1] | NONE;
         // A byte of zeros takes its upper bit from the one above. That may make another seem to be one, but none where there is none.
-        differs.wrapping_sub(ONES) & !differs & UPPER != 0
+        differs.wrapping_sub(ONES) & !differs & UPPER
     }
 }
 
@@ -48,9 +49,10 @@ impl Prefix {
 mod tests {
     use super::Prefix;
     use crate::checks::Random;
+    use crate::mem::orphans::collect::ADDRESS_BITS;
 
     fn between(before: u64, word: u64) -> impl Iterator<Item = u64> {
-        (8..64).step_by(8).map(move |bits| (before >> bits | word << (64 - bits)) & (1 << 48) - 1)
+        (8..64).step_by(8).map(move |bits| (before >> bits | word << (64 - bits)) & ADDRESS_BITS)
     }
 
     #[test]
@@ -73,10 +75,12 @@ mod tests {
                 let around = [0, 0x2020_2020_2020_2020, 0x0100_0001_0100, u64::MAX][round % 4]
                     ^ random.below(1 << 30) as u64;
                 let bits = 8 * (1 + random.below(7));
-                let before = around & (1 << bits) - 1 | address << bits;
-                let word = around & u64::MAX << bits | address >> (64 - bits);
-                assert!(between(before, word).any(|found| found == address & (1 << 48) - 1));
-                assert!(prefix.may_begin_between(before, word), "{before:#x} {word:#x} in {base:#x}");
+                let before = (around & ((1 << bits) - 1)) | (address << bits);
+                let word = (around & (u64::MAX << bits)) | (address >> (64 - bits));
+                assert!(between(before, word).any(|found| found == address & ADDRESS_BITS));
+                let which = prefix.which_may_begin_between(before, word);
+                assert!(which >> (bits - 1) & 1 != 0, "{before:#x} {word:#x} in {base:#x}");
+                assert!(which >> 56 == 0, "there are seven");
             }
         }
     }
@@ -89,9 +93,9 @@ mod tests {
         let words = [0x4012_3450, 0, 7, 0x10_0000, u64::from_le_bytes(*b"a crash!"), 0xffff_ffff_ffff_ff00];
         for before in words {
             for word in [0, 7, u64::from_le_bytes(*b"of actor"), u64::MAX] {
-                assert!(!prefix.may_begin_between(before, word), "{before:#x} {word:#x}");
+                assert_eq!(prefix.which_may_begin_between(before, word), 0, "{before:#x} {word:#x}");
             }
         }
-        assert!(prefix.may_begin_between(0x4012_3450 << 8, 0));
+        assert_eq!(prefix.which_may_begin_between(0x4012_3450 << 8, 0), 0x80);
     }
 }
