@@ -6,6 +6,7 @@ extern crate alloc;
 mod asking;
 mod crash;
 mod everywhere;
+mod executors;
 mod lead;
 mod listing;
 mod naming;

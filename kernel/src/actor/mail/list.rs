@@ -171,6 +171,11 @@ impl<E: Entry> List<E> {
         })
     }
 
+    /// Nothing is in it any more. The links of what was stay as they are.
+    pub(crate) fn give_up(&self) {
+        self.first.set(ptr::null_mut());
+    }
+
     #[inline(always)]
     pub(crate) fn push(&self, new: E) {
         // Relaxed: the list is this core's.

@@ -9,6 +9,9 @@
 //!
 //! A worker in a behaviour that runs for long does not get here. Then the end of its slice calls a core to look (see
 //! `sched::run::slice`), and that one finds what waits in any worker's range, its own included.
+//!
+//! Of an executor that stops nothing may leave, and nobody looks: what waits is dropped. A worker that has ended may be interrupted before its
+//! turn is over, when its mailboxes, and the links between them, belong to another executor.
 
 use super::Worker;
 use crate::actor::mail::Mailbox;
@@ -70,7 +73,7 @@ impl Worker {
     /// Whether another worker may take one of its mailboxes. From any core. Each is looked at, because the look notes when
     /// it was seen; or until it `stops`.
     pub(in crate::actor::run) fn has_surplus(&self, now: u64, stops: impl Fn() -> bool) -> bool {
-        if self.executor.victim_rule == MailboxVictim::None {
+        if self.executor.victim_rule == MailboxVictim::None || self.executor.is_stopping() {
             return false;
         }
         let with_mail = self.mailboxes_with_mail();
@@ -86,6 +89,9 @@ impl Worker {
     /// it finds how long it has waited. On its own core, where its turn was interrupted with preemption enabled, and with interrupts
     /// unmasked: each mailbox is looked at, until something urgent has come.
     pub(in crate::actor::run) fn has_waiting(&self, now: u64) -> bool {
+        if self.executor.is_stopping() {
+            return false;
+        }
         let here = PreemptGuard::new();
         let goes_on = || !sched::is_wanted_urgently(&here);
         let wait = self.wait_among(self.mailboxes_with_mail() as usize);
@@ -111,7 +117,8 @@ impl Worker {
     /// where its turn was interrupted with preemption enabled.
     pub(in crate::actor::run) fn let_go(&self) {
         // A turn that is putting down what it has in hand has no long behaviour.
-        if self.executor.victim_rule != MailboxVictim::None && !self.is_putting_down() {
+        let has_long = !self.is_putting_down() && !self.executor.is_stopping();
+        if self.executor.victim_rule != MailboxVictim::None && has_long {
             self.give_all();
             // Again, because whoever was called may have looked too early.
             sched::wake_thief();

@@ -302,6 +302,8 @@ impl Worker {
         if batch.segment().is_some() {
             batch.mailbox().hand.close();
         }
+        // The guests: when all workers have ended, their links are somebody else's.
+        self.run_list.give_up();
         self.executor.one_ended();
         Step::Done
     }
