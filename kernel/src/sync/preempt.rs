@@ -19,6 +19,8 @@ use crate::arch::percpu;
 const DUE: u32 = 1;
 /// It was an interrupt that found it due, and has noted when.
 const NOTED: u32 = 2;
+/// It may be due with one section left: see [`PreemptWord::request_early`].
+const EARLY: u32 = 4;
 
 /// The beginning of every stack block: how many sections disable preemption, and whether one is due.
 #[repr(C)]
@@ -58,6 +60,11 @@ impl PreemptWord {
     /// Remembers that a preemption is due, for when the section ends.
     pub fn request(&self) {
         self.due.store(self.due() | DUE, Ordering::Relaxed);
+    }
+
+    /// The same, for when the section ends, or all but one: that may be the application's own.
+    pub(crate) fn request_early(&self) {
+        self.due.store(self.due() | DUE | EARLY, Ordering::Relaxed);
     }
 
     /// Whether that is remembered.
@@ -208,7 +215,7 @@ impl Drop for PreemptGuard {
 #[cold]
 #[inline(never)]
 fn preempt_if_outermost(word: &PreemptWord) {
-    if word.is_enabled() {
+    if word.is_enabled() || (word.is_held_once() && word.due() & EARLY != 0) {
         crate::arch::switch::preempt_trap();
     }
 }

@@ -191,3 +191,30 @@ kernel_test! {
         Ok(())
     }
 }
+
+/// Does not come back: it runs out of stack in the application's own code, or in the heap's.
+#[inline(never)]
+fn allocates_deeper(depth: u64, bytes: usize) -> u64 {
+    let block = black_box(alloc::vec![depth as u8; bytes]);
+    if black_box(depth) == u64::MAX {
+        0
+    } else {
+        allocates_deeper(depth + 1, bytes) + u64::from(block[bytes / 2])
+    }
+}
+
+kernel_test! {
+    /// Most of the stack's last part is the heap's code, which holds a lock there.
+    #[machine("crashes")]
+    async fn a_stack_may_run_out_in_the_kernels_code_in_a_section() -> Outcome {
+        for round in 0..amount("work", 20_000) / 1000 {
+            // From large blocks' code to that of small ones.
+            for bytes in [5000, 20_000, 700] {
+                let overflows = sched::spawn(async move { with(|_| allocates_deeper(round, bytes)) });
+                ensure_eq!(overflows?.await, Err(JoinError::Crashed), "round {round}, blocks of {bytes} bytes");
+                ensure!(add(), "somebody was in another's section");
+            }
+        }
+        Ok(())
+    }
+}

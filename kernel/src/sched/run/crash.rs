@@ -61,8 +61,9 @@ pub fn lend_reserve(fault: &Fault) -> bool {
     }
     // SAFETY: the stack runs here, and nothing is in its reserve yet.
     unsafe { block.map_reserve(true) };
-    // The end of the section comes to `preempt::consider`.
-    block.preempt().request();
+    // The end of the section comes to `preempt::consider`. So does that of the kernel's section in one of the application's, which may go on
+    // calling until the reserve is used up.
+    block.preempt().request_early();
     true
 }
 
@@ -105,6 +106,12 @@ pub fn say_stack() {
         stack_layout::usable_bytes(slot) / 1024,
         slot / 1024
     );
+}
+
+/// Whether a process whose stack ran out in a section, which is over, can be ended there: the interrupt or trap came with no other section of
+/// the kernel's.
+pub(crate) fn can_end_overflowed(block: &StackBlock) -> bool {
+    !block.is_shielded() && can_end(block)
 }
 
 /// Once for panics and faults.

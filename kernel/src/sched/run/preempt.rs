@@ -74,7 +74,7 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     let core = unsafe { Core::this() };
     let has_judged = core.has_judged.replace(false);
     if block.is_in_reserve() {
-        if block.preempt().is_enabled() && !block.is_shielded() {
+        if crash::can_end_overflowed(block) {
             // SAFETY: the section that ran out of stack has ended, and its process must not go on.
             unsafe { crash::end_overflowed(&*frame) };
         }
