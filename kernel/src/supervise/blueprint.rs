@@ -7,6 +7,7 @@
 use alloc::boxed::Box;
 use core::future::Future;
 use core::mem::needs_drop;
+use core::pin::Pin;
 use core::ptr::NonNull;
 
 use super::shutdown::Shutdown;
@@ -127,14 +128,14 @@ where
     fn start(&self, shutdown: Shutdown, how: Spawn) -> Result<ProcessRef, SpawnError> {
         // It is there until this is discarded.
         let make = self.make.clone().ok_or(SpawnError::OutOfMemory)?;
-        let body = async move {
-            // Here, and not by the supervisor: so there is no moment in which the one has ended and the other does not know.
-            let has_failed = !shutdown.control().begin() || make(shutdown).await.is_failure();
-            if has_failed && let Some(own) = sched::current_process() {
-                own.note_failed();
-            }
-        };
-        how.start_alone(body)
+        if size_of::<T>() <= MOST_ON_STACK {
+            how.start_alone(life(shutdown, async move |shutdown| make(shutdown).await.is_failure()))
+        } else {
+            how.start_alone(life(shutdown, async move |shutdown| match in_a_box(make, shutdown) {
+                Ok(child) => child.await.is_failure(),
+                Err(OutOfMemory) => true,
+            }))
+        }
     }
 
     fn discard(self: Box<Self>) {
@@ -144,6 +145,29 @@ where
             unsafe { Errand::start(errand) };
         }
     }
+}
+
+/// A life of a child: what its process does. `run` says whether it has failed.
+async fn life(shutdown: Shutdown, run: impl AsyncFnOnce(Shutdown) -> bool) {
+    // Here, and not by the supervisor: so there is no moment in which the one has ended and the other does not know.
+    let has_failed = !shutdown.control().begin() || run(shutdown).await;
+    if has_failed && let Some(own) = sched::current_process() {
+        own.note_failed();
+    }
+}
+
+/// A larger future gets memory of its own, because whatever starts a process has the future on its stack, more than once. Here that is the
+/// supervisor, which is not to end because of how large a child is.
+const MOST_ON_STACK: usize = 1024;
+
+/// In the child's process, on its stack: whoever has no room there ends alone.
+#[inline(never)]
+fn in_a_box<F, T>(make: Shared<F>, shutdown: Shutdown) -> Result<Pin<Box<T>>, OutOfMemory>
+where
+    F: Fn(Shutdown) -> T,
+{
+    // SAFETY: it is made where it will be.
+    unsafe { mem::try_box_in_place(|place: *mut T| place.write(make(shutdown))) }.map(Box::into_pin)
 }
 
 /// What the errand of a blueprint does.

@@ -3,5 +3,6 @@
 
 mod actors;
 mod failures;
+mod large;
 mod processes;
 mod scene;
