@@ -33,7 +33,7 @@ impl core::fmt::Display for OfflineError {
             Self::NoSuchCore => f.write_str("there is no such core"),
             Self::BootCore => f.write_str("the boot core cannot go offline"),
             Self::Pinned(count) => {
-                write!(f, "{count} processes are pinned to the core: end them first")
+                write!(f, "{count} are pinned there, or executors' workers: end those first")
             }
         }
     }
