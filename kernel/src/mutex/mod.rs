@@ -229,10 +229,13 @@ impl<T> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         let waiting = self.mutex.waiting();
         // Whoever is killed between the two would have those wait for ever who could take it.
-        let _whole = PreemptGuard::new();
+        let whole = PreemptGuard::new();
         // After the mutex was given back it may be gone.
-        if self.mutex.word.give() {
-            waiting.tell_all(|| ());
+        let are_left = self.mutex.word.give() && waiting.tell_first();
+        // Many may wait. From here on those who were told go on.
+        drop(whole);
+        if are_left {
+            waiting.tell_rest();
         }
     }
 }
@@ -253,9 +256,8 @@ fn is_gone(holder: Holder) -> bool {
     unsafe { StackBlock::life_has_ended(holder.number()) }
 }
 
-/// Code on this stack has crashed: what it holds, if anything, it holds for ever.
-pub(crate) fn holder_crashed(block: &StackBlock) {
-    block.end_life();
+/// The [life](StackBlock::end_life) of some code has ended: what it holds, if anything, it holds for ever. With interrupts unmasked, for many may wait.
+pub(crate) fn tell_of_crash() {
     for list in &WAITING {
         list.tell_all(|| ());
     }

@@ -124,14 +124,22 @@ impl Waiters {
         inside.tell();
         let any = inside.left > 0;
         if self.tell_some(inside) {
-            self.go_on();
+            self.tell_rest();
         }
         any
     }
 
+    /// As [`Self::tell_all`], but in one section, for a caller that has disabled preemption. Whether any are left, who are told by
+    /// [`Self::tell_rest`], or by those who were told if the caller comes to its end before.
+    pub(crate) fn tell_first(&self) -> bool {
+        let mut inside = self.inside.lock();
+        inside.tell();
+        self.tell_some(inside)
+    }
+
     /// Tells those who are left to be told, if there are any.
     #[cold]
-    fn go_on(&self) {
+    pub(crate) fn tell_rest(&self) {
         while self.tell_some(self.inside.lock()) {}
     }
 
@@ -194,7 +202,7 @@ impl Seat<'_> {
                 let own = inside.remove(self.ticket);
                 drop(inside);
                 drop(own);
-                self.waiters.go_on();
+                self.waiters.tell_rest();
                 continue;
             }
             let known = inside.find(self.ticket);
@@ -247,7 +255,7 @@ impl Drop for Seat<'_> {
             // After the lock: dropping a waker may free a process.
             drop(own);
             if are_left {
-                self.waiters.go_on();
+                self.waiters.tell_rest();
             }
         }
     }

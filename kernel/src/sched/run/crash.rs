@@ -242,7 +242,7 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
     // What follows is the kernel's.
     block.account().set(0);
     let exit = write_down(core, block, crash);
-    crate::mutex::holder_crashed(block);
+    block.end_life();
     crate::log::frames::dropped_with(core::ptr::from_ref(block).cast());
     core.statistics.crashes.bump();
     note_stack(block, frame, here);
@@ -299,6 +299,7 @@ fn note_stack(block: &StackBlock, frame: Option<&Frame>, here: usize) {
 /// # Safety
 /// `process` ran on `core` until the crash, and nothing of it goes on; the scheduler's reference to it is handed over.
 pub(super) unsafe fn end(core: &ThisCore<'_>, process: NonNull<Header>, exit: Exit) {
+    crate::mutex::tell_of_crash();
     // SAFETY: the caller handed the reference over, so the process is alive.
     let header = unsafe { process.as_ref() };
     let resident = header.vtable().detach.is_some();
