@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use core::fmt::Display;
+use core::panic::Location;
 
 /// What a test found wrong, in words.
 #[derive(Debug)]
@@ -11,8 +12,10 @@ pub struct Failure(pub String);
 pub type Outcome = Result<(), Failure>;
 
 impl<E: Display> From<E> for Failure {
+    /// With the place of the `?`.
+    #[track_caller]
     fn from(error: E) -> Self {
-        Self(alloc::format!("{error}"))
+        Self(alloc::format!("{error} ({})", Location::caller()))
     }
 }
 
@@ -21,7 +24,8 @@ impl<E: Display> From<E> for Failure {
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
         if !$condition {
-            return Err($crate::Failure($crate::failure::text(format_args!($($message)+))));
+            let place = ::core::concat!(::core::file!(), ":", ::core::line!());
+            return Err($crate::Failure($crate::failure::text(format_args!($($message)+), place)));
         }
     };
 }
@@ -32,15 +36,16 @@ macro_rules! ensure_eq {
     ($left:expr, $right:expr, $($what:tt)+) => {{
         let (left, right) = (&$left, &$right);
         if left != right {
-            return Err($crate::Failure($crate::failure::text(format_args!(
-                "{}: found {left:?}, expected {right:?}",
-                format_args!($($what)+)
-            ))));
+            let place = ::core::concat!(::core::file!(), ":", ::core::line!());
+            return Err($crate::Failure($crate::failure::text(
+                format_args!("{}: found {left:?}, expected {right:?}", format_args!($($what)+)),
+                place,
+            )));
         }
     }};
 }
 
-/// The text of formatted arguments; for the macros, whose users need not name an allocator.
-pub fn text(arguments: core::fmt::Arguments<'_>) -> String {
-    alloc::format!("{arguments}")
+/// The text of formatted arguments, and where in the test that is; for the macros, whose users need not name an allocator.
+pub fn text(arguments: core::fmt::Arguments<'_>, place: &str) -> String {
+    alloc::format!("{arguments} ({place})")
 }

@@ -7,6 +7,7 @@ mod asking;
 mod crash;
 mod everywhere;
 mod executors;
+mod failing;
 mod lead;
 mod listing;
 mod naming;

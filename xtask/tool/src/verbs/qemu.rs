@@ -124,6 +124,7 @@ pub struct WithDump {
 
 /// Runs the verb.
 pub fn execute(WithDump { options, dump }: WithDump) -> Result<u8> {
+    super::runner::say_what_is_ignored();
     // What is wrong with it is said before anything is built.
     let script = options.script.as_deref().map(Script::read).transpose()?;
     let dumps = dump.as_deref().map(dump::Writer::create).transpose()?;

@@ -98,6 +98,27 @@ fn variable<T: FromStr>(name: &str, example: &str) -> Result<Option<T>> {
     }
 }
 
+/// What the environment says of the machine, and the option that says it on a command line.
+const ON_A_COMMAND_LINE: [(&str, &str); 8] = [
+    ("MAGPIE_SMP", "--smp"),
+    ("MAGPIE_MEMORY", "--memory"),
+    ("MAGPIE_GIC", "--gic"),
+    ("MAGPIE_EL2", "--el2"),
+    ("MAGPIE_CPU", "--cpu"),
+    ("MAGPIE_ICOUNT", "--icount"),
+    ("MAGPIE_INPUT", "--input"),
+    ("MAGPIE_APPEND", "--append"),
+];
+
+/// Says which of them are there in vain, because a command line was asked.
+pub fn say_what_is_ignored() {
+    for (variable, option) in ON_A_COMMAND_LINE {
+        if std::env::var_os(variable).is_some() {
+            eprintln!("xtask: {variable} is for `cargo run` and `cargo test`; here it is {option}");
+        }
+    }
+}
+
 /// Whether the environment forbids to install what is missing.
 pub fn never_installs() -> bool {
     switch("MAGPIE_NO_INSTALL")
