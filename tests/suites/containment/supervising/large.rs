@@ -7,9 +7,9 @@ use core::time::Duration;
 use magpie::actor::{Actor, Config, Executor};
 use magpie::supervise::{Child, Shutdown, Supervisor};
 use magpie::time;
-use magpie_tests::{Failure, Outcome, ensure_eq, kernel_test};
+use magpie_tests::{Outcome, ensure_eq, kernel_test};
 
-use super::scene::patient;
+use super::scene::{patient, until};
 
 /// A future of more than so many bytes.
 async fn large_process<const BYTES: usize>(mut shutdown: Shutdown) {
@@ -73,9 +73,8 @@ kernel_test! {
         let supervisor = patient(Supervisor::one_for_one()).child(Child::process("small", |_| pending::<()>()).within(Duration::ZERO)).start()?;
         // Whether its start is told of depends on how far it comes.
         let _ = supervisor.start_child(huge().temporary()).await;
-        time::sleep(Duration::from_millis(5)).await;
-        let children = supervisor.children().await.map_err(|error| Failure(alloc::format!("its supervisor: {error}")))?;
-        ensure_eq!(children.len(), 1, "children");
+        until(&supervisor, |children| children.len() == 1).await?;
+        let children = supervisor.children().await?;
         ensure_eq!(children[0].restarts, 0, "restarts of the other");
         supervisor.stop().await?;
         Ok(())
