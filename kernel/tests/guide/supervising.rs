@@ -8,6 +8,7 @@ use magpie::actor::stop::End;
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Hook, Receive};
 use magpie::channel::{ProcessAddr, ProcessMailbox, Request};
 use magpie::registry::{self, Named};
+use magpie::sched;
 use magpie::supervise::{Backoff, Child, Shutdown, Supervisor, SupervisorRef};
 use magpie::time::{self, Elapsed};
 use magpie::watch::{Ended, Exit};
@@ -180,9 +181,40 @@ async fn at_run_time() -> Result {
     Ok(())
 }
 
+/// Starts all of it, and comes back if it has given up.
+async fn appliance() -> Result {
+    const HOUR: Duration = Duration::from_secs(3600);
+    // What a device does wrong uses up no restart of the service's, nor the other way round.
+    let devices = Supervisor::one_for_one().child(Child::process("card", stage));
+    let service = Supervisor::one_for_one().restarts(1, HOUR).child(Child::process("scale", scale));
+    let root = Supervisor::one_for_one()
+        .restarts(1, HOUR)
+        .child(Child::supervisor("devices", devices))
+        .child(Child::supervisor("service", service))
+        .start()?;
+
+    // The root is watched: its handle keeps nothing going, and drops nothing.
+    let mut ends = ProcessMailbox::<Ended>::new(1)?;
+    root.process().watch(&ends.address())?;
+    if let Some(ended) = ends.receive().await {
+        println!("the root has ended: {:?}", ended.exit());
+    }
+    Ok(())
+}
+
+async fn a_main() -> Result {
+    let main = sched::spawn(appliance())?;
+    // Each life of the service allows one restart, and the root one more service.
+    for _ in 0..4 {
+        break_scale().await;
+    }
+    main.await?
+}
+
 pub async fn chapter() -> Result {
     one_child().await?;
     limits().await?;
     tree().await?;
-    at_run_time().await
+    at_run_time().await?;
+    a_main().await
 }
