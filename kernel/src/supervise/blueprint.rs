@@ -6,6 +6,7 @@
 
 use alloc::boxed::Box;
 use core::future::Future;
+use core::marker::PhantomData;
 use core::mem::needs_drop;
 use core::pin::Pin;
 use core::ptr::NonNull;
@@ -72,15 +73,17 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// To call that function for each life.
-    pub(super) fn new<F, T>(make: F) -> Result<Self, OutOfMemory>
+    /// To call that function for each life, whose process is seen under the name of the type `N`.
+    pub(super) fn new<N, F, T>(make: F) -> Result<Self, OutOfMemory>
     where
+        N: 'static,
         F: Fn(Shutdown) -> T + Send + Sync + 'static,
         T: Future<Output: Ending> + Send + 'static,
     {
         let make = Shared::new(make).map_err(|error| error.without_message())?;
-        let errand = Errand::new(drop_function::<F>, free::<F>);
-        let blueprint = mem::try_box(OfFunction { errand, make: Some(make) }).map_err(|(error, _)| error)?;
+        let errand = Errand::new(drop_function::<N, F>, free::<N, F>);
+        let blueprint = mem::try_box(OfFunction { errand, make: Some(make), name: PhantomData::<fn() -> N> })
+            .map_err(|(error, _)| error)?;
         Ok(Self { blueprint: Some(blueprint), is_supervisors: false })
     }
 
@@ -107,34 +110,38 @@ impl Drop for Plan {
 
 /// That of a function which makes a future.
 #[repr(C)]
-struct OfFunction<F> {
+struct OfFunction<N, F> {
     /// Drops the function.
     errand: Errand,
     /// Until then.
     make: Option<Shared<F>>,
+    name: PhantomData<fn() -> N>,
 }
 
 // SAFETY: the errand is used by whoever discards this, who has it alone, and then by the scheduler, which does so from any core; the
 // function may be used from any.
-unsafe impl<F: Send + Sync> Send for OfFunction<F> {}
+unsafe impl<N, F: Send + Sync> Send for OfFunction<N, F> {}
 // SAFETY: as above; who shares it reaches the function only.
-unsafe impl<F: Send + Sync> Sync for OfFunction<F> {}
+unsafe impl<N, F: Send + Sync> Sync for OfFunction<N, F> {}
 
-impl<F, T> Blueprint for OfFunction<F>
+impl<N, F, T> Blueprint for OfFunction<N, F>
 where
+    N: 'static,
     F: Fn(Shutdown) -> T + Send + Sync + 'static,
     T: Future<Output: Ending> + Send + 'static,
 {
     fn start(&self, shutdown: Shutdown, how: Spawn) -> Result<ProcessRef, SpawnError> {
         // It is there until this is discarded.
         let make = self.make.clone().ok_or(SpawnError::OutOfMemory)?;
+        // Each begins here, and not by the supervisor: so there is no moment in which the one has ended and the other does not know.
         if size_of::<T>() <= MOST_ON_STACK {
-            how.start_alone(life(shutdown, async move |shutdown| make(shutdown).await.is_failure()))
+            how.start_alone::<N, _>(async move {
+                note_end(!shutdown.control().begin() || make(shutdown).await.is_failure());
+            })
         } else {
-            how.start_alone(life(shutdown, async move |shutdown| match in_a_box(make, shutdown) {
-                Ok(child) => child.await.is_failure(),
-                Err(OutOfMemory) => true,
-            }))
+            how.start_alone::<N, _>(async move {
+                note_end(!shutdown.control().begin() || run_in_a_box(make, shutdown).await);
+            })
         }
     }
 
@@ -147,10 +154,8 @@ where
     }
 }
 
-/// A life of a child: what its process does. `run` says whether it has failed.
-async fn life(shutdown: Shutdown, run: impl AsyncFnOnce(Shutdown) -> bool) {
-    // Here, and not by the supervisor: so there is no moment in which the one has ended and the other does not know.
-    let has_failed = !shutdown.control().begin() || run(shutdown).await;
+/// A child's life is over.
+fn note_end(has_failed: bool) {
     if has_failed && let Some(own) = sched::current_process() {
         own.note_failed();
     }
@@ -159,6 +164,18 @@ async fn life(shutdown: Shutdown, run: impl AsyncFnOnce(Shutdown) -> bool) {
 /// A larger future gets memory of its own, because whatever starts a process has the future on its stack, more than once. Here that is the
 /// supervisor, which is not to end because of how large a child is.
 const MOST_ON_STACK: usize = 1024;
+
+/// Whether it has failed.
+async fn run_in_a_box<F, T>(make: Shared<F>, shutdown: Shutdown) -> bool
+where
+    F: Fn(Shutdown) -> T,
+    T: Future<Output: Ending>,
+{
+    match in_a_box(make, shutdown) {
+        Ok(child) => child.await.is_failure(),
+        Err(OutOfMemory) => true,
+    }
+}
 
 /// In the child's process, on its stack: whoever has no room there ends alone.
 #[inline(never)]
@@ -173,17 +190,17 @@ where
 /// What the errand of a blueprint does.
 ///
 /// # Safety
-/// `errand` is the first part of an `OfFunction<F>` that nobody else uses.
-unsafe fn drop_function<F>(errand: NonNull<Errand>) -> Step {
+/// `errand` is the first part of an `OfFunction<N, F>` that nobody else uses.
+unsafe fn drop_function<N, F>(errand: NonNull<Errand>) -> Step {
     // SAFETY: by contract.
-    let make = unsafe { (*errand.cast::<OfFunction<F>>().as_ptr()).make.take() };
+    let make = unsafe { (*errand.cast::<OfFunction<N, F>>().as_ptr()).make.take() };
     drop(make);
     Step::Done
 }
 
 /// # Safety
 /// As [`drop_function`]; the box is given up.
-unsafe fn free<F>(errand: NonNull<Errand>) {
+unsafe fn free<N, F>(errand: NonNull<Errand>) {
     // SAFETY: by contract it comes from a box, and has no function any more: if its process was ended in the middle of that, neither.
-    drop(unsafe { Box::from_raw(errand.cast::<OfFunction<F>>().as_ptr()) });
+    drop(unsafe { Box::from_raw(errand.cast::<OfFunction<N, F>>().as_ptr()) });
 }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::future::Future;
+use core::marker::PhantomData;
 use core::time::Duration;
 
 use super::blueprint::{Ending, Plan};
@@ -60,13 +61,18 @@ pub struct Child {
     pub(super) plan: Option<Plan>,
 }
 
+/// What a process that tends an actor is seen as.
+struct Tender<A>(PhantomData<A>);
+
 impl Child {
-    fn new<F, T>(name: &'static str, make: F) -> Self
+    /// Its processes are seen under the name of the type `N`.
+    fn new<N, F, T>(name: &'static str, make: F) -> Self
     where
+        N: 'static,
         F: Fn(Shutdown) -> T + Send + Sync + 'static,
         T: Future<Output: Ending> + Send + 'static,
     {
-        let plan = Plan::new(make).ok();
+        let plan = Plan::new::<N, F, T>(make).ok();
         Self { name, restart: Restart::Permanent, limit: LIMIT, how: Spawn::new(), plan }
     }
 
@@ -82,7 +88,7 @@ impl Child {
         F: Fn(Shutdown) -> T + Send + Sync + 'static,
         T: Future<Output: Ending> + Send + 'static,
     {
-        Self::new(name, make)
+        Self::new::<F, F, T>(name, make)
     }
 
     /// An actor on that executor: for each life `make` makes its state. It is asked to end by [`stop::End`](crate::actor::stop::End).
@@ -103,7 +109,9 @@ impl Child {
         make: impl Fn() -> A + Send + Sync + 'static,
     ) -> Self {
         let executor = executor.clone();
-        Self::new(name, move |shutdown| tend(executor.clone(), make(), HeldTo::Nothing, shutdown))
+        Self::new::<Tender<A>, _, _>(name, move |shutdown| {
+            tend(executor.clone(), make(), HeldTo::Nothing, shutdown)
+        })
     }
 
     /// The same with a mailbox that is the actor's alone, as [`ExecutorHandle::spawn_bounded`] says. It is started when there is one: that
@@ -126,7 +134,9 @@ impl Child {
         make: impl Fn() -> A + Send + Sync + 'static,
     ) -> Self {
         let executor = executor.clone();
-        Self::new(name, move |shutdown| tend(executor.clone(), make(), HeldTo::Bound(bound), shutdown))
+        Self::new::<Tender<A>, _, _>(name, move |shutdown| {
+            tend(executor.clone(), make(), HeldTo::Bound(bound), shutdown)
+        })
     }
 
     /// The same with limits that are the actor's alone, as [`ExecutorHandle::spawn_limited`] says: each life within the same. What a former life
@@ -155,7 +165,9 @@ impl Child {
         make: impl Fn() -> A + Send + Sync + 'static,
     ) -> Self {
         let executor = executor.clone();
-        Self::new(name, move |shutdown| tend(executor.clone(), make(), HeldTo::Limits(limits), shutdown))
+        Self::new::<Tender<A>, _, _>(name, move |shutdown| {
+            tend(executor.clone(), make(), HeldTo::Limits(limits), shutdown)
+        })
     }
 
     /// A supervisor, which fails when it gives up. It may take a minute to end, for each of its children has a limit of its own.
@@ -170,7 +182,9 @@ impl Child {
         // One that has lost a child for want of memory is as good as none.
         let complete = Some(supervisor).filter(|supervisor| !supervisor.is_incomplete);
         let child = match complete.and_then(|supervisor| Shared::new(supervisor).ok()) {
-            Some(supervisor) => Self::new(name, move |shutdown| run::nested(supervisor.clone(), shutdown)),
+            Some(supervisor) => {
+                Self::new::<Supervisor, _, _>(name, move |shutdown| run::nested(supervisor.clone(), shutdown))
+            }
             None => Self { name, restart: Restart::Permanent, limit: LIMIT, how: Spawn::new(), plan: None },
         };
         child.within(Duration::from_secs(60))

@@ -228,23 +228,23 @@ impl Spawn {
         F::Output: Send + 'static,
     {
         // SAFETY: just started, to be joined.
-        self.create_and_start(share, future, Sort::Joined, |_| {})
+        self.create_and_start::<F, F>(share, future, Sort::Joined, |_| {})
             .map(|process| unsafe { JoinHandle::of(process) })
     }
 
-    /// As [`Self::start`], but nobody will take the result.
+    /// As [`Self::start`], but nobody will take the result, and it is seen under the name of the type `N`.
     ///
     /// # Errors
     /// As [`Self::start`].
-    pub(crate) fn start_alone<F>(self, future: F) -> Result<ProcessRef, SpawnError>
+    pub(crate) fn start_alone<N, F>(self, future: F) -> Result<ProcessRef, SpawnError>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.create_and_start(here::share_here(), future, Sort::Alone, |_| {})
+        self.create_and_start::<N, F>(here::share_here(), future, Sort::Alone, |_| {})
     }
 
-    /// As [`Self::start_alone`]; `before` is called when nothing can keep the process from starting any more, and before it can be
+    /// As [`Self::start`], but nobody will take the result; `before` is called when nothing can keep the process from starting any more, and before it can be
     /// killed, with preemption disabled.
     pub(crate) fn start_alone_after<F>(
         self,
@@ -255,11 +255,11 @@ impl Spawn {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.create_and_start(here::share_here(), future, Sort::Alone, before)
+        self.create_and_start::<F, F>(here::share_here(), future, Sort::Alone, before)
     }
 
     #[inline(always)]
-    fn create_and_start<F>(
+    fn create_and_start<N, F>(
         self,
         share: Option<ShareRef>,
         future: F,
@@ -283,7 +283,8 @@ impl Spawn {
         };
         // A mask of every core also includes those that come online later.
         let affinity = if self.affinity == u64::MAX { u64::MAX } else { affinity };
-        let created = task::create(future, sort, self.priority, (deadline, share), affinity, self.payer);
+        let created =
+            task::create::<N, F>(future, sort, self.priority, (deadline, share), affinity, self.payer);
         let Ok((process, reference)) = created else { return Err(SpawnError::OutOfMemory) };
         // Until it is queued.
         let here = PreemptGuard::new();

@@ -31,7 +31,8 @@ impl<T: Send + 'static> Prepared<T> {
         F: Future<Output = T> + Send + 'static,
     {
         let sort = if is_joined { Sort::Joined } else { Sort::Lasting };
-        let made = task::create(future, sort, Priority::Normal, (None, None), u64::MAX, Some(Payer::NOBODY));
+        let made =
+            task::create::<F, F>(future, sort, Priority::Normal, (None, None), u64::MAX, Some(Payer::NOBODY));
         let (process, reference) = made.map_err(|_| OutOfMemory)?;
         // SAFETY: just made, of a future with this result; its only handle. One that is not joined tells nobody.
         Ok(Self { process, handle: unsafe { JoinHandle::of(reference) } })

@@ -101,7 +101,10 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    const VTABLE: VTable = VTable { cancel: Some(Self::cancel), ..Self::LASTING };
+    /// What it is seen by is the name of the type `N`.
+    const fn table<N>() -> VTable {
+        VTable { name: core::any::type_name::<N>, cancel: Some(Self::cancel), ..Self::LASTING }
+    }
 
     /// Of one that nobody can kill.
     const LASTING: VTable = VTable {
@@ -222,10 +225,10 @@ pub(crate) enum Sort {
     Lasting,
 }
 
-/// Makes a task with one reference for the scheduler and one for the caller; not yet queued.
+/// Makes a task with one reference for the scheduler and one for the caller; not yet queued. It is seen under the name of the type `N`.
 ///
 /// Gives the future back when there is no memory for it, or `payer`, or else who pays for the caller, cannot pay.
-pub(crate) fn create<F>(
+pub(crate) fn create<N, F>(
     future: F,
     sort: Sort,
     priority: Priority,
@@ -238,7 +241,7 @@ where
     F::Output: Send + 'static,
 {
     let account = payer.map_or_else(account_here, |payer| payer.number().into());
-    let table = if sort == Sort::Lasting { &Task::<F>::LASTING } else { &Task::<F>::VTABLE };
+    let table = if sort == Sort::Lasting { &Task::<F>::LASTING } else { const { &Task::<F>::table::<N>() } };
     let is_joined = sort == Sort::Joined;
     let header = Header::new(table, priority, affinity, CoreId::BOOT)
         .with_deadline(deadline)
