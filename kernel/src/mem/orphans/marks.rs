@@ -31,14 +31,14 @@ pub(super) enum Mark {
 pub(in crate::mem) struct Marks<'a> {
     words: &'a [AtomicU64],
     base: usize,
-    reach: &'a Reach,
+    marked_words: &'a MarkedWords,
 }
 
 /// How many of the first words anything may be marked in: all behind them are zero. So a collection takes as long as for what is in use, not as
 /// for the memory there is.
-pub(in crate::mem) struct Reach(AtomicUsize);
+pub(in crate::mem) struct MarkedWords(AtomicUsize);
 
-impl Reach {
+impl MarkedWords {
     /// Nothing is marked.
     pub(in crate::mem) const fn none() -> Self {
         Self(AtomicUsize::new(0))
@@ -60,14 +60,14 @@ impl<'a> Marks<'a> {
         bytes.div_ceil(GRANULE_BYTES * PER_WORD)
     }
 
-    /// The marks of the memory at `base`; `words` has room for it, and `reach` is kept with them.
-    pub(in crate::mem) fn new(words: &'a [AtomicU64], base: usize, reach: &'a Reach) -> Self {
-        Self { words, base, reach }
+    /// The marks of the memory at `base`; `words` has room for it, and `marked_words` is kept with them.
+    pub(in crate::mem) fn new(words: &'a [AtomicU64], base: usize, marked_words: &'a MarkedWords) -> Self {
+        Self { words, base, marked_words }
     }
 
     /// The words in which anything may be marked.
     fn marked(&self) -> &'a [AtomicU64] {
-        self.words.get(..self.reach.0.load(Ordering::Relaxed)).unwrap_or(self.words)
+        self.words.get(..self.marked_words.0.load(Ordering::Relaxed)).unwrap_or(self.words)
     }
 
     /// All blocks are live.
@@ -76,7 +76,7 @@ impl<'a> Marks<'a> {
         for word in self.words {
             word.store(0, Ordering::Relaxed);
         }
-        self.reach.0.store(0, Ordering::Relaxed);
+        self.marked_words.0.store(0, Ordering::Relaxed);
     }
 
     /// Notes an address. Returns whether it is new. On any core, unless a collection stops it.
@@ -100,7 +100,7 @@ impl<'a> Marks<'a> {
                 marked = index + 1;
             }
         }
-        self.reach.0.store(marked, Ordering::Relaxed);
+        self.marked_words.0.store(marked, Ordering::Relaxed);
         marked != 0
     }
 
@@ -122,7 +122,7 @@ impl<'a> Marks<'a> {
     /// The same, to mark something there.
     fn place_to_mark(&self, start: usize) -> Option<(&AtomicU64, usize)> {
         let place = self.place(start)?;
-        self.reach.includes((start - self.base) / GRANULE_BYTES / PER_WORD);
+        self.marked_words.includes((start - self.base) / GRANULE_BYTES / PER_WORD);
         Some(place)
     }
 
@@ -173,7 +173,7 @@ impl<'a> Marks<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{GRANULE_BYTES, Mark, Marks, Reach};
+    use super::{GRANULE_BYTES, Mark, MarkedWords, Marks};
     use crate::arch::atomic::AtomicU64;
     use alloc::vec::Vec;
 
@@ -187,8 +187,8 @@ mod tests {
     #[test]
     fn marks_are_kept_apart_and_found() {
         let words: Vec<_> = (0..4).map(|_| AtomicU64::new(u64::MAX)).collect();
-        let reach = Reach::none();
-        let marks = Marks::new(&words, 0x4000, &reach);
+        let marked_words = MarkedWords::none();
+        let marks = Marks::new(&words, 0x4000, &marked_words);
         marks.clear();
         let all: Vec<_> = (0..128).map(|i| 0x4000 + i * GRANULE_BYTES).collect();
         for (index, start) in all.iter().enumerate() {
@@ -216,8 +216,8 @@ mod tests {
     #[test]
     fn what_is_noted_is_new_once() {
         let words = [const { AtomicU64::new(0) }; 2];
-        let reach = Reach::none();
-        let marks = Marks::new(&words, 0x4000, &reach);
+        let marked_words = MarkedWords::none();
+        let marks = Marks::new(&words, 0x4000, &marked_words);
         assert!(marks.note(0x4037) && !marks.note(0x4030) && marks.note(0x4040));
         assert_eq!(found(|from| marks.next_noted(from)), [0x4030, 0x4040]);
         assert!(!marks.note(0x3fff) && !marks.note(0x4000 + marks.bytes()), "outside");
@@ -226,8 +226,8 @@ mod tests {
     #[test]
     fn it_is_known_how_far_they_reach() {
         let words = [const { AtomicU64::new(0) }; 8];
-        let reach = Reach::none();
-        let marks = Marks::new(&words, 0x4000, &reach);
+        let marked_words = MarkedWords::none();
+        let marks = Marks::new(&words, 0x4000, &marked_words);
         let bytes_per_word = GRANULE_BYTES * super::PER_WORD;
         let of_word = |word: usize| 0x4000 + word * bytes_per_word;
         assert!(marks.marked().is_empty() && marks.next_noted(0x4000).is_none());

@@ -5,7 +5,7 @@ use core::ops::Range;
 use core::ptr::{self, NonNull};
 
 use super::collect::{Extent, World};
-use super::marks::{Mark, Marks, Reach};
+use super::marks::{Mark, MarkedWords, Marks};
 use crate::arch::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::arch::clock;
 use crate::mem::heap::Heap;
@@ -15,12 +15,12 @@ use crate::mem::reserved::Reserved;
 pub(in crate::mem) struct Memory {
     base: AtomicUsize,
     marks: Reserved<AtomicU64>,
-    reach: Reach,
+    marked_words: MarkedWords,
 }
 
 impl Memory {
     pub(in crate::mem) const fn empty() -> Self {
-        Self { base: AtomicUsize::new(0), marks: Reserved::empty(), reach: Reach::none() }
+        Self { base: AtomicUsize::new(0), marks: Reserved::empty(), marked_words: MarkedWords::none() }
     }
 
     /// Bytes of the marks for this many bytes.
@@ -40,7 +40,7 @@ impl Memory {
     /// The marks of all of it; of nothing without memory.
     #[inline]
     pub(super) fn marks(&self) -> Marks<'_> {
-        Marks::new(self.marks.all(), self.base.load(Ordering::Relaxed), &self.reach)
+        Marks::new(self.marks.all(), self.base.load(Ordering::Relaxed), &self.marked_words)
     }
 }
 

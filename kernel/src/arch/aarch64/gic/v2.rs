@@ -146,7 +146,10 @@ pub(super) fn send(core: CoreId, number: u32) {
     distributor().send.set(target << 16 | number);
 }
 
-/// What other cores have sent this one, and itself, is not pending any more.
+/// What other cores have sent this one, and itself, is not pending any more. What they send later is, because the read comes back
+/// behind the write.
 pub(super) fn clear_sent(number: u32) {
-    distributor().clear_sent[number as usize].set(u8::MAX);
+    let register = &distributor().clear_sent[number as usize];
+    register.set(u8::MAX);
+    register.get();
 }

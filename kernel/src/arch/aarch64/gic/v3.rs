@@ -171,16 +171,20 @@ pub(super) fn enable_own(number: u32) {
     set_own(GICD_ISENABLER, number);
 }
 
-/// What was sent to this core is not pending any more.
+/// What was sent to this core is not pending any more. What is sent later is: see `set_own`.
 pub(super) fn clear_own(number: u32) {
     set_own(GICD_ICPENDR, number);
 }
 
-/// Writes an interrupt's bit into one of the core's own registers, in which zeros change nothing.
+/// Writes an interrupt's bit into one of the core's own registers, in which zeros change nothing. It has come there when this returns,
+/// because the read comes back behind the write.
 fn set_own(register: usize, number: u32) {
     if let Some(redistributor) = find_redistributor() {
         // SAFETY: the redistributor is this core's own, in the region that `init` was given.
-        unsafe { write(redistributor + SGI_FRAME, register, 1 << (number % 32)) };
+        unsafe {
+            write(redistributor + SGI_FRAME, register, 1 << (number % 32));
+            read(redistributor + SGI_FRAME, register);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Collector, Extent, World};
 use crate::arch::atomic::AtomicU64;
 use crate::checks::Random;
-use crate::mem::orphans::marks::{Mark, Marks, Reach};
+use crate::mem::orphans::marks::{Mark, MarkedWords, Marks};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -161,8 +161,8 @@ fn it_finds_what_only_the_dead_could_reach() {
         let base = start_of(&model.heap);
         let words = Marks::words_for(model.heap.len() * 16);
         let words: Vec<_> = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let reach = Reach::none();
-        let marks = Marks::new(&words, base, &reach);
+        let marked_words = MarkedWords::none();
+        let marks = Marks::new(&words, base, &marked_words);
         orphans.iter().for_each(|address| _ = marks.note(*address));
         let candidates = || -> Vec<usize> {
             all.iter().copied().filter(|start| marks.get(*start) == Mark::Candidate).collect()
