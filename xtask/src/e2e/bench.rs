@@ -20,6 +20,7 @@ pub const CASES: &[Case] = &[
     ("bench::a_page_has_the_figures", page),
     ("bench::sweeps_a_grid_of_settings", sweep),
     ("bench::short_slices_cost_little", short_slices),
+    ("bench::collections_take_no_longer_on_several_cores", collections),
     ("bench::notices_a_misspelt_setting", misspelt),
     ("bench::fails_with_a_wrong_result", wrong_result),
     ("bench::bad_parameters", bad_parameters),
@@ -356,6 +357,20 @@ fn short_slices(bench: &Bench<'_>) -> Result<Outcome> {
     check(&[SUSPENDED_SENDER], "50", MOST_FOR_SUSPENDED)?;
     for microseconds in ["52", "54", "57", "60"] {
         check(&[SUSPENDED_SENDER], microseconds, MOST_FOR_SUSPENDED_OFTEN)?;
+    }
+    Ok(Outcome::Passed)
+}
+
+/// A collection of 16 MiB, in instructions of all cores: those that stand still wait, and nobody collects again what was collected.
+fn collections(bench: &Bench<'_>) -> Result<Outcome> {
+    const SPEC: &str = "collection:16384";
+    const MOST: f64 = 1.2;
+    let text = measure(bench, &[SPEC, "--cores", "1,2,4,8"])?;
+    let row = columns(&text, SPEC)?;
+    let alone = number(&row, 0)?;
+    for column in 1..4 {
+        let ratio = number(&row, column)? / alone;
+        ensure!(ratio <= MOST, "it costs {ratio:.2} times as much on more cores, not {MOST}:\n{text}");
     }
     Ok(Outcome::Passed)
 }

@@ -1,6 +1,6 @@
-//! What all addresses of the heap have in common in two of their bytes, and so a look at seven words at once: whether any may be one.
+//! What all addresses of the heap have in common in two of their bytes, and so a look at seven words at once: which of them may be one.
 //!
-//! It says "perhaps" of some that are none: who is told so looks at each.
+//! Some of those are none: who is told of one compares it with the whole heap.
 
 /// A one in each byte.
 const ONES: u64 = 0x0101_0101_0101_0101;

@@ -78,6 +78,8 @@ unsafe fn collect(core: &Core) {
     let Some(mut collection) = orphans::begin() else { return };
     let mark = |standing: &halt::Standing| {
         let began = clock::now();
+        // Whoever has crashed until now is noted, so what was called for meanwhile is done here. (Nobody is waiting for it.)
+        calls::CALLS.lower(calls::COLLECT);
         for core in cores::all() {
             // SAFETY: who stands still is in no operation of a queue, and its writes are seen: see `Standstill`.
             unsafe { core.queue.clear_taken() };
