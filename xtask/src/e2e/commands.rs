@@ -199,18 +199,22 @@ fn terminal(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// It is asked right after its first crash.
+/// What is typed is in the port before the example begins, so the tree is that of its first moments, or of a later one.
 fn supervisors(bench: &Bench<'_>) -> Result<Outcome> {
-    let is_asked = |line: &String| line == "> tree";
-    // On a busy host it may have ended before what was typed has come to it.
-    let mut listed = asked_of_a_tree(bench)?;
-    for _ in 0..2 {
-        if !listed.iter().any(is_asked) {
-            listed = asked_of_a_tree(bench)?;
+    let (mut child, mut lines) = listening(bench, "pipeline")?;
+    let mut input = child.stdin.take().context("it has no input")?;
+    loop {
+        let line = lines.next().context("it ends before anything has crashed")??;
+        // Several lives were begun by then.
+        if line.contains("injected") {
+            break;
         }
     }
+    input.write_all(b"tree\nps\n").context("it does not read its input")?;
+    let listed = lines.collect::<Result<Vec<_>, _>>()?;
+    child.wait().context("it cannot be waited for")?;
     let text = listed.join("\n");
-    let after = listed.iter().skip_while(|line| !is_asked(line)).skip(1);
+    let after = listed.iter().skip_while(|line| *line != "> tree").skip(1);
     let tree: Vec<_> = after.take_while(|line| *line != "> ps").collect();
     // A crash may be reported before it, and in the middle of it.
     let heading = "    number state     core reductions       age restarts name";
@@ -221,24 +225,6 @@ fn supervisors(bench: &Bench<'_>) -> Result<Outcome> {
     ensure!(places.iter().all(Option::is_some) && places.is_sorted(), "the tree is another:\n{text}");
     ensure!(text.contains("that have not had a turn yet"), "there is no list:\n{text}");
     Ok(Outcome::Passed)
-}
-
-/// What the example says from its first crash on, when it is asked for its tree.
-fn asked_of_a_tree(bench: &Bench<'_>) -> Result<Vec<String>> {
-    let (mut child, mut lines) = listening(bench, "pipeline")?;
-    let mut input = child.stdin.take().context("it has no input")?;
-    loop {
-        let line = lines.next().context("it ends before anything has crashed")??;
-        // Several lives were begun by then.
-        if line.contains("injected") {
-            break;
-        }
-    }
-    // It may have ended meanwhile.
-    let _ = input.write_all(b"tree\nps\n");
-    let listed = lines.collect::<Result<Vec<_>, _>>()?;
-    child.wait().context("it cannot be waited for")?;
-    Ok(listed)
 }
 
 /// The example compares six rules for stealing, each with an executor of its own; between two there is none. So it is asked again and again.
