@@ -1,9 +1,10 @@
 //! Runs the tests of an image, one after another, and reports each.
 //!
 //! Boot arguments: `filter=<substring of a name>`, `timeout=<seconds for one test>`, `after=<name>`: only the
-//! tests that come after that one, which has stopped the whole machine when it ran before. A test that times
-//! out is left behind, suspended or waiting, and the next one starts; the scheduler keeps it from
-//! holding a core.
+//! tests that come after that one, which has stopped the whole machine when it ran before, `until=failure`: none
+//! after one that fails, because what that leaves behind could fail the next; the host tool runs those in
+//! another guest. A test that times out is left behind, suspended or waiting; without `until=failure` the next one
+//! starts, and the scheduler keeps it from holding a core.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -25,6 +26,7 @@ pub async fn run() -> bool {
     let timeout = machine::argument("timeout").and_then(|seconds| seconds.parse().ok());
     let timeout = timeout.map_or(TEST_HANGS_AFTER, Duration::from_secs);
     let after = machine::argument("after").unwrap_or("");
+    let goes_on = machine::argument("until") != Some("failure");
     let wanted = |test: &&Test| test.name.contains(filter) && test.name > after;
     let mut tests: Vec<&Test> = TESTS.iter().filter(wanted).collect();
     tests.sort_unstable_by_key(|test| test.name);
@@ -45,6 +47,9 @@ pub async fn run() -> bool {
             Verdict::Failed(reason) => {
                 console::notice(format_args!("@test fail {}: {}", test.name, reason));
                 failed += 1;
+                if !goes_on {
+                    return false;
+                }
             }
         }
     }

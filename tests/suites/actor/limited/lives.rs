@@ -126,6 +126,7 @@ kernel_test! {
         let supervisor = Supervisor::one_for_one().restarts(100, Duration::MAX).child(child).start()?;
         let mut lives = Vec::new();
         while lives.len() < 8 {
+            ensure!(!supervisor.process().is_done(), "the supervisor has ended after {} lives", lives.len());
             let Ok(found) = registry::find::<Addr<Named>>("limited") else {
                 time::sleep(Duration::from_millis(1)).await;
                 continue;

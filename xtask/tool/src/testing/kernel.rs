@@ -1,6 +1,6 @@
 //! Boots every in-kernel suite on QEMU, once for each number of cores, through the same path as
-//! `cargo xtask qemu`. A test that takes the whole guest along has failed, and the tests after it are run in
-//! another guest.
+//! `cargo xtask qemu`. A test that takes the whole guest along has failed. The tests after one that fails are run in
+//! another guest, because what it leaves behind could fail them, too.
 
 use super::Tally;
 use super::report::Report;
@@ -13,7 +13,7 @@ use crate::stream::{Decoder, Output, show};
 use anyhow::Result;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Suites that are built at once, and what they are booted on.
 #[derive(Clone)]
@@ -26,7 +26,7 @@ pub struct KernelTests<'a> {
     pub boots: Vec<(&'a str, Machine)>,
     /// The boot arguments.
     pub arguments: String,
-    /// How long one boot may take.
+    /// How long one boot may take, with those that run the rest of its tests.
     pub limit: Duration,
     /// What the suites are built with.
     pub features: Features,
@@ -103,18 +103,26 @@ pub fn kernel_tasks<'a>(tests: KernelTests<'a>) -> Result<(Tally, Vec<Task<'a>>)
     Ok((total, tasks))
 }
 
-/// Boots one suite on one machine, again for the tests after each that takes the guest along.
+/// Boots one suite on one machine, again for the tests after each that takes the guest along or fails.
 fn boot_to_the_end(
     tests: &KernelTests<'_>,
     suite: &Executable,
     image: &Image,
     machine: &Machine,
 ) -> Result<Tally> {
+    let begin = Instant::now();
     let (mut total, mut after) = (Tally::default(), None);
     while !crate::machine::interrupted() {
-        let (tally, lost) = boot(tests, suite, image, machine, after.as_deref())?;
+        // All of them together have the time of one, or a kernel that is broken would take it for each test.
+        let left = tests.limit.saturating_sub(begin.elapsed());
+        if let Some(after) = after.as_ref().filter(|_| left.is_zero()) {
+            let name = title(&suite.name, machine, tests.features);
+            total.fail(format!("{name}: the tests after {after} were not run, because the time is up"));
+            break;
+        }
+        let (tally, ended_with) = boot(tests, suite, image, machine, after.as_deref(), left)?;
         total.add(tally);
-        match lost {
+        match ended_with {
             Some(name) => after = Some(name),
             None => break,
         }
@@ -122,22 +130,23 @@ fn boot_to_the_end(
     Ok(total)
 }
 
-/// Boots one guest for the tests after `after`, or for all. Also says which test took the guest along.
+/// Boots one guest for the tests after `after`, or for all. Also says with which test it has ended before all were run.
 fn boot(
     tests: &KernelTests<'_>,
     suite: &Executable,
     image: &Image,
     machine: &Machine,
     after: Option<&str>,
+    limit: Duration,
 ) -> Result<(Tally, Option<String>)> {
-    let mut arguments = tests.arguments.clone();
+    let mut arguments = format!("{} until=failure", tests.arguments);
     if machine.icount {
         arguments.push_str(" counted=1");
     }
     if let Some(after) = after {
         arguments = format!("{arguments} after={after}");
     }
-    let guest = Guest { arguments, ..Guest::new(machine.clone(), image.clone(), tests.limit) };
+    let guest = Guest { arguments, ..Guest::new(machine.clone(), image.clone(), limit) };
     let mut decoder = Decoder::for_elf(&image.elf)?;
     let mut report = Report::default();
     let mut heard: Vec<u8> = Vec::new();
@@ -159,10 +168,10 @@ fn boot(
     decoder.finish(&mut sink);
 
     let name = title(&suite.name, machine, tests.features);
-    let lost = report.running().map(str::to_owned);
-    let tally = match &lost {
-        Some(_) => report.close_to_go_on(&run.describe(tests.limit)),
-        None => report.close(run.ending == Ending::Status(0), &run.describe(tests.limit)),
+    let ended_with = report.ended_with().map(str::to_owned);
+    let tally = match &ended_with {
+        Some(_) => report.close_to_go_on(&run.describe(limit)),
+        None => report.close(run.ending == Ending::Status(0), &run.describe(limit)),
     };
     let tally = label(tally, &name);
     let mut told = format!("{name}: {tally} ({:.1} s)", run.time.as_secs_f64());
@@ -175,7 +184,7 @@ fn boot(
     }
     // At once: others print too.
     say!("{told}");
-    Ok((tally, lost))
+    Ok((tally, ended_with))
 }
 
 fn title(suite: &str, machine: &Machine, features: Features) -> String {

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A test that has started and of which nothing more is heard has failed, unless it said that it would stop the kernel
-//! with a certain panic, and that came. A suite that does not reach
+//! with a certain panic, and that came. A guest may also end after a test that failed: the tests after either run in
+//! another. Else a suite that does not reach
 //! `done`, or whose `done` counts something else than what was heard, has failed once more as a whole, for
 //! nobody can know which tests are missing.
 
@@ -17,6 +18,8 @@ use crate::stream::Notice;
 pub struct Report {
     tally: Tally,
     running: Option<String>,
+    /// What has failed, while no other has started.
+    failed: Option<String>,
     /// What the running test said the kernel's panic would contain.
     expected_panic: Option<String>,
     done: Option<(u32, u32, u32)>,
@@ -28,6 +31,7 @@ impl Report {
     pub fn take(&mut self, notice: &Notice) {
         match notice {
             Notice::TestStart(name) => {
+                self.failed = None;
                 if let Some(lost) = self.running.replace(name.clone()) {
                     self.tally.fail(format!("{lost}: its result never arrived"));
                 }
@@ -40,6 +44,7 @@ impl Report {
             Notice::TestFail(name, reason) => {
                 self.finished(name);
                 self.tally.fail(format!("{name}: {reason}"));
+                self.failed = Some(name.clone());
             }
             Notice::TestSkip(name, _) => {
                 self.finished(name);
@@ -58,6 +63,12 @@ impl Report {
         self.running.as_deref()
     }
 
+    /// With which test the guest has ended before all were run: it was running, or it has failed.
+    pub fn ended_with(&self) -> Option<&str> {
+        let failed = self.failed.as_deref().filter(|_| self.done.is_none());
+        self.running().or(failed)
+    }
+
     fn finished(&mut self, name: &str) {
         self.expected_panic = None;
         if self.running.as_deref() == Some(name) {
@@ -65,7 +76,7 @@ impl Report {
         }
     }
 
-    /// The guest has ended in the middle of a test, and the tests after that one are run in another.
+    /// The guest has ended in the middle of a test or after one that failed, and the tests after that one are run in another.
     pub fn close_to_go_on(mut self, how: &str) -> Tally {
         let cause = self.cause(how);
         if let Some(name) = self.running.take() {
@@ -153,10 +164,28 @@ mod tests {
         for line in ["@test start a", "@test ok a 1", "@test start b", "@panic out of stacks"] {
             report.take(&Notice::parse(line.as_bytes()).unwrap());
         }
-        assert_eq!(report.running(), Some("b"));
+        assert_eq!((report.running(), report.ended_with()), (Some("b"), Some("b")));
         let tally = report.close_to_go_on("status");
         assert_eq!(tally.passed, 1);
         assert_eq!(tally.failures, ["b: the guest ended in the middle of it (panic: out of stacks)"]);
+    }
+
+    #[test]
+    fn a_guest_that_ends_with_a_failure_is_followed_by_another() {
+        let mut report = Report::default();
+        let lines = ["@test start a", "@test fail a: lost 3"];
+        let mut take =
+            |report: &mut Report, line: &str| report.take(&Notice::parse(line.as_bytes()).unwrap());
+        lines.iter().for_each(|line| take(&mut report, line));
+        assert_eq!((report.running(), report.ended_with()), (None, Some("a")));
+        assert_eq!(report.close_to_go_on("status").failures, ["a: lost 3"]);
+        // One that goes on, or has run all, is not.
+        for last in ["@test start b", "@test done 0 1 0"] {
+            let mut report = Report::default();
+            lines.iter().for_each(|line| take(&mut report, line));
+            take(&mut report, last);
+            assert_ne!(report.ended_with(), Some("a"), "{last}");
+        }
     }
 
     #[test]
