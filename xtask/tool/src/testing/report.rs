@@ -174,8 +174,7 @@ mod tests {
     fn a_guest_that_ends_with_a_failure_is_followed_by_another() {
         let mut report = Report::default();
         let lines = ["@test start a", "@test fail a: lost 3"];
-        let mut take =
-            |report: &mut Report, line: &str| report.take(&Notice::parse(line.as_bytes()).unwrap());
+        let take = |report: &mut Report, line: &str| report.take(&Notice::parse(line.as_bytes()).unwrap());
         lines.iter().for_each(|line| take(&mut report, line));
         assert_eq!((report.running(), report.ended_with()), (None, Some("a")));
         assert_eq!(report.close_to_go_on("status").failures, ["a: lost 3"]);
