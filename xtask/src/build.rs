@@ -62,8 +62,8 @@ pub fn host_tests(package: &str, filter: Option<&str>) -> Command {
     let mut command = cargo();
     command.args(["test", "--no-fail-fast", "--package", package]);
     if package == KERNEL_PACKAGE {
-        // The checks that the in-kernel suites run, too.
-        command.args(["--features", "checks"]);
+        // The checks that the in-kernel suites run, too; and the kernel is that of the suites as programs, so it is built once for both.
+        command.args(["--features", "checks,traced"]);
     }
     command.args(filter);
     command

@@ -35,7 +35,7 @@ const FEWER_CORES: &[(&str, &[u32])] = &[
 ];
 
 /// Suites that the whole does not build for the Raspberry Pi 4: a third of what building for it takes, and they know nothing of the board.
-const NOT_ON_RASPI4B: &[&str] = &["actor", "containment"];
+const NOT_ON_RASPI4B: &[&str] = &["actor", "containment", "node"];
 
 /// The numbers of cores of a plain run, for each suite: one, several, and the others spread over the suites.
 const PLAIN_CORES: &[(&str, &[u32])] = &[
