@@ -61,6 +61,12 @@ pub fn execute(options: &Options) -> Result<u8> {
     let sources = PACKAGES.map(|(mark, folder)| Ok((mark, source(options, folder)?)));
     let sources = sources.into_iter().collect::<Result<Vec<_>>>()?;
     let dir = &options.dir;
+    if is_in(dir, root()) {
+        return Err(usage(format!(
+            "{} is in this tree, whose settings for cargo would hold there, too: give a folder elsewhere",
+            dir.display()
+        )));
+    }
     make_folder(dir)?;
     let crate_name = name.replace('-', "_");
     for (file, template) in FILES {
@@ -147,6 +153,13 @@ fn name_of(options: &Options) -> Result<String> {
     Ok(name)
 }
 
+/// Whether a folder, which need not exist yet, is somewhere in another.
+fn is_in(folder: &Path, other: &Path) -> bool {
+    // Links and dots can be followed only in what there is.
+    let there = absolute(folder).ancestors().find_map(|folder| folder.canonicalize().ok());
+    there.zip(other.canonicalize().ok()).is_some_and(|(there, other)| there.starts_with(other))
+}
+
 /// Makes the folder, or takes one that is empty.
 fn make_folder(dir: &Path) -> Result<()> {
     match fs::read_dir(dir) {
@@ -174,7 +187,7 @@ fn absolute(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::{Options, execute, name_of, source};
+    use super::{Options, execute, is_in, name_of, root, source};
     use crate::failure::{USAGE, status_of};
     use std::fs;
     use std::path::Path;
@@ -223,6 +236,16 @@ mod tests {
         }
         assert_eq!(named("/", None), Err(USAGE));
         assert_eq!(named("..", None), Err(USAGE));
+    }
+
+    #[test]
+    fn a_folder_in_this_tree_is_refused() {
+        let inside = root().join("target/../no/such/app");
+        assert_eq!(status_of(&execute(&options(&inside, Some("app"))).unwrap_err()), USAGE);
+        assert!(!root().join("no").exists(), "something was written");
+        assert!(is_in(root(), root()) && is_in(&root().join("a"), root()));
+        let beside = root().join("../a");
+        assert!(!is_in(&beside, root()) && !is_in(Path::new("/"), root()), "{beside:?}");
     }
 
     #[test]
