@@ -95,7 +95,6 @@ pub(crate) fn try_box_paid_by<T>(payer: Option<Payer>, value: T) -> Result<Box<T
 
 /// Memory that `payer` pays for.
 #[cold]
-#[inline(never)]
 fn place_paid_by(payer: Payer, layout: Layout) -> Option<NonNull<u8>> {
     if layout.size() == 0 {
         return Some(layout.dangling_ptr());

@@ -18,7 +18,7 @@ use super::size_class::SizeClass;
 use super::span::{SPAN_BYTES, SPAN_LAYOUT};
 use super::span_table::{SpanTable, UNIT_BYTES};
 use crate::arch::atomic::{AtomicU64, Ordering};
-use crate::arch::{MAX_CORES, percpu, zero};
+use crate::arch::{MAX_CORES, pair, percpu, zero};
 use crate::sync::{PreemptGuard, SpinLock, account_here};
 
 /// The kernel's allocator.
@@ -121,9 +121,12 @@ impl Heap {
         Some(block)
     }
 
+    /// Out of line, as the functions below.
+    ///
     /// # Safety
     /// The block came from [`Self::take_noted`] with this layout, and nobody uses it any more.
-    unsafe fn give_noted(&self, block: NonNull<u8>, layout: Layout) {
+    #[inline(never)]
+    pub(super) unsafe fn give_noted(&self, block: NonNull<u8>, layout: Layout) {
         let mut central = self.central.lock();
         self.large.remove(block);
         // SAFETY: the caller promised a noted block with this layout that nobody uses any more.
@@ -141,25 +144,21 @@ impl Heap {
         block.map_or(ptr::null_mut(), NonNull::as_ptr)
     }
 
-    /// A small block when there was no room for a span.
+    /// A small block when the core has none at hand.
     #[cold]
     #[inline(never)]
-    fn take_small_when_short(&self, class: SizeClass, asked: usize) -> *mut u8 {
-        let block = self.give_up_kept_until(|| {
+    fn take_small(&self, class: SizeClass, asked: usize) -> *mut u8 {
+        let attempt = || {
             let here = PreemptGuard::new();
             self.caches.allocate(class, core_here(&here), &here, self)
-        });
+        };
+        // What follows the first may take long.
+        let block = attempt().or_else(|| self.give_up_kept_until(attempt));
         let block = block.or_else(|| self.caches.allocate_alone(class, self));
         let Some(block) = block else { return ptr::null_mut() };
         // SAFETY: as in `alloc_unpaid`.
         unsafe { clear_rest(block, asked, class) };
         block.as_ptr()
-    }
-
-    #[inline(never)]
-    pub(super) unsafe fn give_large(&self, block: NonNull<u8>, layout: Layout) {
-        // SAFETY: by the contract of `dealloc`.
-        unsafe { self.give_noted(block, layout) };
     }
 
     /// Gives free blocks back to their spans until the attempt succeeds: class by class those of this core and the
@@ -193,14 +192,13 @@ impl Heap {
     pub(super) fn alloc_unpaid(&self, layout: Layout) -> *mut u8 {
         let Some(class) = SizeClass::of(layout) else { return self.take_large(layout) };
         let here = PreemptGuard::new();
-        if let Some(block) = self.caches.allocate(class, core_here(&here), &here, self) {
+        if let Some(block) = self.caches.allocate_at_hand(class, core_here(&here), &here) {
             // SAFETY: a block of this class, which nobody else uses.
             unsafe { clear_rest(block, layout.size(), class) };
             return block.as_ptr();
         }
-        // What follows may take long.
         drop(here);
-        self.take_small_when_short(class, layout.size())
+        self.take_small(class, layout.size())
     }
 
     /// Frees it.
@@ -216,7 +214,7 @@ impl Heap {
                 unsafe { self.caches.free(block, class, core_here(&here), &here, self) };
             }
             // SAFETY: by contract the block has this layout.
-            None => unsafe { self.give_large(block, layout) },
+            None => unsafe { self.give_noted(block, layout) },
         }
     }
 
@@ -293,9 +291,12 @@ pub(super) fn noted(layout: Layout) -> Layout {
 #[inline(always)]
 unsafe fn clear_rest(block: NonNull<u8>, asked: usize, class: SizeClass) {
     const PAIR_BYTES: usize = size_of::<[u64; 2]>();
-    for at in (asked / PAIR_BYTES * PAIR_BYTES..class.block_bytes()).step_by(PAIR_BYTES) {
+    let mut at = asked / PAIR_BYTES * PAIR_BYTES;
+    // Hardly ever more than once: of so few the compiler is to make no call, nor to count them first.
+    while at < class.block_bytes() {
         // SAFETY: blocks are aligned to a pair of words, and so many bytes long, by contract the caller's.
-        unsafe { block.add(at).cast::<[u64; 2]>().write([0; 2]) };
+        unsafe { pair::zero(block.add(at)) };
+        at += PAIR_BYTES;
     }
 }
 
@@ -316,7 +317,7 @@ unsafe impl GlobalAlloc for Heap {
         }
         match account_here() as u8 {
             0 => self.alloc_unpaid(layout),
-            number => self.alloc_charged(number, layout),
+            number => self.alloc_charged(layout, number),
         }
     }
 
@@ -328,7 +329,7 @@ unsafe impl GlobalAlloc for Heap {
             if let Some(table) = self.owners.table() {
                 let number = table.get(block.as_ptr().addr());
                 if number != 0 {
-                    return self.free_charged(table, number, block, layout);
+                    return self.free_charged(block, layout, table, number);
                 }
             }
             self.free_unpaid(block, layout);

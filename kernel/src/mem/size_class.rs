@@ -5,6 +5,7 @@
 //! of those are aligned to their size, which serves layouts that ask for more than 16 bytes of alignment.
 
 use core::alloc::Layout;
+use core::hint;
 
 /// The largest block that a cache keeps, in bytes.
 const LARGEST_BYTES: usize = 2048;
@@ -29,7 +30,18 @@ struct Size {
     batch: u16,
 }
 
-/// By the number of the class: to look there is a third of the work of finding it out.
+/// By how often the least alignment fits into the bytes, rounded up: to look here, and below, is a third of the work of finding it out.
+static CLASSES: [SizeClass; LARGEST_BYTES / LEAST_ALIGNMENT + 1] = {
+    let mut classes = [SizeClass(0); LARGEST_BYTES / LEAST_ALIGNMENT + 1];
+    let mut index = 0;
+    while index < classes.len() {
+        classes[index] = SizeClass::of_bytes(index * LEAST_ALIGNMENT);
+        index += 1;
+    }
+    classes
+};
+
+/// By the number of the class.
 static SIZES: [Size; SizeClass::COUNT] = {
     let mut sizes = [Size { bytes: 0, batch: 0 }; SizeClass::COUNT];
     let mut index = 0;
@@ -66,18 +78,26 @@ impl SizeClass {
         if bytes > LARGEST_BYTES {
             return None;
         }
-        let last = bytes.max(1) - 1;
+        Some(CLASSES[bytes.div_ceil(LEAST_ALIGNMENT)])
+    }
+
+    /// The class of so many bytes, which are not too many.
+    const fn of_bytes(bytes: usize) -> Self {
+        let last = if bytes == 0 { 0 } else { bytes - 1 };
         if last < FINE_BYTES {
-            return Some(Self((last / LEAST_ALIGNMENT) as u8));
+            return Self((last / LEAST_ALIGNMENT) as u8);
         }
         let doubling = last.ilog2() as usize;
         let quarter = (last >> (doubling - 2)) & 3;
-        Some(Self((FINE_CLASSES + 4 * (doubling - FINE_BYTES.ilog2() as usize) + quarter) as u8))
+        Self((FINE_CLASSES + 4 * (doubling - FINE_BYTES.ilog2() as usize) + quarter) as u8)
     }
 
     #[inline(always)]
     pub(super) fn index(self) -> usize {
-        usize::from(self.0)
+        let index = usize::from(self.0);
+        // SAFETY: there are no others than in `CLASSES` and `ALL`.
+        unsafe { hint::assert_unchecked(index < Self::COUNT) };
+        index
     }
 
     /// Bytes of its blocks.

@@ -98,7 +98,7 @@ impl Heap {
                 unsafe { self.dealloc(block.as_ptr(), layout) };
             }
             // SAFETY: the block is in use; the table has the size that it was given out with.
-            (None, Ok(layout)) => unsafe { self.give_large(block, layout) },
+            (None, Ok(layout)) => unsafe { self.give_noted(block, layout) },
             (None, Err(_)) => return false,
         }
         true

@@ -3,6 +3,8 @@
 //! The architecture has each of the two accessed by itself, atomically, in no order; so these are the relaxed accesses of
 //! `arch/portable/pair.rs`, which the compiler does not put together.
 
+use core::ptr::NonNull;
+
 use crate::arch::atomic::AtomicPtr;
 
 /// Reads both of a pair that lies so many bytes behind `base`, which is a part of the instruction.
@@ -52,4 +54,16 @@ pub fn clear<T>(pair: &[AtomicPtr<T>; 2]) {
     unsafe {
         core::arch::asm!("stp xzr, xzr, [{}]", in(reg) pair.as_ptr(), options(nostack, preserves_flags));
     }
+}
+
+/// Overwrites two words with zeros. Unlike a loop of writes, one of these stays what it is.
+///
+/// # Safety
+/// There are two at `base`, aligned, and nobody else uses them.
+#[inline(always)]
+pub unsafe fn zero(base: NonNull<u8>) {
+    // SAFETY: by contract.
+    unsafe {
+        core::arch::asm!("stp xzr, xzr, [{}]", in(reg) base.as_ptr(), options(nostack, preserves_flags))
+    };
 }

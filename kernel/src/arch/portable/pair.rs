@@ -3,6 +3,8 @@
 //!
 //! `arch/aarch64/pair.rs` has the same functions with one instruction each.
 
+use core::ptr::NonNull;
+
 use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// Reads both of a pair that lies so many bytes behind `base`.
@@ -38,4 +40,14 @@ pub fn load_pointers<T>(pair: &[AtomicPtr<T>; 2]) -> [*mut T; 2] {
 #[inline(always)]
 pub fn clear<T>(pair: &[AtomicPtr<T>; 2]) {
     pair.iter().for_each(|pointer| pointer.store(core::ptr::null_mut(), Ordering::Relaxed));
+}
+
+/// Overwrites two words with zeros.
+///
+/// # Safety
+/// There are two at `base`, aligned, and nobody else uses them.
+#[inline(always)]
+pub unsafe fn zero(base: NonNull<u8>) {
+    // SAFETY: by contract.
+    unsafe { base.cast::<[u64; 2]>().write([0; 2]) };
 }

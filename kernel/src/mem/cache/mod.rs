@@ -20,6 +20,7 @@ use super::keeper::Keeper;
 use super::size_class::SizeClass;
 use crate::arch::MAX_CORES;
 use crate::arch::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::arch::pair;
 use crate::sync::PreemptGuard;
 use shortage::Answer;
 
@@ -31,16 +32,16 @@ struct Magazines {
 }
 
 /// One core's cache.
-#[repr(align(128))]
+// The counters come first, where they and the lists are near enough for single instructions.
+#[repr(C, align(128))]
 struct CoreCache {
+    /// Bytes handed out here less bytes taken back here, modulo 2^64: what is handed out on one core may be
+    /// given back on another. And how many blocks were handed out.
+    counts: [AtomicU64; 2],
     classes: UnsafeCell<[Magazines; SizeClass::COUNT]>,
     /// Whose `classes` and `answer` are.
     keeper: Keeper,
     answer: UnsafeCell<Answer>,
-    /// Bytes handed out here less bytes taken back here, modulo 2^64: what is handed out on one core may be
-    /// given back on another.
-    in_use: AtomicU64,
-    allocations: AtomicU64,
 }
 
 // SAFETY: `classes` and `answer` are used by whoever has the keeper's lock: by its core, with preemption disabled and never
@@ -50,29 +51,33 @@ unsafe impl Sync for CoreCache {}
 impl CoreCache {
     const fn empty() -> Self {
         Self {
+            counts: [const { AtomicU64::new(0) }; 2],
             classes: UnsafeCell::new(
                 [const { Magazines { current: Cell::new(List::EMPTY), spare: Cell::new(List::EMPTY) } };
                     SizeClass::COUNT],
             ),
             keeper: Keeper::new(),
             answer: UnsafeCell::new(Answer::NONE),
-            in_use: AtomicU64::new(0),
-            allocations: AtomicU64::new(0),
         }
     }
 
-    /// So many more bytes are in use, modulo 2^64.
+    /// A block of so many bytes was handed out.
     #[inline(always)]
-    fn count(&self, bytes: u64) {
-        // Relaxed: only this core writes, and the readers are statistics.
-        self.in_use.store(self.in_use.load(Ordering::Relaxed).wrapping_add(bytes), Ordering::Relaxed);
+    fn count_allocation(&self, bytes: usize) {
+        let counts: *const u8 = self.counts.as_ptr().cast();
+        // SAFETY: they are a pair. Only this core writes, and the readers are statistics.
+        unsafe {
+            let [in_use, allocations] = pair::load::<0>(counts);
+            pair::store::<0>(counts, [in_use.wrapping_add(bytes as u64), allocations.wrapping_add(1)]);
+        }
     }
 
-    /// One more block was handed out.
+    /// One was taken back.
     #[inline(always)]
-    fn count_allocation(&self) {
+    fn count_free(&self, bytes: usize) {
+        let [in_use, _] = &self.counts;
         // Relaxed: as above.
-        self.allocations.store(self.allocations.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        in_use.store(in_use.load(Ordering::Relaxed).wrapping_sub(bytes as u64), Ordering::Relaxed);
     }
 }
 
@@ -110,25 +115,36 @@ impl Caches {
         &self,
         class: SizeClass,
         core: Option<usize>,
-        _here: &PreemptGuard,
+        here: &PreemptGuard,
         source: &impl Source,
     ) -> Option<NonNull<u8>> {
+        if let Some(block) = self.allocate_at_hand(class, core, here) {
+            return Some(block);
+        }
         let Some(cache) = core.and_then(|core| self.cores.get(core)) else {
             return self.allocate_elsewhere(class, source);
         };
+        // SAFETY: as below.
+        let magazines = unsafe { &(*cache.classes.get())[class.index()] };
+        magazines.current.set(self.refill(class, cache, magazines, source)?);
+        self.allocate_at_hand(class, core, here)
+    }
+
+    /// The same, of what the core has at hand: what almost every block comes from.
+    #[inline(always)]
+    pub(super) fn allocate_at_hand(
+        &self,
+        class: SizeClass,
+        core: Option<usize>,
+        _here: &PreemptGuard,
+    ) -> Option<NonNull<u8>> {
+        let cache = self.cores.get(core?)?;
         // SAFETY: the caller is on this core, and preemption is disabled.
         let magazines = unsafe { &(*cache.classes.get())[class.index()] };
         let mut list = magazines.current.get();
-        let block = match list.pop() {
-            Some(block) => block,
-            None => {
-                list = self.refill(class, cache, magazines, source)?;
-                list.pop()?
-            }
-        };
+        let block = list.pop()?;
         magazines.current.set(list);
-        cache.count(class.block_bytes() as u64);
-        cache.count_allocation();
+        cache.count_allocation(class.block_bytes());
         Some(block)
     }
 
@@ -145,13 +161,12 @@ impl Caches {
         _here: &PreemptGuard,
         source: &impl Source,
     ) {
-        let bytes = (class.block_bytes() as u64).wrapping_neg();
         let Some(cache) = core.and_then(|core| self.cores.get(core)) else {
             // SAFETY: the caller promised a block of this class that nobody uses any more.
             unsafe { self.free_elsewhere(block, class, source) };
             return;
         };
-        // SAFETY: as in `allocate`.
+        // SAFETY: as in `allocate_at_hand`.
         let magazines = unsafe { &(*cache.classes.get())[class.index()] };
         let mut list = magazines.current.get();
         if list.count == class.batch() {
@@ -166,7 +181,7 @@ impl Caches {
         // SAFETY: the caller promised a block of this class that nobody uses any more.
         unsafe { list.push(block) };
         magazines.current.set(list);
-        cache.count(bytes);
+        cache.count_free(class.block_bytes());
     }
 
     #[cold]
@@ -258,14 +273,16 @@ impl Caches {
     pub(super) fn in_use_bytes(&self) -> u64 {
         // Relaxed: statistics.
         let elsewhere = self.elsewhere_in_use.load(Ordering::Relaxed);
-        self.cores.iter().fold(elsewhere, |sum, core| sum.wrapping_add(core.in_use.load(Ordering::Relaxed)))
+        self.cores
+            .iter()
+            .fold(elsewhere, |sum, core| sum.wrapping_add(core.counts[0].load(Ordering::Relaxed)))
     }
 
     /// How many small blocks have ever been handed out.
     pub(super) fn allocations(&self) -> u64 {
         // Relaxed: statistics.
         let elsewhere = self.elsewhere_allocations.load(Ordering::Relaxed);
-        self.cores.iter().fold(elsewhere, |sum, core| sum + core.allocations.load(Ordering::Relaxed))
+        self.cores.iter().fold(elsewhere, |sum, core| sum + core.counts[1].load(Ordering::Relaxed))
     }
 }
 

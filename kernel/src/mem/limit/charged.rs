@@ -43,7 +43,7 @@ impl Heap {
     /// A block that the account with this number pays for: that of the code which asks.
     #[cold]
     #[inline(never)]
-    pub(in crate::mem) fn alloc_charged(&self, number: u8, layout: Layout) -> *mut u8 {
+    pub(in crate::mem) fn alloc_charged(&self, layout: Layout, number: u8) -> *mut u8 {
         self.alloc_paid_by(ACCOUNTS.payer(number), layout)
     }
 
@@ -89,10 +89,10 @@ impl Heap {
     #[inline(never)]
     pub(in crate::mem) unsafe fn free_charged(
         &self,
-        table: Table,
-        number: u8,
         block: NonNull<u8>,
         layout: Layout,
+        table: Table,
+        number: u8,
     ) {
         let layout = charged_layout(layout);
         // SAFETY: by contract.
