@@ -261,13 +261,12 @@ pub unsafe fn rotate<T, const N: usize>(
         exclusive_asm!(fails(force);
             // Only this core writes bottom.
             "ldr {b}, [{bottom}]",
-            "mov {oldest}, {item}",
             "3:",
             // Acquire: pairs with STLXR in pop_top (3), for the store to a slot below.
             "ldaxr {t}, [{top}]",
             // They are the same or top is behind, because the owner alone lowers bottom, and not here.
             "cmp {b}, {t}",
-            "b.eq 9f",
+            "b.eq 8f",
             "add {x}, {t}, #1",
             may_fail!("force"),
             "stxr {w:w}, {x}, [{top}]",
@@ -281,6 +280,12 @@ pub unsafe fn rotate<T, const N: usize>(
             // Release: pairs with LDAR of bottom in pop_top (1).
             "stlr {b}, [{bottom}]",
             "9:",
+            // Behind the function, because it is rare.
+            ".subsection 1",
+            "8:",
+            "mov {oldest}, {item}",
+            "b 9b",
+            ".subsection 0",
             top = in(reg) top.as_ptr(),
             bottom = in(reg) bottom.as_ptr(),
             slots = in(reg) slots.as_ptr(),

@@ -203,25 +203,28 @@ impl RunQueue {
             && self.deadlines.is_empty()
     }
 
-    /// Puts a process at the back of its queue.
+    /// Puts a process at the back of its queue. Returns whether it may run elsewhere, too.
     ///
     /// # Safety
     /// The caller is the owner's core, with preemption disabled and not in an interrupt.
     #[inline(always)]
-    pub(super) unsafe fn push_own(&self, process: Runnable) {
+    pub(super) unsafe fn push_own(&self, process: Runnable) -> bool {
         let priority = process.priority();
+        let is_pinned = process.is_pinned();
         if process.has_deadline() {
             self.push_by_deadline(process);
         // SAFETY: the caller is the owner's core.
-        } else if process.is_pinned() {
+        } else if is_pinned {
             // SAFETY: as above.
             unsafe { self.of(priority).push_bound(process) };
-            return self.ready.flag_own(priority.bit() | ASIDE);
+            self.ready.flag_own(priority.bit() | ASIDE);
+            return false;
         // SAFETY: as above.
         } else if unsafe { self.of(priority).push_own(process) } {
             self.ready.flag_own(OVERFLOWED);
         }
         self.ready.flag_own(priority.bit());
+        !is_pinned
     }
 
     #[cold]

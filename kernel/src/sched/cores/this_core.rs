@@ -49,11 +49,11 @@ impl<'a> ThisCore<'a> {
         unsafe { NonNull::dangling().as_ref() }
     }
 
-    /// Puts a process at the back of its queue.
+    /// Puts a process at the back of its queue. Returns whether it may run elsewhere, too.
     #[inline(always)]
-    pub(crate) fn push(&self, process: Runnable) {
+    pub(crate) fn push(&self, process: Runnable) -> bool {
         // SAFETY: the caller is on this core, preemption is disabled, and no interrupt is being handled.
-        unsafe { self.core.queue.push_own(process) };
+        unsafe { self.core.queue.push_own(process) }
     }
 
     /// Puts a process, which is `Normal` and not pinned, into the run-next slot, and the one that was there at the back of its
@@ -104,6 +104,13 @@ impl<'a> ThisCore<'a> {
     pub(crate) fn rotate(&self, process: Runnable) -> Runnable {
         // SAFETY: as in `push`.
         unsafe { self.core.queue.rotate(process) }
+    }
+
+    /// See [`RunQueue::take_ordinary`](super::run_queue::RunQueue::take_ordinary).
+    #[inline(always)]
+    pub(crate) fn take_ordinary(&self) -> Option<Runnable> {
+        // SAFETY: as in `push`.
+        unsafe { self.core.queue.take_ordinary() }
     }
 
     /// See [`RunQueue::prefer_bound`](super::run_queue::RunQueue::prefer_bound).

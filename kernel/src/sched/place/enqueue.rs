@@ -129,9 +129,7 @@ fn queue_urgent(core: &ThisCore<'_>, process: Runnable) {
 
 #[inline(always)]
 fn queue(core: &ThisCore<'_>, process: Runnable) {
-    let pinned = process.is_pinned();
-    core.push(process);
-    if !pinned {
+    if core.push(process) {
         call_thief(core);
     }
 }
@@ -172,9 +170,27 @@ const SPAWN_REDUCTIONS: u64 = 20;
 pub(crate) fn spawned(process: Runnable) {
     let here = PreemptGuard::new();
     process.set_enqueued_at(clock::now());
-    let core = Core::current(&here);
+    match ThisCore::of(&here) {
+        Some(core) if process.affinity_mask() & cores::online() & core.id().mask() != 0 => {
+            // Paid by the parent.
+            reductions::charge(SPAWN_REDUCTIONS);
+            process.set_home(core.id());
+            trace_wake(&process, Kind::Spawned);
+            if global::is_for(&process) {
+                return global::push(process);
+            }
+            core.pace.note_event();
+            keep(&core, process);
+        }
+        _ => spawned_elsewhere(process, &here),
+    }
+}
+
+/// The same, where the parent's core is none, in an interrupt, offline, or not for it.
+#[cold]
+fn spawned_elsewhere(process: Runnable, here: &PreemptGuard) {
+    let core = Core::current(here);
     if core.is_some() {
-        // Paid by the parent.
         reductions::charge(SPAWN_REDUCTIONS);
     }
     process.set_home(home_for(process.affinity_mask(), core));
@@ -182,16 +198,8 @@ pub(crate) fn spawned(process: Runnable) {
     if global::is_for(&process) {
         return global::push(process);
     }
-    match ThisCore::of(&here) {
-        Some(core) if allowed(&process) & core.id().mask() != 0 => {
-            core.pace.note_event();
-            keep(&core, process);
-        }
-        _ => {
-            let target = place_from_outside(&process);
-            deliver(process, target);
-        }
-    }
+    let target = place_from_outside(&process);
+    deliver(process, target);
 }
 
 /// The home of a new process: its parent's core if the mask allows it, else the first that it does.

@@ -100,8 +100,11 @@ unsafe fn wake(data: *const ()) {
     unsafe { ProcessRef::from_counted(header(data)) }.wake();
 }
 
+/// Out of line, because a turn that yields ([`wake_again`]) almost never comes here, and needs few registers without.
+///
 /// # Safety
 /// The contract of `RawWakerVTable`: the waker keeps its reference.
+#[inline(never)]
 unsafe fn wake_by_ref(data: *const ()) {
     // SAFETY: the waker keeps its own reference, so this one is not dropped.
     let reference = core::mem::ManuallyDrop::new(unsafe { ProcessRef::from_counted(header(data)) });

@@ -112,29 +112,39 @@ fn turn(core: ThisCore<'_>, process: Runnable) {
     loop {
         let next = loop {
             // SAFETY: its turn has begun, so it is alive.
-            let ended = match take_turn(process, unsafe { process.as_ref() }.vtable().step) {
-                Ended::Yields(ended) => ended,
-                // SAFETY: this is the core's loop, right after the turn.
-                Ended::Otherwise(ended, step) => return unsafe { finish_turn(ended, step) },
-            };
+            match after(take_turn(process, unsafe { process.as_ref() }.vtable().step)) {
+                Some(Follows::AtOnce(following)) => process = following,
+                Some(Follows::Begins(following)) => break following,
+                None => return,
+            }
+        };
+        // SAFETY: preemption is disabled; the turn may have moved to another core.
+        let Some(begun) = begin_turn(&unsafe { ThisCore::of_loop() }, next) else { return };
+        process = begun;
+    }
+}
+
+/// Deals with how a turn ended, and goes on by the short way if that is open.
+#[inline(always)]
+fn after(ended: Ended) -> Option<Follows> {
+    let (ended, step) = match ended {
+        Ended::Yields(ended) => {
             // SAFETY: preemption is disabled; the turn may have moved to another core.
             let core = unsafe { ThisCore::of_loop() };
             attention::notice_timer(&core);
             note_charged(ended);
-            // SAFETY: the scheduler's reference has kept the process alive during its turn.
-            if !core.is_ordinary() || !unsafe { ended.as_ref() }.is_ordinary() {
-                // SAFETY: this is the core's loop, right after the turn.
-                return unsafe { finish_turn(ended, Step::Yield) };
+            if core.is_ordinary() && is_ordinary(&core, ended) {
+                // SAFETY: its turn is over, and it stays marked as running while it is queued.
+                return Some(go_on(&core, unsafe { Runnable::new(ended) }));
             }
-            // SAFETY: its turn is over, and it stays marked as running while it is queued.
-            match go_on(&core, unsafe { Runnable::new(ended) }) {
-                Follows::AtOnce(following) => process = following,
-                Follows::Begins(following) => break following,
-            }
-        };
-        // SAFETY: as above.
-        let Some(begun) = begin_turn(&unsafe { ThisCore::of_loop() }, next) else { return };
-        process = begun;
+            (ended, Step::Yield)
+        }
+        Ended::Otherwise(ended, step) => (ended, step),
+    };
+    // SAFETY: this is the core's loop, right after the turn, and then between two turns.
+    unsafe {
+        finish_turn(ended, step);
+        go_on_without(&ThisCore::of_loop())
     }
 }
 
@@ -308,17 +318,50 @@ fn go_on(core: &ThisCore<'_>, ended: Runnable) -> Follows {
     Follows::AtOnce(next.into_pointer())
 }
 
-/// A process has ended a turn by itself and waits, for the first time. From here on it is seen among the others.
+/// The short way behind a turn whose process is dealt with ([`finish_turn`]): begins the turn of the one that is next, if there is one.
+///
+/// As in [`go_on`]; and what was ended there begins again. It may have woken something urgent, which is chosen then.
+#[inline(always)]
+fn go_on_without(core: &ThisCore<'_>) -> Option<Follows> {
+    attention::notice_timer(core);
+    if !core.is_ordinary() || core.chosen.is_some() {
+        return None;
+    }
+    let next = core.take_ordinary()?;
+    if !next.run_state().goes_on() {
+        return Some(Follows::Begins(next));
+    }
+    check(core, &next);
+    let now = core.turn_ended_at.replace(0);
+    core.in_turn.begin(false);
+    core.begin_next_turn(now);
+    core.statistics.note_waited(next.enqueued_until_now(), now);
+    Some(Follows::AtOnce(next.into_pointer()))
+}
+
+/// Whether a process may be queued by the short way. By the core's loop, right after its turn.
+#[inline(always)]
+fn is_ordinary(core: &ThisCore<'_>, ended: NonNull<Header>) -> bool {
+    // SAFETY: the scheduler's reference has kept the process alive during its turn.
+    let header = unsafe { ended.as_ref() };
+    // SAFETY: likewise; its turn is over, and the loop has it in hand.
+    header.is_ordinary() || unsafe { is_ordinary_from_now(core, ended) }
+}
+
+/// The same of one that is not on a roll, because it yields for the first time: then it is entered, which nobody pays for.
 ///
 /// # Safety
-/// It is alive, and the caller has it in hand.
+/// It is alive, and the caller, which has it in hand, is the core's loop right after its turn.
 #[cold]
 #[inline(never)]
-unsafe fn note_first_wait(core: &'static Core, process: NonNull<Header>) {
+unsafe fn is_ordinary_from_now(core: &ThisCore<'_>, process: NonNull<Header>) -> bool {
     // SAFETY: by contract.
     unsafe {
-        process.as_ref().note_yielded();
-        roll_call::enter(core, process, true);
+        // Without memory for the roll it is not.
+        process.as_ref().is_ordinary_if_listed() && {
+            roll_call::enter(core.core(), process, true);
+            process.as_ref().is_listed()
+        }
     }
 }
 
@@ -350,8 +393,10 @@ unsafe fn finish_turn(process: NonNull<Header>, step: Step) {
     match step {
         Step::Pending => {
             if !header.has_waited() {
+                // From here on it is seen among the others.
+                header.note_yielded();
                 // SAFETY: the process is alive, and in hand.
-                unsafe { note_first_wait(core.core(), process) };
+                unsafe { roll_call::enter(core.core(), process, true) };
             }
             due::note_done(core, header, now);
             if has_share {

@@ -22,7 +22,6 @@ pub(crate) fn note_more_to_do(core: &Core, process: &Header, now: impl FnOnce() 
 }
 
 #[cold]
-#[inline(never)]
 fn note_if_late(core: &Core, process: &Header, now: u64) -> bool {
     let is_late = now > process.due();
     core.statistics.deadlines_missed.add(is_late.into());

@@ -102,7 +102,6 @@ fn rob(core: &ThisCore<'_>, victim: &'static Core) -> usize {
 }
 
 /// Writes a theft down, for whoever looks at what happened.
-#[inline(never)]
 fn note_theft(process: &Header, victim: &Core) {
     let subject = core::ptr::from_ref(process).addr() as u64;
     trace::note(Kind::Stolen, subject, victim.id().index() as u32, Some(process.vtable().name));

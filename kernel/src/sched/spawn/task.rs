@@ -135,15 +135,23 @@ where
         match body.poll(&mut context) {
             // If it has said that it has more to do the end of the turn knows.
             Poll::Pending => Step::Pending,
-            Poll::Ready(output) => {
-                // SAFETY: the future has returned and no turn follows, so this is its only drop.
-                unsafe { ManuallyDrop::drop(&mut *task.body.get()) };
-                task.joinable.end(Ok(output));
-                // It may have been about to yield, and found more to do.
-                StackBlock::current().forget_yield();
-                Step::Done
-            }
+            // SAFETY: the future has returned, and no turn follows.
+            Poll::Ready(output) => unsafe { task.complete(Ok(output)) },
         }
+    }
+
+    /// The last turn ends. Out of line, because no turn but that one needs its registers.
+    ///
+    /// # Safety
+    /// The caller is the process, which does not touch the future any more.
+    #[inline(never)]
+    unsafe fn complete(&self, result: Result<F::Output, JoinError>) -> Step {
+        // SAFETY: by contract, so this is its only drop.
+        unsafe { ManuallyDrop::drop(&mut *self.body.get()) };
+        self.joinable.end(result);
+        // It may have been about to yield, and found more to do.
+        StackBlock::current().forget_yield();
+        Step::Done
     }
 
     /// # Safety
@@ -151,11 +159,8 @@ where
     unsafe fn cancel(header: NonNull<Header>) -> Step {
         // SAFETY: the scheduler's reference keeps the task alive during the turn.
         let task = unsafe { header.cast::<Self>().as_ref() };
-        // SAFETY: it waits, or never began, so nobody borrows the future; no turn follows, so this is its only drop.
-        unsafe { ManuallyDrop::drop(&mut *task.body.get()) };
-        task.joinable.end(Err(JoinError::Killed));
-        StackBlock::current().forget_yield();
-        Step::Done
+        // SAFETY: it waits, or never began, so nobody borrows the future; no turn follows.
+        unsafe { task.complete(Err(JoinError::Killed)) }
     }
 
     /// # Safety

@@ -190,4 +190,16 @@ impl RunQueue {
         // SAFETY: by contract; what comes from a queue is in hand.
         unsafe { Runnable::new(self.of(Priority::Normal).deque.rotate(process.into_pointer())) }
     }
+
+    /// Takes the next to run, while [`Self::is_ordinary`]; none if the deque is empty.
+    ///
+    /// # Safety
+    /// As for [`Self::push_own`].
+    #[inline(always)]
+    pub(in crate::sched::cores) unsafe fn take_ordinary(&self) -> Option<Runnable> {
+        // As in `rotate`.
+        debug_assert!(self.streaks.next() == 0 && self.streaks.normal() == 0, "a streak goes on");
+        // SAFETY: by contract; what comes from a queue is in hand.
+        unsafe { self.of(Priority::Normal).deque.pop_oldest().map(|process| Runnable::new(process)) }
+    }
 }

@@ -36,8 +36,12 @@ impl Header {
         };
         self.roll.store(core.index() as u8, Ordering::Relaxed);
         self.place.store(core::ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
-        let may_run_anywhere = self.priority == Priority::Normal && self.affinity_mask() == u64::MAX;
-        self.is_ordinary.store(may_run_anywhere && !self.is_limited(), Ordering::Relaxed);
+        self.is_ordinary.store(self.is_ordinary_if_listed(), Ordering::Relaxed);
+    }
+
+    /// Whether it is ordinary once it is on a roll.
+    pub(crate) fn is_ordinary_if_listed(&self) -> bool {
+        self.priority == Priority::Normal && self.affinity_mask() == u64::MAX && !self.is_limited()
     }
 
     /// The core on whose roll it is, and where it is entered, if it is.
