@@ -5,15 +5,19 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::future::poll_fn;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::task::Poll;
 use core::time::Duration;
 
 use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive};
-use magpie::arch::CoreId;
-use magpie::sched::{self, JoinHandle, Priority, Spawn};
+use magpie::arch::{CoreId, MAX_CORES};
+use magpie::channel::ProcessMailbox;
+use magpie::machine;
+use magpie::sched::{self, JoinHandle, Priority, Spawn, yield_now};
 use magpie::stats;
+use magpie::watch::Ended;
 use magpie_tests::{Changed, Failure, HANGS_AFTER, ensure, ensure_eq, kernel_test};
 
 /// A process that waits until it is called.
@@ -324,6 +328,62 @@ kernel_test! {
             ensure!(preemptions >= 1, "nothing was preempted");
             ensure!(waiting.handle.await.is_ok(), "the one that was called crashed");
         }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Who is told of an end between two turns, and is urgent, has the next one, before all that only yields there.
+    async fn who_is_told_of_an_end_has_the_next_turn() -> Outcome {
+        const ROUNDS: usize = 50;
+        let _long = Changed::no_preemption()?;
+        // Turns that others had on each core.
+        let turns: Arc<[AtomicU64; MAX_CORES]> = Arc::new([const { AtomicU64::new(0) }; MAX_CORES]);
+        let here = |turns: &[AtomicU64; MAX_CORES]| {
+            let core = sched::current_core().map_or(0, CoreId::index);
+            (core, turns[core].load(Ordering::Relaxed))
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut others = Vec::new();
+        for _ in 0..8 * machine::cores() {
+            let (turns, stop) = (turns.clone(), stop.clone());
+            others.push(sched::spawn(async move {
+                while !stop.load(Ordering::Relaxed) {
+                    turns[here(&turns).0].fetch_add(1, Ordering::Relaxed);
+                    yield_now().await;
+                }
+            })?);
+        }
+        let mut compared = 0;
+        for _ in 0..ROUNDS {
+            let mut ends = ProcessMailbox::<Ended>::new(1)?;
+            let mut go = ProcessMailbox::<()>::new(1)?;
+            let (told, begin) = (ends.address(), go.address());
+            let (seen, left) = (turns.clone(), turns.clone());
+            let watcher = Spawn::new().priority(Priority::High).start(async move {
+                let ended = ends.receive().await;
+                (ended.is_some(), here(&seen))
+            })?;
+            let ends = sched::spawn(async move {
+                go.receive().await;
+                // Its last turn, to the end.
+                here(&left)
+            })?;
+            ends.process().watch(&told)?;
+            begin.send(())?;
+            let (was_told, at) = watcher.await?;
+            ensure!(was_told, "the watcher was not told");
+            let (core, before) = ends.await?;
+            if at.0 == core {
+                ensure_eq!(at.1, before, "turns of others that came first");
+                compared += 1;
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        for other in others {
+            other.await?;
+        }
+        ensure!(compared * 2 >= ROUNDS, "{compared} of {ROUNDS} were told where the process ended");
         Ok(())
     }
 }
