@@ -332,6 +332,8 @@ fn go_on_without(core: &ThisCore<'_>) -> Option<Follows> {
         return Some(Follows::Begins(next));
     }
     check(core, &next);
+    // What the loop was charged meanwhile is nobody's.
+    let _ = StackBlock::current().take_charged();
     let now = core.turn_ended_at.replace(0);
     core.in_turn.begin(false);
     core.begin_next_turn(now);

@@ -199,6 +199,8 @@ impl RunQueue {
     pub(in crate::sched::cores) unsafe fn take_ordinary(&self) -> Option<Runnable> {
         // As in `rotate`.
         debug_assert!(self.streaks.next() == 0 && self.streaks.normal() == 0, "a streak goes on");
+        // What is pinned, and comes meanwhile, is next: `take` turns it around before it looks. It would wait for another turn otherwise.
+        self.bound_first.set(false);
         // SAFETY: by contract; what comes from a queue is in hand.
         unsafe { self.of(Priority::Normal).deque.pop_oldest().map(|process| Runnable::new(process)) }
     }
