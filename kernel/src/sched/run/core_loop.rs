@@ -5,7 +5,7 @@
 //! process that ended its turn may be a detached piece of the one that began it. Hence after the turn
 //! everything is read afresh: the core from its register, the process from the stack block.
 //!
-//! From a turn that only yields to the next there is a short way ([`go_on`]). It is open while one word of the core's
+//! From a turn that only yields to the next there is a short way ([`go_on`]), and behind one that ended or waits ([`go_on_without`]). It is open while one word of the core's
 //! says that nothing but the deque of `Normal` processes wants a look (`cores/ready_mask.rs`, `run/attention.rs`), and does
 //! what the long way would do then.
 
