@@ -62,7 +62,7 @@ impl<M: Message> Future for SendWait<M> {
             let bound = mailbox.bound();
             let aside = || if bound.is_of_one() { this.to.messages_aside() } else { 0 };
             let has_room = || bound.exceeded_by(mailbox.waiting().saturating_add(aside())).is_none();
-            let seat = this.seat.get_or_insert_with(|| mailbox.room.seat());
+            let seat = this.seat.get_or_insert_with(|| mailbox.waiting_senders.seat());
             let is_pending = seat.poll(context.waker(), |told| told || has_room()).is_pending();
             // Who closed the mailbox may have told those who waited before this one did, and nobody is told again. What was done before that
             // is seen from here on: that it is closed, or that it was, by the actor's end, if it was opened again since.

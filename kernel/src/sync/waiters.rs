@@ -9,7 +9,7 @@
 //!
 //! **Whoever tells may be killed in the middle of it**, at the end of any section of the kernel's. So a waiter is taken out and woken in
 //! one section, and such sections are short, however many wait: a few are told in each. Who is told of later than that is on the list until
-//! then, but [counts](Inside::told) as told from the beginning; and each of those that are woken goes on with the telling when it is polled.
+//! then, but [counts](List::is_to_be_told) as told from the beginning; and each of those that are woken goes on with the telling when it is polled.
 //!
 //! Wakers are cloned, woken and dropped, and memory is allocated and freed, outside the lock. A few processes can wait without
 //! any memory from the heap. Beyond those, **without memory**, a seat asks to be polled again at once, until there is room or
@@ -22,98 +22,30 @@ use core::task::{Poll, Waker};
 
 use super::kept_waker::{is_kept_for, keep_waker};
 use super::{PaidBy, SpinGuard, SpinLock};
+use list::{List, Page, Place};
 
-/// This many can wait although memory is used up.
-const FEW: usize = 4;
+mod list;
 
 /// This many are told in one section.
-const AT_ONCE: usize = 8;
-
-struct Waiter {
-    ticket: u64,
-    waker: Waker,
-}
-
-struct Inside {
-    few: [Option<Waiter>; FEW],
-    /// Grows only outside the lock.
-    more: Vec<Waiter>,
-    /// The last ticket that was given out.
-    last: u64,
-    /// Up to this ticket all count as told, whether they are here still or not.
-    told: u64,
-    /// How many of those are here still.
-    left: usize,
-}
-
-impl Inside {
-    const EMPTY: Self = Self { few: [const { None }; FEW], more: Vec::new(), last: 0, told: 0, left: 0 };
-
-    fn find(&mut self, ticket: u64) -> Option<&mut Waiter> {
-        self.few.iter_mut().flatten().chain(&mut self.more).find(|waiter| waiter.ticket == ticket)
-    }
-
-    /// Puts a waiter in and returns its ticket, or the waker when there is no room.
-    fn add(&mut self, waker: Waker) -> Result<u64, Waker> {
-        let free = self.few.iter_mut().find(|place| place.is_none());
-        if free.is_none() && self.more.len() == self.more.capacity() {
-            return Err(waker);
-        }
-        self.last += 1;
-        let waiter = Waiter { ticket: self.last, waker };
-        match free {
-            Some(place) => *place = Some(waiter),
-            // There is room, so this allocates nothing.
-            None => self.more.push(waiter),
-        }
-        Ok(self.last)
-    }
-
-    fn remove(&mut self, ticket: u64) -> Option<Waiter> {
-        let removed = self.take(|waiter| waiter.ticket == ticket);
-        if removed.is_some() && ticket <= self.told {
-            self.left -= 1;
-        }
-        removed
-    }
-
-    /// From here on all count as told.
-    fn tell(&mut self) {
-        self.told = self.last;
-        self.left = self.few.iter().flatten().count() + self.more.len();
-    }
-
-    /// Takes out one of those who count as told.
-    fn take_told(&mut self) -> Option<Waiter> {
-        self.left = self.left.checked_sub(1)?;
-        let told = self.told;
-        self.take(|waiter| waiter.ticket <= told)
-    }
-
-    fn take(&mut self, is_it: impl Fn(&Waiter) -> bool) -> Option<Waiter> {
-        if let Some(place) = self.few.iter_mut().find(|place| place.as_ref().is_some_and(&is_it)) {
-            return place.take();
-        }
-        self.more.iter().position(is_it).map(|index| self.more.swap_remove(index))
-    }
-}
+/// A wake-up takes some 280 instructions.
+const AT_ONCE: usize = 3;
 
 /// Who waits for an event.
 pub struct Waiters {
-    inside: SpinLock<Inside>,
+    inside: SpinLock<List>,
 }
 
 impl Waiters {
     const_fn! {
         /// Without waiters.
         pub fn new() -> Self {
-            Self { inside: SpinLock::new(Inside::EMPTY) }
+            Self { inside: SpinLock::new(List::EMPTY) }
         }
     }
 
     /// A place for one more waiter, which does not wait yet.
     pub const fn seat(&self) -> Seat<'_> {
-        Seat { waiters: self, ticket: 0 }
+        Seat { waiters: self, place: Place::NOWHERE }
     }
 
     /// The event has come: wakes all who wait. `first` is called in the hold of the lock from which on they count as told. Returns
@@ -122,7 +54,7 @@ impl Waiters {
         let mut inside = self.inside.lock();
         first();
         inside.tell();
-        let any = inside.left > 0;
+        let any = inside.has_to_tell();
         if self.tell_some(inside) {
             self.tell_rest();
         }
@@ -137,42 +69,45 @@ impl Waiters {
         self.tell_some(inside)
     }
 
+    /// Tells some of those who are left to be told, in one section. Whether any are left.
+    pub(crate) fn tell_more(&self) -> bool {
+        self.tell_some(self.inside.lock())
+    }
+
     /// Tells those who are left to be told, if there are any.
     #[cold]
     pub(crate) fn tell_rest(&self) {
-        while self.tell_some(self.inside.lock()) {}
+        while self.tell_more() {}
     }
 
     /// Wakes some of those who are left to be told. Whether there are more.
-    fn tell_some(&self, mut inside: SpinGuard<'_, Inside>) -> bool {
+    fn tell_some(&self, mut inside: SpinGuard<'_, List>) -> bool {
         let taken: [_; AT_ONCE] = core::array::from_fn(|_| inside.take_told());
-        // Memory for many is not kept when nobody is left.
-        let more = if inside.more.is_empty() { mem::take(&mut inside.more) } else { Vec::new() };
-        let are_left = inside.left > 0;
-        let _here = inside.unlock();
-        drop(more);
-        taken.into_iter().flatten().for_each(|waiter| waiter.waker.wake());
+        let unused = inside.take_unused();
+        let are_left = inside.has_to_tell();
+        let here = inside.unlock();
+        taken.into_iter().flatten().for_each(Waker::wake);
+        drop(here);
+        // There are as many as have waited at once.
+        drop(unused);
         are_left
     }
 
     /// Makes room for more, outside the lock. Returns whether there is memory for it.
     fn grow(&self) -> bool {
-        let needed = 2 * self.inside.lock().more.len().max(FEW);
+        let wanted = self.inside.lock().pages_wanted();
         // It stays when the caller has gone.
         let _nobody = PaidBy::nobody();
         let mut room = Vec::new();
-        if room.try_reserve(needed).is_err() {
+        if wanted.is_some_and(|wanted| room.try_reserve(wanted).is_err()) {
             return false;
         }
-        let mut inside = self.inside.lock();
-        // Another caller may have made room meanwhile.
-        if room.capacity() > inside.more.capacity() {
-            room.append(&mut inside.more);
-            mem::swap(&mut room, &mut inside.more);
+        let mut page = Page::new();
+        if page.is_none() {
+            return false;
         }
-        drop(inside);
-        // What was replaced is freed after the lock.
-        drop(room);
+        // What is left over is freed after the lock.
+        self.inside.lock().grow(&mut room, &mut page);
         true
     }
 }
@@ -186,8 +121,8 @@ impl Default for Waiters {
 /// The place of one waiter. Dropping it gives it up.
 pub struct Seat<'a> {
     waiters: &'a Waiters,
-    /// 0 before it first waited.
-    ticket: u64,
+    /// Nowhere before it first waited.
+    place: Place,
 }
 
 impl Seat<'_> {
@@ -197,19 +132,19 @@ impl Seat<'_> {
         let mut spare: Option<Waker> = None;
         loop {
             let mut inside = self.waiters.inside.lock();
-            if self.ticket != 0 && inside.left > 0 && self.ticket <= inside.told {
+            if inside.is_to_be_told(self.place) {
                 // Whoever told it has not come to its end, and may have been killed.
-                let own = inside.remove(self.ticket);
+                let own = inside.remove(self.place);
                 drop(inside);
                 drop(own);
                 self.waiters.tell_rest();
                 continue;
             }
-            let known = inside.find(self.ticket);
-            if is_over(self.ticket != 0 && known.is_none()) {
+            let known = inside.waker(self.place);
+            if is_over(self.place != Place::NOWHERE && known.is_none()) {
                 return Poll::Ready(());
             }
-            if known.as_ref().is_some_and(|known| is_kept_for(&known.waker, waker)) {
+            if known.as_ref().is_some_and(|known| is_kept_for(known, waker)) {
                 return Poll::Pending;
             }
             let Some(new) = spare.take() else {
@@ -222,14 +157,14 @@ impl Seat<'_> {
                 continue;
             };
             if let Some(known) = known {
-                let previous = mem::replace(&mut known.waker, new);
+                let previous = mem::replace(known, new);
                 drop(inside);
                 drop(previous);
                 return Poll::Pending;
             }
             match inside.add(new) {
-                Ok(ticket) => {
-                    self.ticket = ticket;
+                Ok(place) => {
+                    self.place = place;
                     return Poll::Pending;
                 }
                 Err(new) => {
@@ -247,10 +182,10 @@ impl Seat<'_> {
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
-        if self.ticket != 0 {
+        if self.place != Place::NOWHERE {
             let mut inside = self.waiters.inside.lock();
-            let own = inside.remove(self.ticket);
-            let are_left = self.ticket <= inside.told && inside.left > 0;
+            let own = inside.remove(self.place);
+            let are_left = inside.is_to_be_told(self.place);
             drop(inside);
             // After the lock: dropping a waker may free a process.
             drop(own);
@@ -263,7 +198,8 @@ impl Drop for Seat<'_> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{AT_ONCE, FEW, Waiters};
+    use super::list::FEW;
+    use super::{AT_ONCE, Waiters};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::task::{Poll, Wake, Waker};

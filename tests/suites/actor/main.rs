@@ -20,5 +20,6 @@ mod restart;
 mod signals;
 mod sizes;
 mod suspension;
+mod waiting_senders;
 
 magpie_tests::suite!();

@@ -25,11 +25,12 @@ use super::patience::Patience;
 use super::place::Place;
 use super::processing_flag::ProcessingFlag;
 use super::segment::{self, Segment};
+use super::waiting_senders::WaitingSenders;
 use crate::actor::storage::MailboxIndex;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::arch::{CoreId, clock};
 use crate::stats;
-use crate::sync::{PreemptGuard, SpinLock, Waiters};
+use crate::sync::{PreemptGuard, SpinLock};
 
 /// Who runs the actors of a mailbox: an executor, of which nothing is known here but where it lies.
 #[repr(C)]
@@ -78,7 +79,7 @@ pub(crate) struct Mailbox {
     /// Where in the table it is, as far as is known: the bits of a [`Place`].
     pub(super) owner: OwnerHint,
     /// Who waits for room, if it is bounded.
-    pub(crate) room: Waiters,
+    pub(crate) waiting_senders: WaitingSenders,
     index: MailboxIndex,
     runner: AtomicPtr<Runner>,
     /// How many messages were gulped since it was opened, or let to one actor; written under the lock.
@@ -120,7 +121,7 @@ impl Mailbox {
             fixed: AtomicBool::new(false),
             urgent: AtomicBool::new(false),
             owner: OwnerHint::new(0),
-            room: Waiters::new(),
+            waiting_senders: WaitingSenders::new(),
             index,
             runner: AtomicPtr::new(core::ptr::null_mut()),
             taken: AtomicU64::new(0),
@@ -179,14 +180,14 @@ impl Mailbox {
 
     /// Accepts nothing any more.
     pub(crate) fn close(&self) {
-        // Whoever is killed before all are told would have them wait for ever.
-        let _whole = PreemptGuard::new();
+        // Whoever is killed before it is left to the loop to tell them would have them wait for ever.
+        let whole = PreemptGuard::new();
         let mut inside = self.inside.lock();
         inside.closed = true;
         inside.queue.set_careful(true);
         drop(inside);
         // There will never be room.
-        self.room.tell_all(|| ());
+        self.for_ever().waiting_senders.tell(&whole);
     }
 
     /// Whether it accepts anything.

@@ -20,6 +20,7 @@ mod place;
 pub(crate) mod processing_flag;
 pub(crate) mod segment;
 pub(crate) mod table;
+mod waiting_senders;
 
 pub use bound::{Bound, WhenFull};
 pub(crate) use copy_queue::{CopyQueue, Gulp};

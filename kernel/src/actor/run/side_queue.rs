@@ -130,9 +130,8 @@ pub(super) fn take_or_reattach(cell: CellRef, word: Word) -> Next {
         let Some(spare) = Segment::new(FIRST_SEGMENT_BYTES) else { return Next::OutOfMemory };
         let gulp = sides[index].queue.gulp(spare);
         sides[index].messages = 0;
-        drop(sides);
         // Who waits for room in a mailbox of this actor's own has waited for this, too.
-        directory::get(word.mailbox()).room.tell_all(|| ());
+        directory::get(word.mailbox()).waiting_senders.tell(&sides.unlock());
         return Next::Deliver(gulp);
     }
     let mut side = sides.swap_remove(index);

@@ -1,4 +1,5 @@
-//! What interrupts have raised on a core, until its loop does what it is for. What that is, is known in `actor/signal.rs`.
+//! What interrupts have raised on a core, until its loop does what it is for. What that is, is known in `actor/signal.rs`. Other code leaves
+//! here to the loop what must be done whatever becomes of that code, and would take too long with preemption disabled (`actor/mail/waiting_senders.rs`).
 //!
 //! An interrupt's handler takes no lock, and may have interrupted whoever holds one. So it puts what it raises into a list of its core's
 //! that takes no memory, and its core's loop goes through that before it looks at its queues again. What is for somebody urgent has a
@@ -51,18 +52,30 @@ impl Raisable {
     pub(crate) fn raise(&'static self) -> bool {
         let here = PreemptGuard::new();
         if let Some(core) = Core::current(&here).filter(|core| core.in_interrupt.get()) {
-            let is_first = self.flag.set();
-            if is_first {
-                core.raised.push(self);
-                core.ask_for_timers();
-            }
-            return !is_first;
+            return !self.put_into_list(core);
         }
         // No interrupt, wherever the caller goes on.
         drop(here);
         // SAFETY: it is a whole one, and stays.
         unsafe { (self.carry_out)(NonNull::from(self)) };
         false
+    }
+
+    /// The loop of this core carries it out, whoever the caller is, unless some loop is about to. Whether there is a core.
+    pub(crate) fn leave_to_loop(&'static self, here: &PreemptGuard) -> bool {
+        let Some(core) = Core::current(here) else { return false };
+        self.put_into_list(core);
+        true
+    }
+
+    /// Puts it into the list of the caller's core, unless it is in one. Whether it has.
+    fn put_into_list(&'static self, core: &Core) -> bool {
+        let is_first = self.flag.set();
+        if is_first {
+            core.raised.push(self);
+            core.ask_for_timers();
+        }
+        is_first
     }
 }
 

@@ -88,8 +88,7 @@ impl Mailbox {
     fn take_out_carefully(&self, mut inside: SpinGuard<'_, Inside>, spare: NonNull<Segment>) -> Gulp {
         let gulp = inside.queue.gulp(spare);
         self.set_waiting(0);
-        drop(inside);
-        self.room.tell_all(|| ());
+        self.for_ever().waiting_senders.tell(&inside.unlock());
         gulp
     }
 

@@ -1,0 +1,207 @@
+//! The list of those who wait, in the order in which they came: who is in it, and who of them counts as told.
+//!
+//! Putting in, finding and taking out take the same time however many wait, because they are done with preemption disabled: a waiter
+//! is found by its place, and places lie in pages that never move. Nothing here locks, allocates but in [`Page::new`], or frees.
+
+use alloc::vec::Vec;
+use core::mem;
+use core::task::Waker;
+
+/// This many can wait although memory is used up.
+pub(super) const FEW: usize = 4;
+
+/// This many places are made at once beyond those.
+const PAGE: usize = 32;
+
+/// Where a waiter is: the number of a place, counted from one. Zero is nowhere, so that a list without waiters is all zeros.
+type Number = u32;
+
+#[derive(Default)]
+struct Entry {
+    /// The place is free: zero.
+    ticket: u64,
+    waker: Option<Waker>,
+    previous: Number,
+    /// Of a free place, the next free one.
+    next: Number,
+}
+
+/// Places for more.
+pub(super) struct Page(Vec<Entry>);
+
+impl Page {
+    /// None without memory.
+    pub(super) fn new() -> Option<Self> {
+        let mut entries = Vec::new();
+        entries.try_reserve_exact(PAGE).ok()?;
+        entries.resize_with(PAGE, Entry::default);
+        Some(Self(entries))
+    }
+}
+
+/// The place of one waiter, which may have left it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    ticket: u64,
+    number: Number,
+}
+
+impl Place {
+    pub(super) const NOWHERE: Self = Self { ticket: 0, number: 0 };
+}
+
+pub(super) struct List {
+    few: [Entry; FEW],
+    pages: Vec<Page>,
+    first: Number,
+    last: Number,
+    /// The first of the places that were left.
+    left_place: Number,
+    /// How many places have been taken since nobody waited.
+    used: Number,
+    length: usize,
+    /// The last ticket that was given out.
+    last_ticket: u64,
+    /// Up to this ticket all count as told, whether they are here still or not.
+    told: u64,
+    /// How many of those are here still.
+    to_tell: usize,
+}
+
+impl List {
+    pub(super) const EMPTY: Self = Self {
+        few: [const { Entry { ticket: 0, waker: None, previous: 0, next: 0 } }; FEW],
+        pages: Vec::new(),
+        first: 0,
+        last: 0,
+        left_place: 0,
+        used: 0,
+        length: 0,
+        last_ticket: 0,
+        told: 0,
+        to_tell: 0,
+    };
+
+    fn entry(&mut self, number: Number) -> Option<&mut Entry> {
+        let index = (number as usize).checked_sub(1)?;
+        match index.checked_sub(FEW) {
+            None => self.few.get_mut(index),
+            Some(index) => self.pages.get_mut(index / PAGE)?.0.get_mut(index % PAGE),
+        }
+    }
+
+    /// Who waits in that place, if that has not been told or taken out.
+    fn known(&mut self, place: Place) -> Option<&mut Entry> {
+        self.entry(place.number).filter(|entry| entry.ticket == place.ticket)
+    }
+
+    /// The waker of who waits there, if that has not been told or taken out.
+    pub(super) fn waker(&mut self, place: Place) -> Option<&mut Waker> {
+        self.known(place)?.waker.as_mut()
+    }
+
+    /// Puts a waiter behind all others, or returns its waker when there is no room.
+    pub(super) fn add(&mut self, waker: Waker) -> Result<Place, Waker> {
+        let number = if self.left_place != 0 { self.left_place } else { self.used + 1 };
+        let (ticket, last) = (self.last_ticket + 1, self.last);
+        let Some(entry) = self.entry(number) else { return Err(waker) };
+        let next_left = mem::take(&mut entry.next);
+        entry.ticket = ticket;
+        entry.waker = Some(waker);
+        entry.previous = last;
+        if self.left_place != 0 {
+            self.left_place = next_left;
+        } else {
+            self.used = number;
+        }
+        self.link(last, number);
+        self.last = number;
+        self.last_ticket = ticket;
+        self.length += 1;
+        Ok(Place { ticket, number })
+    }
+
+    /// Behind that one comes this one.
+    fn link(&mut self, number: Number, next: Number) {
+        match self.entry(number) {
+            Some(entry) => entry.next = next,
+            None => self.first = next,
+        }
+    }
+
+    /// Whether who is there counts as told, and has not been taken out by whoever tells.
+    pub(super) fn is_to_be_told(&self, place: Place) -> bool {
+        place != Place::NOWHERE && place.ticket <= self.told && self.to_tell > 0
+    }
+
+    /// Takes out who is there, if that was not told.
+    pub(super) fn remove(&mut self, place: Place) -> Option<Waker> {
+        let left_place = self.left_place;
+        let entry = self.known(place)?;
+        let waker = entry.waker.take();
+        entry.ticket = 0;
+        let (previous, next) = (entry.previous, mem::replace(&mut entry.next, left_place));
+        self.left_place = place.number;
+        self.link(previous, next);
+        match self.entry(next) {
+            Some(entry) => entry.previous = previous,
+            None => self.last = previous,
+        }
+        self.length -= 1;
+        if place.ticket <= self.told {
+            self.to_tell -= 1;
+        }
+        waker
+    }
+
+    /// From here on all count as told.
+    pub(super) fn tell(&mut self) {
+        self.told = self.last_ticket;
+        self.to_tell = self.length;
+    }
+
+    /// Whether any who count as told are here still.
+    pub(super) fn has_to_tell(&self) -> bool {
+        self.to_tell > 0
+    }
+
+    /// Takes out the first of those who count as told.
+    pub(super) fn take_told(&mut self) -> Option<Waker> {
+        if self.to_tell == 0 {
+            return None;
+        }
+        // They came before all others.
+        let number = self.first;
+        let ticket = self.entry(number)?.ticket;
+        self.remove(Place { ticket, number })
+    }
+
+    /// Memory for many is not kept when nobody is left: what the caller frees, outside the lock.
+    pub(super) fn take_unused(&mut self) -> Vec<Page> {
+        if self.length > 0 || self.pages.is_empty() {
+            return Vec::new();
+        }
+        (self.left_place, self.used) = (0, 0);
+        mem::take(&mut self.pages)
+    }
+
+    /// How many pages there are to be room for, if there is no more room for their addresses.
+    pub(super) fn pages_wanted(&self) -> Option<usize> {
+        (self.pages.len() == self.pages.capacity()).then(|| 2 * self.pages.len().max(FEW))
+    }
+
+    /// Takes a page, and room for the addresses of pages, which is exchanged for the one there is if it is larger. A page for which there is no
+    /// room stays.
+    pub(super) fn grow(&mut self, room: &mut Vec<Page>, page: &mut Option<Page>) {
+        if room.capacity() > self.pages.capacity() {
+            // Eight bytes for each 32 who wait.
+            room.append(&mut self.pages);
+            mem::swap(room, &mut self.pages);
+        }
+        if self.pages.len() < self.pages.capacity()
+            && let Some(page) = page.take()
+        {
+            self.pages.push(page);
+        }
+    }
+}
