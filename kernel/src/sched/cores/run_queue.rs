@@ -97,6 +97,12 @@ impl RunQueue {
         self.queues.iter().map(PriorityQueue::stealable).sum::<usize>() + self.deadlines.stealable()
     }
 
+    /// The same of one priority.
+    pub(crate) fn stealable_of(&self, priority: Priority) -> usize {
+        let by_deadline = if priority == Priority::High { self.deadlines.stealable() } else { 0 };
+        self.of(priority).stealable() + by_deadline
+    }
+
     /// The same for the owner, which need not look where nothing was flagged. To others a bit may seem clear for a moment
     /// ([`ReadyMask::unflag`]).
     pub(crate) fn stealable_here(&self) -> usize {

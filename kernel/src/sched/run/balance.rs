@@ -15,6 +15,7 @@ use crate::sched::policy::migration::Urgency;
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::Priority;
 use crate::sched::run::migrate::move_process;
+use crate::sched::run::steal::take_in_steps;
 
 /// Balances if it is time.
 pub(crate) fn run_if_due(core: &ThisCore<'_>) {
@@ -54,7 +55,7 @@ fn balance(core: &ThisCore<'_>) {
     core.statistics.balance_attempts.bump();
     let mut moved = 0;
     for priority in Priority::ALL {
-        source.queue.steal(priority, most, |process| {
+        take_in_steps(core, source, priority, most, |process| {
             match move_process(&process, source, core, Urgency::Balance) {
                 Ok(()) => {
                     core.push(process);

@@ -5,6 +5,7 @@
 //! priority of its victim, oldest first, half of the queue up to a cap.
 
 use crate::arch::clock;
+use crate::sched::cores::here::is_wanted_urgently;
 use crate::sched::cores::{self, Core, ThisCore};
 use crate::sched::place::thieves::Thief;
 use crate::sched::place::{self, enqueue, thieves, wake};
@@ -87,8 +88,9 @@ fn rob(core: &ThisCore<'_>, victim: &'static Core) -> usize {
     let most = settings::get(Setting::StealBatch) as usize;
     for priority in Priority::ALL {
         let mut taken = 0;
-        let count = victim.queue.steal(priority, most, |process| taken += receive(core, victim, process));
-        core.statistics.steal_failures_lost_race.add(count.lost as u64);
+        let lost =
+            take_in_steps(core, victim, priority, most, |process| taken += receive(core, victim, process));
+        core.statistics.steal_failures_lost_race.add(lost as u64);
         if taken > 0 {
             return taken;
         }
@@ -99,6 +101,31 @@ fn rob(core: &ThisCore<'_>, victim: &'static Core) -> usize {
         return receive(core, victim, process);
     }
     0
+}
+
+/// So many are moved before the loop looks whether something urgent has come: each takes some 300 instructions.
+const STEP: usize = 8;
+
+/// Takes up to half of what waits on `source` with one priority, at most `most`, for this core, until something urgent has come here. How
+/// often another was faster.
+pub(super) fn take_in_steps(
+    core: &ThisCore<'_>,
+    source: &Core,
+    priority: Priority,
+    most: usize,
+    mut receive: impl FnMut(Runnable),
+) -> usize {
+    let mut left = source.queue.stealable_of(priority).div_ceil(2).min(most);
+    let mut lost = 0;
+    while left > 0 {
+        let count = source.queue.steal(priority, left.min(STEP), &mut receive);
+        lost += count.lost;
+        left = left.saturating_sub(count.taken);
+        if count.taken == 0 || is_wanted_urgently(core.here()) {
+            break;
+        }
+    }
+    lost
 }
 
 /// Writes a theft down, for whoever looks at what happened.
