@@ -19,6 +19,7 @@ mod savina;
 mod send_dynamic;
 mod send_self;
 mod send_static;
+mod send_wait;
 mod spawn;
 mod supervise;
 mod thread_ring;
@@ -109,6 +110,7 @@ pub const ALL: &[Figure] = &[
     figure("irq-mail-timers", &[2000], latency::prepare_interrupt_message::<3>),
     figure("irq-mail-offline", &[2000], latency::prepare_interrupt_message::<4>),
     figure("behind", &[20, 192], behind::prepare),
+    figure("send-wait", &[1000, 20, 16], send_wait::prepare),
     figure("datagram", &[2000], network::prepare_datagrams),
     figure("stream", &[4000], network::prepare_stream),
     figure("remote-call", &[500, 1], cluster::prepare),

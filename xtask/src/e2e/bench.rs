@@ -29,7 +29,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Every benchmark.
-const SPECS: [&str; 60] = [
+const SPECS: [&str; 61] = [
     "send-static:2000",
     "send-self:500",
     "send-self-64:500",
@@ -82,6 +82,7 @@ const SPECS: [&str; 60] = [
     "irq-mail-timers:20",
     "irq-mail-offline:20",
     "behind:2:20",
+    "send-wait:10:5:4",
     "bank:3:4:20",
     "chameneos:5:50",
     "philosophers:3:10",
@@ -206,9 +207,11 @@ fn masked(bench: &Bench<'_>) -> Result<Outcome> {
     const UNPREEMPTIBLE: Bound = ("preemption disabled in a turn", MOST_UNPREEMPTIBLE);
     // Where the workers have hundreds of mailboxes, the longest is the memory for the smallest actors, of which a chunk has the most.
     const BEHIND: Bound = ("preemption disabled in a turn", MOST_BEHIND);
-    let runs: [(&[&str], &[Bound]); 2] = [
+    let runs: [(&[&str], &[Bound]); 3] = [
         (&["wake-hogs:10", "mail-hogs:10"], &[MASKED, UNPREEMPTIBLE]),
         (&["behind:1:192"], &[MASKED, BEHIND]),
+        // Hundreds are told that there is room.
+        (&["send-wait:400:1:16"], &[MASKED, BEHIND]),
     ];
     for (index, cores, (specs, bounds)) in
         ["1", "2"].into_iter().enumerate().flat_map(|(index, cores)| runs.map(|run| (index, cores, run)))
