@@ -69,27 +69,40 @@ impl Waiters {
         self.tell_some(inside)
     }
 
-    /// Tells some of those who are left to be told, in one section. Whether any are left.
-    pub(crate) fn tell_more(&self) -> bool {
-        self.tell_some(self.inside.lock())
+    /// Wakes a few of those who wait, the first ones, in one section. Whether there are others, who do not count as told: the caller tells them by
+    /// [`Self::tell_few_more`], or knows that somebody will.
+    pub(crate) fn tell_few(&self) -> bool {
+        let mut inside = self.inside.lock();
+        inside.begin_few();
+        Self::wake_some(inside, List::take_few, List::has_few)
+    }
+
+    /// A few more of those who waited at the last [`Self::tell_few`], and whether there are others.
+    pub(crate) fn tell_few_more(&self) -> bool {
+        Self::wake_some(self.inside.lock(), List::take_few, List::has_few)
     }
 
     /// Tells those who are left to be told, if there are any.
     #[cold]
     pub(crate) fn tell_rest(&self) {
-        while self.tell_more() {}
+        while self.tell_some(self.inside.lock()) {}
     }
 
     /// Wakes some of those who are left to be told. Whether there are more.
-    fn tell_some(&self, mut inside: SpinGuard<'_, List>) -> bool {
-        let taken: [_; AT_ONCE] = core::array::from_fn(|_| inside.take_told());
-        let unused = inside.take_unused();
-        let are_left = inside.has_to_tell();
-        let here = inside.unlock();
+    fn tell_some(&self, inside: SpinGuard<'_, List>) -> bool {
+        Self::wake_some(inside, List::take_told, List::has_to_tell)
+    }
+
+    /// Takes out some and wakes them. Whether there are more.
+    fn wake_some(
+        mut inside: SpinGuard<'_, List>,
+        take: fn(&mut List) -> Option<Waker>,
+        has_more: fn(&mut List) -> bool,
+    ) -> bool {
+        let taken: [_; AT_ONCE] = core::array::from_fn(|_| take(&mut inside));
+        let are_left = has_more(&mut inside);
+        let _here = inside.unlock();
         taken.into_iter().flatten().for_each(Waker::wake);
-        drop(here);
-        // There are as many as have waited at once.
-        drop(unused);
         are_left
     }
 
@@ -142,6 +155,10 @@ impl Seat<'_> {
             }
             let known = inside.waker(self.place);
             if is_over(self.place != Place::NOWHERE && known.is_none()) {
+                // Here rather than by who tells, who may have disabled preemption: there are as many pages as have ever waited at once.
+                let unused = inside.take_unused();
+                drop(inside);
+                drop(unused);
                 return Poll::Ready(());
             }
             if known.as_ref().is_some_and(|known| is_kept_for(known, waker)) {
@@ -186,9 +203,10 @@ impl Drop for Seat<'_> {
             let mut inside = self.waiters.inside.lock();
             let own = inside.remove(self.place);
             let are_left = inside.is_to_be_told(self.place);
+            let unused = inside.take_unused();
             drop(inside);
             // After the lock: dropping a waker may free a process.
-            drop(own);
+            drop((own, unused));
             if are_left {
                 self.waiters.tell_rest();
             }

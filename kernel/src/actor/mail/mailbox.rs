@@ -121,7 +121,7 @@ impl Mailbox {
             fixed: AtomicBool::new(false),
             urgent: AtomicBool::new(false),
             owner: OwnerHint::new(0),
-            waiting_senders: WaitingSenders::new(),
+            waiting_senders: WaitingSenders::new(index),
             index,
             runner: AtomicPtr::new(core::ptr::null_mut()),
             taken: AtomicU64::new(0),
@@ -187,7 +187,7 @@ impl Mailbox {
         inside.queue.set_careful(true);
         drop(inside);
         // There will never be room.
-        self.for_ever().waiting_senders.tell(&whole);
+        self.for_ever().waiting_senders.tell_all(&whole);
     }
 
     /// Whether it accepts anything.

@@ -1,11 +1,15 @@
 //! The senders that wait for room in a bounded mailbox, and how they are told.
 //!
-//! Whoever makes room, or closes the mailbox, has preemption disabled, and any number may wait. So it tells a few, and leaves the others to the
-//! loop of its core, which tells a few between two turns. It is not left to those who were told: they may be killed, or their futures kept
-//! without being polled.
+//! Any number may wait, for room that is enough for a few. And whoever makes room has preemption disabled. So it tells a few, those who have waited
+//! longest, and leaves the others to the loop of its core. That tells a few between two turns, until the mailbox is full again: then a worker
+//! takes what is in it sooner or later, and tells the next. Nothing is left to those who were told, for they may be killed, or their futures
+//! kept without being polled; nor to the room that they were told of, for somebody else may take that.
 
 use core::ptr::NonNull;
 
+use super::directory;
+use crate::actor::storage::MailboxIndex;
+use crate::arch::atomic::{AtomicBool, Ordering};
 use crate::sched::Raisable;
 use crate::sync::{PreemptGuard, Seat, Waiters};
 
@@ -15,12 +19,16 @@ pub(crate) struct WaitingSenders {
     /// First, because the loop knows the whole by this.
     rest: Raisable,
     waiting: Waiters,
+    /// All who wait are told, though there is no room.
+    tells_all: AtomicBool,
+    mailbox: MailboxIndex,
 }
 
 impl WaitingSenders {
-    /// Nobody waits.
-    pub(super) fn new() -> Self {
-        Self { rest: Raisable::new(Self::tell_more), waiting: Waiters::new() }
+    /// Nobody waits for that mailbox.
+    pub(super) fn new(mailbox: MailboxIndex) -> Self {
+        let rest = Raisable::new(Self::tell_more);
+        Self { rest, waiting: Waiters::new(), tells_all: AtomicBool::new(false), mailbox }
     }
 
     /// A place for one more, who does not wait yet.
@@ -28,10 +36,25 @@ impl WaitingSenders {
         self.waiting.seat()
     }
 
-    /// There is room, or there never will be: all who wait look again.
+    /// There is room: as many look again as find some.
     pub(crate) fn tell(&'static self, here: &PreemptGuard) {
-        if self.waiting.tell_first() && !self.rest.leave_to_loop(here) {
-            self.waiting.tell_rest();
+        self.leave_others_to_loop(self.waiting.tell_few(), here);
+    }
+
+    /// There will never be room: all look again.
+    pub(crate) fn tell_all(&'static self, here: &PreemptGuard) {
+        // Relaxed: for the loop, which sees what was written before it was left to it (`sched/cores/raised_flag.rs`).
+        self.tells_all.store(true, Ordering::Relaxed);
+        self.tell(here);
+    }
+
+    fn leave_others_to_loop(&'static self, are_others: bool, here: &PreemptGuard) {
+        if !are_others {
+            // Relaxed: as in `tell_all`.
+            self.tells_all.store(false, Ordering::Relaxed);
+        } else if !self.rest.leave_to_loop(here) {
+            // There are no cores.
+            self.waiting.tell_all(|| ());
         }
     }
 
@@ -40,8 +63,12 @@ impl WaitingSenders {
     unsafe fn tell_more(rest: NonNull<Raisable>) {
         // SAFETY: by contract, and it is the first field of a type with a fixed layout.
         let this: &'static Self = unsafe { rest.cast::<Self>().as_ref() };
-        if this.waiting.tell_more() {
-            this.rest.leave_to_loop(&PreemptGuard::new());
+        let mailbox = directory::get(this.mailbox);
+        // Whoever takes what is in it, after this look, leaves the rest to a loop once more.
+        let is_full = || mailbox.bound().exceeded_by(mailbox.waiting()).is_some();
+        // Relaxed: as in `tell_all`.
+        if this.tells_all.load(Ordering::Relaxed) || !is_full() {
+            this.leave_others_to_loop(this.waiting.tell_few_more(), &PreemptGuard::new());
         }
     }
 }

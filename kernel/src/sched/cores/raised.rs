@@ -11,6 +11,7 @@ use super::raised_flag::RaisedFlag;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::queue::{Inbox, Linked};
 use crate::sched::cores::Core;
+use crate::sched::cores::here::is_wanted_urgently;
 use crate::sync::PreemptGuard;
 
 /// What can be raised: the first part of what it is for.
@@ -109,20 +110,48 @@ impl Raised {
         !self.urgent.is_empty()
     }
 
-    /// Carries out what waits, what is urgent first. What is raised meanwhile is left to the next call.
+    /// Carries out what waits, what is urgent first, and of the rest as much until something urgent has come, but one at least: what is left
+    /// waits for the next call, as does what is raised meanwhile.
     ///
     /// # Safety
     /// The caller is the core's loop, and holds no lock.
     #[inline(never)]
-    pub(crate) unsafe fn carry_out(&self) {
-        for list in [&self.urgent, &self.other] {
-            for item in list.take_all() {
-                // SAFETY: what was pushed stays.
-                let raisable = unsafe { item.as_ref() };
-                raisable.flag.clear();
-                // SAFETY: it is a whole one.
-                unsafe { (raisable.carry_out)(item) };
+    pub(crate) unsafe fn carry_out(&self, here: &PreemptGuard) {
+        // SAFETY: by contract.
+        unsafe { self.carry_out_urgent() };
+        let mut waiting = self.other.take_all();
+        while let Some(item) = waiting.pop_front() {
+            // SAFETY: what was pushed stays, and was taken out.
+            unsafe { carry_out_one(item) };
+            if is_wanted_urgently(here) {
+                break;
             }
         }
+        for item in waiting {
+            // SAFETY: it stays, and is in no list, but has its flag still: whoever raises it leaves it here.
+            unsafe { self.other.push(item) };
+        }
     }
+
+    /// Carries out what is urgent.
+    ///
+    /// # Safety
+    /// As for [`Self::carry_out`].
+    #[inline(never)]
+    pub(crate) unsafe fn carry_out_urgent(&self) {
+        for item in self.urgent.take_all() {
+            // SAFETY: what was pushed stays, and was taken out.
+            unsafe { carry_out_one(item) };
+        }
+    }
+}
+
+/// # Safety
+/// It was taken out of a list by the core's loop, which holds no lock.
+unsafe fn carry_out_one(item: NonNull<Raisable>) {
+    // SAFETY: by contract.
+    let raisable = unsafe { item.as_ref() };
+    raisable.flag.clear();
+    // SAFETY: it is a whole one.
+    unsafe { (raisable.carry_out)(item) };
 }

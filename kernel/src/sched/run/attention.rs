@@ -107,7 +107,7 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
     if core.timer_due.load(Ordering::Relaxed) != 0 {
         if core.raised.has_any() {
             // SAFETY: by contract.
-            unsafe { core.raised.carry_out() };
+            unsafe { core.raised.carry_out(core.here()) };
             if core.chosen.is_some() && !is_urgent_timer_due(core) && may_put_off(core) {
                 return true;
             }
@@ -144,7 +144,7 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
 fn carry_out_urgent(core: &ThisCore<'_>) {
     if core.raised.has_urgent() {
         // SAFETY: this is the core's loop between two turns, which holds no lock.
-        unsafe { core.raised.carry_out() };
+        unsafe { core.raised.carry_out_urgent() };
     }
 }
 

@@ -66,6 +66,8 @@ pub(super) struct List {
     told: u64,
     /// How many of those are here still.
     to_tell: usize,
+    /// Up to this ticket all may be told, a few at a time, and do not count as told before.
+    few_until: u64,
 }
 
 impl List {
@@ -80,6 +82,7 @@ impl List {
         last_ticket: 0,
         told: 0,
         to_tell: 0,
+        few_until: 0,
     };
 
     fn entry(&mut self, number: Number) -> Option<&mut Entry> {
@@ -161,16 +164,33 @@ impl List {
     }
 
     /// Whether any who count as told are here still.
-    pub(super) fn has_to_tell(&self) -> bool {
+    pub(super) fn has_to_tell(&mut self) -> bool {
         self.to_tell > 0
     }
 
     /// Takes out the first of those who count as told.
     pub(super) fn take_told(&mut self) -> Option<Waker> {
-        if self.to_tell == 0 {
-            return None;
-        }
         // They came before all others.
+        if self.to_tell > 0 { self.take_first() } else { None }
+    }
+
+    /// All who are here by now may be taken out by [`Self::take_few`].
+    pub(super) fn begin_few(&mut self) {
+        self.few_until = self.last_ticket;
+    }
+
+    /// Whether any are here of whom that is true.
+    pub(super) fn has_few(&mut self) -> bool {
+        let until = self.few_until;
+        self.entry(self.first).is_some_and(|first| first.ticket <= until)
+    }
+
+    /// Takes out the first of those.
+    pub(super) fn take_few(&mut self) -> Option<Waker> {
+        if self.has_few() { self.take_first() } else { None }
+    }
+
+    fn take_first(&mut self) -> Option<Waker> {
         let number = self.first;
         let ticket = self.entry(number)?.ticket;
         self.remove(Place { ticket, number })
