@@ -3,10 +3,12 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
 
 use magpie::arch::CoreId;
 use magpie::internals::sync::SpinLock;
 use magpie::sched::{self, Dispatch, Priority, Setting, Spawn, yield_now};
+use magpie::time;
 use magpie_tests::{Changed, ensure, ensure_eq, kernel_test};
 
 kernel_test! {
@@ -109,6 +111,46 @@ kernel_test! {
             (LOW_TURNS * (share - 1)..=LOW_TURNS * (share + 1)).contains(&during),
             "{during} normal turns during {LOW_TURNS} low turns; {share} each are promised"
         );
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Of each priority those that are pinned and the others have turns alike, also where two priorities take turns.
+    async fn pinned_ones_and_others_take_turns_at_each_priority() -> Outcome {
+        const TURNS: u64 = 2000;
+        let _even = Changed::new(&[(Setting::NormalPerLow, 1), (Setting::Dispatch, Dispatch::PerCore as u64)])?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let turns = Arc::new([const { AtomicU64::new(0) }; 4]);
+        let (seen, ends) = (turns.clone(), stop.clone());
+        // They begin on the core of who starts them.
+        let starter = Spawn::new().pinned(CoreId::BOOT).priority(Priority::High).start(async move {
+            let low = Spawn::new().priority(Priority::Low);
+            let pinned = Spawn::new().pinned(CoreId::BOOT);
+            let kinds = [low, pinned.priority(Priority::Low), pinned, pinned];
+            let started: Result<Vec<_>, _> = (kinds.iter().enumerate())
+                .map(|(index, kind)| {
+                    let (turns, stop) = (seen.clone(), ends.clone());
+                    kind.start(async move {
+                        while !stop.load(Ordering::Relaxed) {
+                            turns[index].fetch_add(1, Ordering::Relaxed);
+                            yield_now().await;
+                        }
+                    })
+                })
+                .collect();
+            while started.is_ok() && seen[..2].iter().map(|turns| turns.load(Ordering::Relaxed)).sum::<u64>() < TURNS {
+                time::sleep(Duration::from_millis(1)).await;
+            }
+            ends.store(true, Ordering::Relaxed);
+            started
+        })?;
+        let Ok(started) = starter.await else { return Err("the starter crashed".into()) };
+        for process in started? {
+            ensure!(process.await.is_ok(), "a process crashed");
+        }
+        let had = turns.each_ref().map(|turns| turns.load(Ordering::Relaxed));
+        ensure!(had[..2].iter().all(|turns| *turns > TURNS / 4), "turns of low, low and pinned, normal and pinned: {had:?}");
         Ok(())
     }
 }

@@ -9,7 +9,6 @@ mod choice;
 mod priority_queue;
 mod streaks;
 
-use core::cell::Cell;
 use core::ptr::NonNull;
 
 use self::priority_queue::PriorityQueue;
@@ -51,7 +50,6 @@ pub(crate) struct RunQueue {
     next: AtomicPtr<Header>,
     // The rest is the owner's alone.
     streaks: Streaks,
-    bound_first: Cell<bool>,
     /// In an order of their own, see `of`.
     queues: [PriorityQueue; Priority::COUNT],
     /// Those of `High` that have a deadline; before the others of `High`.
@@ -76,7 +74,6 @@ impl RunQueue {
                 ready: ReadyMask::new(),
                 next: AtomicPtr::new(core::ptr::null_mut()),
                 streaks: Streaks::new(),
-                bound_first: Cell::new(false),
                 deadlines: Deadlines::new(),
             } in place {
                 queues: queues,

@@ -35,7 +35,6 @@ impl RunQueue {
                 return Some(process);
             }
             self.streaks.set(0, self.streaks.normal());
-            self.bound_first.set(!self.bound_first.get());
             if mask & arrived(priority) != 0 {
                 // First the bit, then the look: see `ReadyMask`.
                 self.ready.clear(arrived(priority));
@@ -54,7 +53,7 @@ impl RunQueue {
                 return Some(process);
             }
             // SAFETY: as above.
-            if let Some(process) = unsafe { self.of(priority).take_own(self.bound_first.get()) } {
+            if let Some(process) = unsafe { self.of(priority).take_own() } {
                 return Some(process);
             }
             self.unflag(priority);
@@ -85,9 +84,8 @@ impl RunQueue {
         self.ready.clear(arrived(priority));
         // SAFETY: the caller is the owner's core.
         unsafe { self.drain_inboxes(priority) };
-        self.bound_first.set(!self.bound_first.get());
         // SAFETY: as above.
-        unsafe { self.of(priority).take_own(self.bound_first.get()) }
+        unsafe { self.of(priority).take_own() }
     }
 
     /// Puts what has arrived where the owner looks.
@@ -148,8 +146,8 @@ impl RunQueue {
     /// # Safety
     /// As for [`Self::push_own`].
     pub(in crate::sched::cores) unsafe fn prefer_bound(&self) {
-        // `take` turns it around before it looks.
-        self.bound_first.set(false);
+        // `take_own` turns it around before it looks.
+        self.queues.iter().for_each(|queue| queue.bound_first.set(false));
     }
 
     /// Whether nothing wants a look but the deque of `Normal`, and no streak is counted: the core's next turn is that of the oldest there.
@@ -199,9 +197,10 @@ impl RunQueue {
     pub(in crate::sched::cores) unsafe fn take_ordinary(&self) -> Option<Runnable> {
         // As in `rotate`.
         debug_assert!(self.streaks.next() == 0 && self.streaks.normal() == 0, "a streak goes on");
-        // What is pinned, and comes meanwhile, is next: `take` turns it around before it looks. It would wait for another turn otherwise.
-        self.bound_first.set(false);
+        // What is pinned, and comes meanwhile, is next: `take_own` turns it around before it looks. It would wait for another turn otherwise.
+        let queue = self.of(Priority::Normal);
+        queue.bound_first.set(false);
         // SAFETY: by contract; what comes from a queue is in hand.
-        unsafe { self.of(Priority::Normal).deque.pop_oldest().map(|process| Runnable::new(process)) }
+        unsafe { queue.deque.pop_oldest().map(|process| Runnable::new(process)) }
     }
 }

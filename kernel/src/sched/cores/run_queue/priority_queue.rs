@@ -12,6 +12,7 @@
 //! The owner takes the oldest first: newest first would let a process that yields starve its neighbours. Which priority has
 //! its turn is decided in [`choice`](super::choice).
 
+use core::cell::Cell;
 use core::ptr::NonNull;
 
 use crate::arch::atomic::{AtomicU32, Ordering};
@@ -36,6 +37,9 @@ pub(crate) struct PriorityQueue {
     pub(super) inbox: Inbox<Header>,
     /// How many are in the inbox, roughly: counted before they are visible.
     pub(super) inbox_length: AtomicU32,
+    /// Whether the last one that was taken by turns was to be one of those that are pinned; the owner's. Of each priority by itself: where two of
+    /// them took turns, each would otherwise meet the same half again and again.
+    pub(super) bound_first: Cell<bool>,
     pub(super) bound: OwnList<Header>,
     /// What other cores and interrupts enqueued that is pinned to this core.
     pub(super) bound_inbox: Inbox<Header>,
@@ -52,6 +56,7 @@ impl PriorityQueue {
                 overflow: Overflow::new(),
                 inbox: Inbox::new(),
                 inbox_length: AtomicU32::new(0),
+                bound_first: Cell::new(false),
                 bound: OwnList::new(),
                 bound_inbox: Inbox::new(),
             } in place {
@@ -134,10 +139,14 @@ impl PriorityQueue {
         chain
     }
 
+    /// Takes the oldest: of the pinned ones and of the others, by turns.
+    ///
     /// # Safety
     /// As for [`Self::push_own`].
     #[inline(always)]
-    pub(super) unsafe fn take_own(&self, bound_first: bool) -> Option<Runnable> {
+    pub(super) unsafe fn take_own(&self) -> Option<Runnable> {
+        let bound_first = !self.bound_first.get();
+        self.bound_first.set(bound_first);
         // What is usual is short, because every turn pays for it.
         if !self.bound.is_empty() && (bound_first || self.deque.is_empty() && self.overflow.is_empty()) {
             // SAFETY: the caller is the owner's core; what comes from a queue is in hand.
