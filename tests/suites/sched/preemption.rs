@@ -4,9 +4,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
 
+use magpie::actor::{Actor, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
 use magpie::sched::{self, Spawn, yield_now};
+use magpie::time::{self, Instant};
 use magpie::{machine, stats};
 use magpie_tests::{ensure, ensure_eq, kernel_test};
 
@@ -104,6 +107,58 @@ kernel_test! {
                 ensure_eq!(first.map(f64::to_bits), second.map(f64::to_bits), "the same computation done twice");
             }
         }
+        Ok(())
+    }
+}
+
+/// Its behaviours run for so long.
+struct Long;
+
+impl Actor for Long {}
+
+impl Receive<Duration> for Long {
+    type Reply = ();
+
+    fn receive(&mut self, length: Duration, _: &mut Context<Self>) {
+        let began = Instant::now();
+        while began.elapsed() < length {
+            core::hint::spin_loop();
+        }
+    }
+}
+
+kernel_test! {
+    /// A turn begins with all of its reductions, whatever has ended on its core before: a behaviour that was suspended has none left.
+    #[machine("preemption")]
+    async fn each_turn_has_all_its_reductions() -> Outcome {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut yielding = Vec::new();
+        for _ in 0..3 {
+            let stop = stop.clone();
+            yielding.push(sched::spawn(async move {
+                let (mut turns, mut without) = (0_u64, 0_u64);
+                while !stop.load(Ordering::Relaxed) {
+                    yield_now().await;
+                    turns += 1;
+                    without += u64::from(sched::is_exhausted());
+                }
+                (turns, without)
+            })?);
+        }
+        let executor = Executor::start(&Config::default())?;
+        let long = [executor.handle().spawn(Long)?, executor.handle().spawn(Long)?];
+        for round in 0..20 {
+            for actor in &long {
+                actor.send(Duration::from_micros(2000 + 700 * (round % 11)))?;
+            }
+            time::sleep(Duration::from_millis(25)).await;
+        }
+        stop.store(true, Ordering::Relaxed);
+        for process in yielding {
+            let Ok((turns, without)) = process.await else { return Err("a process crashed".into()) };
+            ensure_eq!(without, 0, "turns without reductions, of {turns}");
+        }
+        executor.stop().await;
         Ok(())
     }
 }

@@ -320,7 +320,7 @@ fn go_on(core: &ThisCore<'_>, ended: Runnable) -> Follows {
 
 /// The short way behind a turn whose process is dealt with ([`finish_turn`]): begins the turn of the one that is next, if there is one.
 ///
-/// As in [`go_on`]; and what was ended there begins again. It may have woken something urgent, which is chosen then.
+/// As in [`go_on`]; and what was ended there begins again, with what is granted. It may have woken something urgent, which is chosen then.
 #[inline(always)]
 fn go_on_without(core: &ThisCore<'_>) -> Option<Follows> {
     attention::notice_timer(core);
@@ -333,12 +333,23 @@ fn go_on_without(core: &ThisCore<'_>) -> Option<Follows> {
     }
     check(core, &next);
     // What the loop was charged meanwhile is nobody's.
-    let _ = StackBlock::current().take_charged();
+    let block = StackBlock::current();
+    let _ = block.take_charged();
+    if block.is_asked_to_end() {
+        grant_anew(block);
+    }
     let now = core.turn_ended_at.replace(0);
     core.in_turn.begin(false);
     core.begin_next_turn(now);
     core.statistics.note_waited(next.enqueued_until_now(), now);
     Some(Follows::AtOnce(next.into_pointer()))
+}
+
+/// What has ended on this stack had been asked to end, by taking back what it was granted.
+#[cold]
+#[inline(never)]
+fn grant_anew(block: &StackBlock) {
+    block.grant(settings::get(Setting::Reductions));
 }
 
 /// Whether a process may be queued by the short way. By the core's loop, right after its turn.
@@ -359,9 +370,9 @@ fn is_ordinary(core: &ThisCore<'_>, ended: NonNull<Header>) -> bool {
 unsafe fn is_ordinary_from_now(core: &ThisCore<'_>, process: NonNull<Header>) -> bool {
     // SAFETY: by contract.
     unsafe {
-        // Without memory for the roll it is not.
+        // Without room on the roll it is not: the long way makes some, or tries to.
         process.as_ref().is_ordinary_if_listed() && {
-            roll_call::enter(core.core(), process, true);
+            roll_call::enter(core.core(), process, false);
             process.as_ref().is_listed()
         }
     }
