@@ -106,6 +106,22 @@ impl Waiters {
         are_left
     }
 
+    /// Nobody waits in that place any more.
+    #[cold]
+    #[inline(never)]
+    fn give_up(&self, place: Place) {
+        let mut inside = self.inside.lock();
+        let own = inside.remove(place);
+        let are_left = inside.is_to_be_told(place);
+        let unused = inside.take_unused();
+        drop(inside);
+        // After the lock: dropping a waker may free a process.
+        drop((own, unused));
+        if are_left {
+            self.tell_rest();
+        }
+    }
+
     /// Makes room for more, outside the lock. Returns whether there is memory for it.
     fn grow(&self) -> bool {
         let wanted = self.inside.lock().pages_wanted();
@@ -154,7 +170,7 @@ impl Seat<'_> {
                 continue;
             }
             let known = inside.waker(self.place);
-            if is_over(self.place != Place::NOWHERE && known.is_none()) {
+            if is_over(self.place.is_somewhere() && known.is_none()) {
                 // Here rather than by who tells, who may have disabled preemption: there are as many pages as have ever waited at once.
                 let unused = inside.take_unused();
                 drop(inside);
@@ -198,18 +214,10 @@ impl Seat<'_> {
 }
 
 impl Drop for Seat<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
-        if self.place != Place::NOWHERE {
-            let mut inside = self.waiters.inside.lock();
-            let own = inside.remove(self.place);
-            let are_left = inside.is_to_be_told(self.place);
-            let unused = inside.take_unused();
-            drop(inside);
-            // After the lock: dropping a waker may free a process.
-            drop((own, unused));
-            if are_left {
-                self.waiters.tell_rest();
-            }
+        if self.place.is_somewhere() {
+            self.waiters.give_up(self.place);
         }
     }
 }

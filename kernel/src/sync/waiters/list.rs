@@ -40,7 +40,7 @@ impl Page {
 }
 
 /// The place of one waiter, which may have left it.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct Place {
     ticket: u64,
     number: Number,
@@ -48,6 +48,12 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) const NOWHERE: Self = Self { ticket: 0, number: 0 };
+
+    /// Whether somebody has been there.
+    #[inline(always)]
+    pub(super) fn is_somewhere(self) -> bool {
+        self.ticket != 0
+    }
 }
 
 pub(super) struct List {
@@ -134,7 +140,7 @@ impl List {
 
     /// Whether who is there counts as told, and has not been taken out by whoever tells.
     pub(super) fn is_to_be_told(&self, place: Place) -> bool {
-        place != Place::NOWHERE && place.ticket <= self.told && self.to_tell > 0
+        place.is_somewhere() && place.ticket <= self.told && self.to_tell > 0
     }
 
     /// Takes out who is there, if that was not told.
