@@ -130,7 +130,7 @@ impl<const N: usize> Lists<N> {
 
     /// Takes out all watches of `who`.
     pub fn take_all(&self, who: Identity) -> Taken {
-        self.take_if(who, |node| node.is_of(who))
+        self.take_if(who, false, |node| node.is_of(who))
     }
 
     /// What `tells` says of the first watch of `who` of which it says anything. It is told under the list's lock.
@@ -154,10 +154,11 @@ impl<const N: usize> Lists<N> {
 
     /// Takes out the watch of `who` with that number, if it is there.
     pub fn take(&self, who: Identity, number: u64) -> Option<NonNull<Node>> {
-        self.take_if(who, |node| node.number() == number).next()
+        self.take_if(who, true, |node| node.number() == number).next()
     }
 
-    fn take_if(&self, who: Identity, matches: impl Fn(&Node) -> bool) -> Taken {
+    /// Takes out those that match, or one of them.
+    fn take_if(&self, who: Identity, takes_one: bool, matches: impl Fn(&Node) -> bool) -> Taken {
         let mut taken = ptr::null_mut();
         let mut list = self.list(who).lock();
         let List { next, looked_at } = &mut *list;
@@ -170,6 +171,9 @@ impl<const N: usize> Lists<N> {
                         *link = node.as_ref().next;
                         node.as_mut().next = taken;
                         taken = node.as_ptr();
+                        if takes_one {
+                            return Taken(taken);
+                        }
                     } else {
                         link = &raw mut (*node.as_ptr()).next;
                     }

@@ -14,6 +14,7 @@ use core::ptr::NonNull;
 
 use super::at_work::identity;
 use super::executor_state::{ExecutorState, put_in_front};
+use super::pending_kills;
 use super::tally::Tally;
 use crate::actor::mail::envelope::{self, Inline, Kill};
 use crate::actor::mail::{Envelope, Segment, directory};
@@ -55,7 +56,15 @@ pub(crate) fn kill(cell: CellRef, word: Word) -> Result<(), OutOfMemory> {
 
 /// Whether it has not ended, and nobody has killed it.
 fn needs_killing(cell: CellRef, word: Word) -> bool {
-    has_not_ended(cell, word) && watch::asked_to_end(identity(cell, word)).is_none()
+    has_not_ended(cell, word) && asked_to_end(cell, word).is_none()
+}
+
+/// What is kept in mind of its kill, if it was killed and has not ended.
+fn asked_to_end(cell: CellRef, word: Word) -> Option<Data> {
+    if !pending_kills::may_be(cell) {
+        return None;
+    }
+    watch::asked_to_end(identity(cell, word))
 }
 
 /// Memory for a kill, which so does not fail when it is needed most.
@@ -106,7 +115,7 @@ impl Room {
         let mut data = Data::uninit();
         // SAFETY: it has room, as was asserted.
         unsafe { data.as_mut_ptr().cast::<Pending>().write(Pending { cell, word, due }) };
-        sched::begin_pending_kill();
+        pending_kills::begin(cell);
         let means = Means { memory: node, act, data };
         let who = identity(cell, word);
         watch::ask_to_end(who, means, cell::watched(cell, word), || has_not_ended(cell, word));
@@ -169,7 +178,7 @@ unsafe fn act(node: NonNull<Node>, asked: Asked) -> bool {
     if asked == Asked::IsPointless {
         return !has_not_ended(cell, word);
     }
-    sched::end_pending_kill();
+    pending_kills::end(cell);
     // SAFETY: by contract it is the caller's alone, who gives it up; boxed in `kill`.
     drop(unsafe { Box::from_raw(node.cast::<MaybeUninit<Node>>().as_ptr()) });
     true
@@ -233,7 +242,7 @@ impl Piece<'_> {
             // What runs in a worker's turn is not known to be endless. What was suspended has had its time, but for an end.
             return is_long || (is_detached && !matches!(place, At::End));
         }
-        let is_asked = || watch::asked_to_end(identity(self.cell, self.word));
+        let is_asked = || asked_to_end(self.cell, self.word);
         match place {
             At::Between | At::Letter => false,
             At::End => is_long && is_asked().is_some(),

@@ -22,6 +22,7 @@ mod mailbox_victim;
 mod metered;
 mod own_mailboxes;
 mod owner;
+mod pending_kills;
 mod reclaim;
 mod resident;
 pub(crate) mod shutdown;
