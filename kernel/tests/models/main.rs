@@ -87,6 +87,8 @@ mod turns;
 #[cfg(any(loom, shuttle))]
 mod urgent;
 #[cfg(any(loom, shuttle))]
+mod waiting_senders;
+#[cfg(any(loom, shuttle))]
 mod watch;
 #[cfg(any(loom, shuttle))]
 mod written;
@@ -117,6 +119,7 @@ fn main() -> std::process::ExitCode {
             urgent::MODELS,
             chosen::MODELS,
             held::MODELS,
+            waiting_senders::MODELS,
             watch::MODELS,
             links::MODELS,
             kill::MODELS,

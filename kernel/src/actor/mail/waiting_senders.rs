@@ -4,6 +4,10 @@
 //! longest, and leaves the others to the loop of its core. That tells a few between two turns, until the mailbox is full again: then a worker
 //! takes what is in it sooner or later, and tells the next. Nothing is left to those who were told, for they may be killed, or their futures
 //! kept without being polled; nor to the room that they were told of, for somebody else may take that.
+//!
+//! Nobody waits for ever: a sender looks for room under the lock under which it leaves its waker, and whoever empties the mailbox tells after that. If the
+//! loop finds the mailbox full and stops, whoever empties it then raises the rest anew: it sees the flag cleared, or is seen
+//! (`sched/cores/raised_flag.rs`; models `waiting_senders`).
 
 use core::ptr::NonNull;
 
