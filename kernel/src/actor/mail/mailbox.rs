@@ -187,7 +187,7 @@ impl Mailbox {
         inside.queue.set_careful(true);
         drop(inside);
         // There will never be room.
-        self.for_ever().waiting_senders.tell_all(&whole);
+        self.for_ever().waiting_senders.tell(&whole);
     }
 
     /// Whether it accepts anything.

@@ -13,7 +13,6 @@ use core::ptr::NonNull;
 
 use super::directory;
 use crate::actor::storage::MailboxIndex;
-use crate::arch::atomic::{AtomicBool, Ordering};
 use crate::sched::Raisable;
 use crate::sync::{PreemptGuard, Seat, Waiters};
 
@@ -23,8 +22,6 @@ pub(crate) struct WaitingSenders {
     /// First, because the loop knows the whole by this.
     rest: Raisable,
     waiting: Waiters,
-    /// All who wait are told, though there is no room.
-    tells_all: AtomicBool,
     mailbox: MailboxIndex,
 }
 
@@ -32,7 +29,7 @@ impl WaitingSenders {
     /// Nobody waits for that mailbox.
     pub(super) fn new(mailbox: MailboxIndex) -> Self {
         let rest = Raisable::new(Self::tell_more);
-        Self { rest, waiting: Waiters::new(), tells_all: AtomicBool::new(false), mailbox }
+        Self { rest, waiting: Waiters::new(), mailbox }
     }
 
     /// A place for one more, who does not wait yet.
@@ -40,23 +37,13 @@ impl WaitingSenders {
         self.waiting.seat()
     }
 
-    /// There is room: as many look again as find some.
+    /// There is room, and as many look again as find some; or there never will be, because the mailbox is closed, and all do.
     pub(crate) fn tell(&'static self, here: &PreemptGuard) {
         self.leave_others_to_loop(self.waiting.tell_few(), here);
     }
 
-    /// There will never be room: all look again.
-    pub(crate) fn tell_all(&'static self, here: &PreemptGuard) {
-        // Relaxed: for the loop, which sees what was written before it was left to it (`sched/cores/raised_flag.rs`).
-        self.tells_all.store(true, Ordering::Relaxed);
-        self.tell(here);
-    }
-
     fn leave_others_to_loop(&'static self, are_others: bool, here: &PreemptGuard) {
-        if !are_others {
-            // Relaxed: as in `tell_all`.
-            self.tells_all.store(false, Ordering::Relaxed);
-        } else if !self.rest.leave_to_loop(here) {
+        if are_others && !self.rest.leave_to_loop(here) {
             // There are no cores.
             self.waiting.tell_all(|| ());
         }
@@ -68,10 +55,9 @@ impl WaitingSenders {
         // SAFETY: by contract, and it is the first field of a type with a fixed layout.
         let this: &'static Self = unsafe { rest.cast::<Self>().as_ref() };
         let mailbox = directory::get(this.mailbox);
-        // Whoever takes what is in it, after this look, leaves the rest to a loop once more.
+        // Whoever takes what is in it, or closes it, after this look leaves the rest to a loop once more.
         let is_full = || mailbox.bound().exceeded_by(mailbox.waiting()).is_some();
-        // Relaxed: as in `tell_all`.
-        if this.tells_all.load(Ordering::Relaxed) || !is_full() {
+        if !mailbox.is_open() || !is_full() {
             this.leave_others_to_loop(this.waiting.tell_few_more(), &PreemptGuard::new());
         }
     }

@@ -195,6 +195,9 @@ impl PriorityQueue {
 
     /// Takes up to half of what waits here, at most `most`, for another core: oldest first.
     pub(crate) fn steal(&self, most: usize, mut take: impl FnMut(Runnable)) -> Stolen {
+        if most == 0 {
+            return Stolen::default();
+        }
         // SAFETY: what comes from a queue is in hand.
         let mut take = |process| take(unsafe { Runnable::new(process) });
         let mut count = self.deque.steal_half(most, &mut take);
