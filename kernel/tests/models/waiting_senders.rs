@@ -21,9 +21,14 @@ pub const MODELS: &[Model] = &[
         mutants: &[
             step("room-looked-for-early"),
             step("room-told-of-once"),
-            ordering("raised-set-no-release"),
             ordering("raised-clear-by-store"),
         ],
+    },
+    Model {
+        name: "waiting_senders::it_is_closed",
+        preemptions: Some(3),
+        body: it_is_closed,
+        mutants: &[step("room-close-not-looked-for"), step("room-told-of-once")],
     },
 ];
 
@@ -40,9 +45,9 @@ struct Waiting {
 
 /// A mailbox with room for one message.
 struct Mailbox {
-    /// Written under its lock.
+    /// Written under its lock, in which lies whether it is open.
     waiting: AtomicU64,
-    lock: Mutex<()>,
+    lock: Mutex<bool>,
     senders: Mutex<Waiting>,
     flag: RaisedFlag,
     /// How often a loop is to look.
@@ -56,7 +61,7 @@ impl Mailbox {
     fn new(is_full: bool) -> Arc<Self> {
         Arc::new(Self {
             waiting: AtomicU64::new(is_full.into()),
-            lock: Mutex::new(()),
+            lock: Mutex::new(true),
             senders: Mutex::new(Waiting::default()),
             flag: RaisedFlag::new(),
             listed: AtomicU64::new(0),
@@ -70,13 +75,24 @@ impl Mailbox {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
+    fn is_open(&self) -> bool {
+        *self.lock.lock().unwrap()
+    }
+
+    /// Whether it has sent, or has come in vain because the mailbox is closed.
     fn send(&self) -> bool {
-        let _inside = self.lock.lock().unwrap();
+        let is_open = self.lock.lock().unwrap();
         let has_room = !self.is_full();
-        if has_room {
+        if has_room && *is_open {
             self.waiting.store(1, Ordering::Relaxed);
         }
-        has_room
+        has_room || !*is_open
+    }
+
+    /// It is closed, and nobody empties it in a way that tells of room.
+    fn close(&self) {
+        *self.lock.lock().unwrap() = false;
+        self.leave_to_loop(self.tell_one(true));
     }
 
     /// A turn of a sender, as `SendWait::poll`: it has sent, or waits.
@@ -120,7 +136,7 @@ impl Mailbox {
     /// A worker takes what is in it.
     fn gulp(&self) {
         let inside = self.lock.lock().unwrap();
-        if !self.is_full() {
+        if !self.is_full() || !*inside {
             return;
         }
         if mutant("room-told-of-before") {
@@ -141,7 +157,8 @@ impl Mailbox {
         self.listed.fetch_sub(1, Ordering::Relaxed);
         let was_full = mutant("room-looked-for-early") && self.is_full();
         self.flag.clear();
-        if !was_full && !self.is_full() {
+        let is_closed = !mutant("room-close-not-looked-for") && !self.is_open();
+        if is_closed || (!was_full && !self.is_full()) {
             let are_others = self.tell_one(false);
             self.leave_to_loop(are_others && !mutant("room-told-of-once"));
         }
@@ -157,7 +174,7 @@ impl Mailbox {
                 self.sender(who);
                 goes_on = true;
             }
-            if self.is_full() {
+            if self.is_full() && self.is_open() {
                 self.gulp();
                 goes_on = true;
             }
@@ -187,5 +204,21 @@ fn the_first_are_killed() {
         }
     });
     run(&mailbox, [worker, task(|mailbox: &Mailbox| _ = mailbox.look())]);
+    mailbox.judge(SENDERS - 1);
+}
+
+/// Four wait, of whom all but the last are killed. A worker has told the first, and the loop looks while somebody else fills the mailbox, and it is
+/// closed.
+fn it_is_closed() {
+    let mailbox = Mailbox::new(true);
+    for who in 0..SENDERS {
+        mailbox.sender(who);
+    }
+    mailbox.gulp();
+    let closes = task(|mailbox: &Mailbox| {
+        mailbox.send();
+        mailbox.close();
+    });
+    run(&mailbox, [closes, task(|mailbox: &Mailbox| _ = mailbox.look())]);
     mailbox.judge(SENDERS - 1);
 }

@@ -9,7 +9,7 @@ use core::task::Poll;
 
 use magpie::actor::{Actor, Addr, Bound, Config, Context, Executor, Receive, SendError, WhenFull};
 use magpie::sched::{self, JoinHandle};
-use magpie_tests::{Failure, amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Failure, HeapExhauster, amount, ensure, ensure_eq, kernel_test};
 
 const BOUND: u32 = 8;
 
@@ -78,11 +78,11 @@ async fn full(ends: bool) -> Result<(Executor, Addr<Sink>, Arc<Seen>), Failure> 
     Ok((executor, sink, seen))
 }
 
-/// Processes that each send one message, all of which wait.
-async fn senders(
-    sink: Addr<Sink>,
-    seen: &Arc<Seen>,
-) -> Result<Vec<JoinHandle<Result<(), SendError<Item>>>>, Failure> {
+/// A process that sends one message.
+type Sending = JoinHandle<Result<(), SendError<Item>>>;
+
+/// Such processes, all of which have tried.
+async fn senders(sink: Addr<Sink>, seen: &Arc<Seen>) -> Result<Vec<Sending>, Failure> {
     let before = seen.tried.load(Ordering::Acquire);
     let mut all = Vec::new();
     for _ in 0..SENDERS {
@@ -129,17 +129,88 @@ kernel_test! {
             let (executor, sink, seen) = full(true).await?;
             let senders = senders(sink, &seen).await?;
             seen.free.store(true, Ordering::Release);
-            let mut ended = 0;
-            for sender in senders {
+            // There was room for a few more while messages were put aside for it.
+            let ended = how_many_ended(senders).await?;
+            ensure!(ended > SENDERS / 2, "only {ended} waited until the end");
+            ensure_eq!(seen.handled.load(Ordering::Acquire), 0, "messages handled");
+            executor.stop().await;
+        }
+        Ok(())
+    }
+}
+
+/// Waits until all know what has become of their message; how many were told that nobody can have it.
+async fn how_many_ended(senders: Vec<Sending>) -> Result<u64, Failure> {
+    let mut ended = 0;
+    for sender in senders {
+        match sender.await {
+            Ok(Err(SendError::Ended(Item))) => ended += 1,
+            Ok(Ok(())) => {}
+            other => return Err(alloc::format!("it was told {other:?}").into()),
+        }
+    }
+    Ok(ended)
+}
+
+kernel_test! {
+    /// Nor for an executor that stops, also who comes while it does.
+    #[machine("preemption")]
+    async fn all_who_wait_for_room_hear_of_the_stop() -> Outcome {
+        for _ in 0..amount("rounds", 3) {
+            let (executor, sink, seen) = full(false).await?;
+            let early = senders(sink, &seen).await?;
+            let late = sched::spawn({
+                let seen = seen.clone();
+                async move { senders(sink, &seen).await }
+            })?;
+            let stopping = executor.stop();
+            seen.free.store(true, Ordering::Release);
+            stopping.await;
+            let Ok(late) = late.await else { return Err("a process crashed".into()) };
+            let ended = how_many_ended(early).await? + how_many_ended(late?).await?;
+            ensure!(ended > SENDERS / 2, "only {ended} waited until the end");
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Who finds no memory to wait in tries again and again, and is told of room, or that there is no memory for the message.
+    #[machine("preemption")]
+    async fn who_waits_for_room_may_find_no_memory() -> Outcome {
+        for _ in 0..amount("rounds", 3) {
+            let (executor, sink, seen) = full(false).await?;
+            let begins = Arc::new(AtomicBool::new(false));
+            let mut senders = Vec::new();
+            for _ in 0..SENDERS {
+                let (begins, seen) = (begins.clone(), seen.clone());
+                senders.push(sched::spawn(async move {
+                    while !begins.load(Ordering::Acquire) {
+                        sched::yield_now().await;
+                    }
+                    seen.tried.fetch_add(1, Ordering::AcqRel);
+                    sink.send_wait(Item).await
+                })?);
+            }
+            let exhauster = HeapExhauster::everything(16)?;
+            begins.store(true, Ordering::Release);
+            while seen.tried.load(Ordering::Acquire) < SENDERS {
+                sched::yield_now().await;
+            }
+            seen.free.store(true, Ordering::Release);
+            for _ in 0..20 {
+                sched::yield_now().await;
+            }
+            // The actor may need some to go on.
+            drop(exhauster);
+            let mut told = 0;
+            for sender in &mut senders {
                 match sender.await {
-                    Ok(Err(SendError::Ended(Item))) => ended += 1,
-                    // There was room for a few more while messages were put aside for it.
-                    Ok(Ok(())) => {}
+                    Ok(Ok(()) | Err(SendError::OutOfMemory(Item))) => told += 1,
                     other => return Err(alloc::format!("it was told {other:?}").into()),
                 }
             }
-            ensure!(ended > SENDERS / 2, "only {ended} waited until the end");
-            ensure_eq!(seen.handled.load(Ordering::Acquire), 0, "messages handled");
+            ensure_eq!(told, SENDERS, "who knows what has become of a message");
             executor.stop().await;
         }
         Ok(())

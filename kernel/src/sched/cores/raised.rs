@@ -11,7 +11,6 @@ use super::raised_flag::RaisedFlag;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::queue::{Inbox, Linked};
 use crate::sched::cores::Core;
-use crate::sched::cores::here::is_wanted_urgently;
 use crate::sync::PreemptGuard;
 
 /// What can be raised: the first part of what it is for.
@@ -110,26 +109,41 @@ impl Raised {
         !self.urgent.is_empty()
     }
 
-    /// Carries out what waits, what is urgent first, and of the rest as much until something urgent has come, but one at least: what is left
-    /// waits for the next call, as does what is raised meanwhile.
+    /// Carries out what waits, what is urgent first, and of the rest as much until it is to stop, but one at least: what is left waits for the
+    /// next call, before what was raised meanwhile.
     ///
     /// # Safety
     /// The caller is the core's loop, and holds no lock.
     #[inline(never)]
-    pub(crate) unsafe fn carry_out(&self, here: &PreemptGuard) {
+    pub(crate) unsafe fn carry_out(&self, is_to_stop: impl Fn() -> bool) {
         // SAFETY: by contract.
         unsafe { self.carry_out_urgent() };
         let mut waiting = self.other.take_all();
         while let Some(item) = waiting.pop_front() {
             // SAFETY: what was pushed stays, and was taken out.
             unsafe { carry_out_one(item) };
-            if is_wanted_urgently(here) {
+            if is_to_stop() {
                 break;
             }
         }
-        for item in waiting {
+        if waiting.is_empty() {
+            return;
+        }
+        // Only this core's loop and its interrupts put anything here.
+        let raised_meanwhile = self.other.take_all();
+        for item in waiting.chain(raised_meanwhile) {
             // SAFETY: it stays, and is in no list, but has its flag still: whoever raises it leaves it here.
             unsafe { self.other.push(item) };
+        }
+    }
+
+    /// The loop ends, and nothing is carried out any more. What waits may be raised again, where there are other cores after these.
+    pub(crate) fn give_up(&self) {
+        for list in [&self.urgent, &self.other] {
+            for item in list.take_all() {
+                // SAFETY: what was pushed stays, and was taken out.
+                unsafe { item.as_ref() }.flag.clear();
+            }
         }
     }
 

@@ -8,7 +8,7 @@
 //! | what | who sets the bit |
 //! |---|---|
 //! | a timer, or the end of a slice, is due | the timer's interrupt; on threads, which have none, [`notice_timer`] |
-//! | something was raised by an interrupt | [`Raisable::raise`](crate::sched::cores::raised::Raisable::raise), as if a timer were due |
+//! | something was raised by an interrupt, or left to the loop | [`Raisable`](crate::sched::cores::raised::Raisable), as if a timer were due |
 //! | a call to all cores | [`calls::raise`], and who calls for standing still |
 //! | the core was taken out of service | `offline` |
 //! | its loop runs on its last stack | `preempt`, for as long as that is so |
@@ -29,6 +29,7 @@ use core::task::Waker;
 use crate::arch::atomic::Ordering;
 use crate::arch::{clock, timer};
 use crate::mem::heap::HEAP;
+use crate::sched::cores::here::is_wanted_urgently;
 use crate::sched::cores::{self, Core, ThisCore, calls};
 use crate::sched::place::{enqueue, global, waker};
 use crate::sched::policy::settings::{self, Setting};
@@ -96,6 +97,7 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
         enqueue::queue_chosen(core);
     }
     if called_for & calls::STOP != 0 {
+        core.raised.give_up();
         return false;
     }
     #[cfg(target_os = "none")]
@@ -107,7 +109,7 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
     if core.timer_due.load(Ordering::Relaxed) != 0 {
         if core.raised.has_any() {
             // SAFETY: by contract.
-            unsafe { core.raised.carry_out(core.here()) };
+            unsafe { core.raised.carry_out(|| is_wanted_urgently(core.here()) || waits_urgently(core)) };
             if core.chosen.is_some() && !is_urgent_timer_due(core) && may_put_off(core) {
                 return true;
             }

@@ -8,6 +8,7 @@
 //! of a slice is also a reason to suspend it when balancing is due and another core has at least two more.
 
 use crate::arch::clock;
+use crate::sched::cores::here::is_wanted_urgently;
 use crate::sched::cores::{self, Core, ThisCore};
 use crate::sched::place::{self, enqueue};
 use crate::sched::policy::dispatch::{self, Dispatch};
@@ -65,7 +66,7 @@ fn balance(core: &ThisCore<'_>) {
                 Err(_) => enqueue::deliver(process, source),
             }
         });
-        if moved > 0 {
+        if moved > 0 || is_wanted_urgently(core.here()) {
             break;
         }
     }

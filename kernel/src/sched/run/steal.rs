@@ -91,7 +91,7 @@ fn rob(core: &ThisCore<'_>, victim: &'static Core) -> usize {
         let lost =
             take_in_steps(core, victim, priority, most, |process| taken += receive(core, victim, process));
         core.statistics.steal_failures_lost_race.add(lost as u64);
-        if taken > 0 {
+        if taken > 0 || is_wanted_urgently(core.here()) {
             return taken;
         }
     }

@@ -202,7 +202,8 @@ impl List {
         self.remove(Place { ticket, number })
     }
 
-    /// Memory for many is not kept when nobody is left: what the caller frees, outside the lock.
+    /// Memory for many is not kept when nobody is left: what the caller frees, outside the lock. If those who were told last never come, it is kept
+    /// until somebody else does.
     pub(super) fn take_unused(&mut self) -> Vec<Page> {
         if self.length > 0 || self.pages.is_empty() {
             return Vec::new();
