@@ -20,6 +20,7 @@ const TOO_MANY: usize = 10_000;
 /// A mailbox that has not told them by then never will.
 const HANGS_AFTER: Duration = Duration::from_secs(60);
 
+#[derive(Debug)]
 struct Sink(Arc<AtomicBool>);
 
 impl Actor for Sink {}
@@ -52,7 +53,7 @@ fn config() -> Config {
 /// An actor that is held, and its mailbox is full.
 async fn full(free: &Arc<AtomicBool>) -> (Executor, Addr<Sink>) {
     let executor = Executor::start(&config()).expect("it starts");
-    let sink = executor.handle().spawn(Sink(free.clone())).ok().expect("there is memory");
+    let sink = executor.handle().spawn(Sink(free.clone())).expect("there is memory");
     assert!(sink.send(Hold).is_ok());
     let mut refused = 0;
     while refused < 1000 {
