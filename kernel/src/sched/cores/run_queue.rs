@@ -270,7 +270,7 @@ impl RunQueue {
 
     /// Takes up to half of what waits with one priority, and at most `most`, for another core: by deadline what has one, then
     /// oldest first.
-    pub(crate) fn steal(&self, priority: Priority, most: usize, mut take: impl FnMut(Runnable)) -> Stolen {
+    pub(crate) fn steal(&self, priority: Priority, most: usize, take: &mut dyn FnMut(Runnable)) -> Stolen {
         let mut by_deadline = 0;
         if priority == Priority::High {
             // One at a time, because each takes the lock for a while.

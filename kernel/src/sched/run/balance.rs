@@ -56,7 +56,7 @@ fn balance(core: &ThisCore<'_>) {
     core.statistics.balance_attempts.bump();
     let mut moved = 0;
     for priority in Priority::ALL {
-        take_in_steps(core, source, priority, most, |process| {
+        take_in_steps(core, source, priority, most, &mut |process| {
             match move_process(&process, source, core, Urgency::Balance) {
                 Ok(()) => {
                     core.push(process);

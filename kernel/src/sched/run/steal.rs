@@ -88,8 +88,8 @@ fn rob(core: &ThisCore<'_>, victim: &'static Core) -> usize {
     let most = settings::get(Setting::StealBatch) as usize;
     for priority in Priority::ALL {
         let mut taken = 0;
-        let lost =
-            take_in_steps(core, victim, priority, most, |process| taken += receive(core, victim, process));
+        let mut receive = |process| taken += receive(core, victim, process);
+        let lost = take_in_steps(core, victim, priority, most, &mut receive);
         core.statistics.steal_failures_lost_race.add(lost as u64);
         if taken > 0 || is_wanted_urgently(core.here()) {
             return taken;
@@ -108,17 +108,18 @@ const STEP: usize = 8;
 
 /// Takes up to half of what waits on `source` with one priority, at most `most`, for this core, until something urgent has come here. How
 /// often another was faster.
+#[inline(never)]
 pub(super) fn take_in_steps(
     core: &ThisCore<'_>,
     source: &Core,
     priority: Priority,
     most: usize,
-    mut receive: impl FnMut(Runnable),
+    receive: &mut dyn FnMut(Runnable),
 ) -> usize {
     let mut left = source.queue.stealable_of(priority).div_ceil(2).min(most);
     let mut lost = 0;
     while left > 0 {
-        let count = source.queue.steal(priority, left.min(STEP), &mut receive);
+        let count = source.queue.steal(priority, left.min(STEP), receive);
         lost += count.lost;
         left = left.saturating_sub(count.taken);
         if count.taken == 0 || is_wanted_urgently(core.here()) {

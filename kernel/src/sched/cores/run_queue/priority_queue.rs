@@ -194,7 +194,7 @@ impl PriorityQueue {
     }
 
     /// Takes up to half of what waits here, at most `most`, for another core: oldest first.
-    pub(crate) fn steal(&self, most: usize, mut take: impl FnMut(Runnable)) -> Stolen {
+    pub(crate) fn steal(&self, most: usize, take: &mut dyn FnMut(Runnable)) -> Stolen {
         if most == 0 {
             return Stolen::default();
         }
