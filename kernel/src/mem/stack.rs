@@ -7,6 +7,7 @@
 //! waits for it waits for another core.
 
 use core::cell::UnsafeCell;
+use core::mem::offset_of;
 use core::ptr;
 
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -62,8 +63,6 @@ unsafe impl Sync for Saved {}
 // A checker's atomics are larger than the machine's, and no vectors are there.
 #[cfg(target_os = "none")]
 const _: () = {
-    use core::mem::offset_of;
-
     use crate::arch::stack_layout::FRAME_IN_BLOCK;
 
     assert!(size_of::<StackBlock>() <= BLOCK_BYTES);
@@ -142,9 +141,8 @@ impl StackBlock {
     /// Says that no turn runs on this stack, and returns whose did, and the same if that has said that it has more to do; otherwise another.
     #[inline(always)]
     pub(crate) fn end_turn(&self) -> [*mut (); 2] {
-        let ended = pair::load_pointers(&self.turn);
-        pair::clear(&self.turn);
-        ended
+        // SAFETY: the two lie there, in a block that stays.
+        unsafe { pair::take_pointers::<{ offset_of!(Self, turn) }, ()>(core::ptr::from_ref(self).cast()) }
     }
 
     /// The registers of the code that is interrupted or suspended on this stack.

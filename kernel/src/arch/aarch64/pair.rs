@@ -5,8 +5,6 @@
 
 use core::ptr::NonNull;
 
-use crate::arch::atomic::AtomicPtr;
-
 /// Reads both of a pair that lies so many bytes behind `base`, which is a part of the instruction.
 ///
 /// # Safety
@@ -35,25 +33,19 @@ pub unsafe fn store<const OFFSET: usize>(base: *const u8, [first, second]: [u64;
     }
 }
 
-/// Reads two pointers.
+/// Reads two pointers that lie so many bytes behind `base`, and writes two null pointers there.
+///
+/// # Safety
+/// As for [`load`].
 #[inline(always)]
-pub fn load_pointers<T>(pair: &[AtomicPtr<T>; 2]) -> [*mut T; 2] {
+pub unsafe fn take_pointers<const OFFSET: usize, T>(base: *const u8) -> [*mut T; 2] {
     let (first, second);
-    // SAFETY: the reference is valid for the accesses, each of which is single-copy atomic.
+    // SAFETY: as in `store`.
     unsafe {
-        core::arch::asm!("ldp {}, {}, [{}]", out(reg) first, out(reg) second, in(reg) pair.as_ptr(),
-            options(nostack, preserves_flags, readonly));
+        core::arch::asm!("ldp {}, {}, [{base}, {offset}]", "stp xzr, xzr, [{base}, {offset}]", out(reg) first, out(reg) second,
+            base = in(reg) base, offset = const OFFSET, options(nostack, preserves_flags));
     }
     [first, second]
-}
-
-/// Writes two null pointers.
-#[inline(always)]
-pub fn clear<T>(pair: &[AtomicPtr<T>; 2]) {
-    // SAFETY: as in `load_pointers`; atomics may be written through a shared reference.
-    unsafe {
-        core::arch::asm!("stp xzr, xzr, [{}]", in(reg) pair.as_ptr(), options(nostack, preserves_flags));
-    }
 }
 
 /// Overwrites two words with zeros. Unlike a loop of writes, one of these stays what it is.

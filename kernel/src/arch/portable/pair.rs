@@ -30,16 +30,17 @@ pub unsafe fn store<const OFFSET: usize>(base: *const u8, [first, second]: [u64;
     pair[1].store(second, Ordering::Relaxed);
 }
 
-/// Reads two pointers.
+/// Reads two pointers that lie so many bytes behind `base`, and writes two null pointers there.
+///
+/// # Safety
+/// As for [`load`].
 #[inline(always)]
-pub fn load_pointers<T>(pair: &[AtomicPtr<T>; 2]) -> [*mut T; 2] {
-    [pair[0].load(Ordering::Relaxed), pair[1].load(Ordering::Relaxed)]
-}
-
-/// Writes two null pointers.
-#[inline(always)]
-pub fn clear<T>(pair: &[AtomicPtr<T>; 2]) {
+pub unsafe fn take_pointers<const OFFSET: usize, T>(base: *const u8) -> [*mut T; 2] {
+    // SAFETY: by contract.
+    let pair = unsafe { &*base.add(OFFSET).cast::<[AtomicPtr<T>; 2]>() };
+    let taken = [pair[0].load(Ordering::Relaxed), pair[1].load(Ordering::Relaxed)];
     pair.iter().for_each(|pointer| pointer.store(core::ptr::null_mut(), Ordering::Relaxed));
+    taken
 }
 
 /// Overwrites two words with zeros.
