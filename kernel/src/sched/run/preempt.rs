@@ -62,7 +62,7 @@ use crate::trace::Kind;
 const SLICE_ENDS: u32 = 2;
 
 /// After so long a turn is tried again that could not be suspended for something urgent, or not be told to end.
-const TRY_AGAIN_MICROSECONDS: u64 = 5;
+const TRY_AGAIN_MICROSECONDS: u64 = 2;
 
 /// The end of an interrupt, or of a section that postponed a preemption.
 ///
@@ -265,14 +265,13 @@ fn others_wait_now(core: &Core) -> bool {
 /// # Safety
 /// As [`consider`], and the turn of `process`, a resident, runs on the stack of `block` with preemption enabled.
 unsafe fn end_turn(core: &Core, block: &StackBlock, process: NonNull<Header>, frame: *mut Frame) {
-    block.exhaust();
     // What it changes it guards, and the end of that must not come here again. A request is answered by this.
     block.preempt().reset(1);
     // SAFETY: by contract.
     let knows = unsafe {
         // What the resident changes, code that was interrupted in a sequence has looked at.
         append::restart(&mut *frame);
-        residents::end_turn(process)
+        ask_to_end(block, process)
     };
     block.preempt().reset(0);
     if knows {
@@ -280,6 +279,36 @@ unsafe fn end_turn(core: &Core, block: &StackBlock, process: NonNull<Header>, fr
     } else {
         try_again_soon();
     }
+}
+
+/// Something urgent waits for a turn that cannot be suspended: it is to end by itself as soon as it looks, or between two pieces of work, and is tried
+/// again.
+///
+/// # Safety
+/// As [`end_turn`], of any process.
+#[cold]
+#[inline(never)]
+unsafe fn end_soon(block: &StackBlock, process: NonNull<Header>, frame: *mut Frame) {
+    // As there.
+    block.preempt().reset(1);
+    // SAFETY: by contract.
+    unsafe {
+        append::restart(&mut *frame);
+        ask_to_end(block, process);
+    }
+    block.preempt().reset(0);
+    try_again_soon();
+}
+
+/// Tells a turn that it is to end. Whether it is a resident's that will, behind the piece of work that runs.
+///
+/// # Safety
+/// The turn of `process` runs on the stack of `block`, and holds no lock; preemption is disabled, and a sequence of instructions that may have been
+/// interrupted begins anew.
+unsafe fn ask_to_end(block: &StackBlock, process: NonNull<Header>) -> bool {
+    block.exhaust();
+    // SAFETY: by contract, and alive because its turn runs.
+    unsafe { is_resident(process.as_ref()) && residents::end_turn(process) }
 }
 
 /// Has the timer interrupt soon.
@@ -306,6 +335,10 @@ unsafe fn lend_stack(
         // The next attempt is two slices away, or with the next interrupt.
         core.in_turn.begin_again();
         block.preempt().reset(0);
+        if reason.is_urgent {
+            // SAFETY: by contract; interrupts are masked.
+            unsafe { end_soon(block, process, frame) };
+        }
         return;
     };
     if frame != block.saved() {
@@ -350,8 +383,8 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         }
         core.statistics.detachments_refused.add(reason.suspends.into());
         if reason.is_urgent {
-            // The turn is to end by itself as soon as it looks, and is tried again.
-            block.exhaust();
+            // SAFETY: as above. What was suspended in a sequence of instructions begins it anew when it goes on.
+            unsafe { ask_to_end(block, process) };
             try_again_soon();
         }
         core.in_turn.go_on(turn);

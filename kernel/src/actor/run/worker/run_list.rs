@@ -81,7 +81,8 @@ impl Worker {
     #[inline(never)]
     fn list_several(&self, private: &Private, round: u64) {
         let mut left = round;
-        while left != 0 {
+        // Somebody urgent may wait: what is left stays in the round.
+        while left != 0 && !sched::is_exhausted() {
             let offset = left.trailing_zeros() as usize;
             left &= left - 1;
             if offset >= self.range.slots {

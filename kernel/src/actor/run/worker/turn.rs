@@ -34,6 +34,10 @@ impl Worker {
         private.is_listed.set(false);
         if batch.segment().is_some() {
             self.list_beside_batch(private);
+            if sched::is_exhausted() {
+                // Somebody urgent has come already. At least one message is delivered in each turn.
+                budget = budget.min(1);
+            }
             match self.run_batch(batch, &mut budget) {
                 AfterBatch::GoOn => {}
                 AfterBatch::Over(step) => return step,
@@ -277,11 +281,8 @@ impl Worker {
         self.idle.store(true, Ordering::Relaxed);
         // Pairs with the barrier in `notify`.
         barrier::full();
-        // What another worker has in hand it will tell of when it puts it down.
-        let ripe = (self.mailboxes().enumerate())
-            .filter(|(_, mailbox)| mailbox.is_ripe())
-            .fold(0, |ripe, (offset, _)| ripe | 1 << (offset % HINTS));
-        if ripe == 0 && !self.run_list.any() && !self.executor.is_stopping() {
+        let (ripe, is_all) = self.look_at_all();
+        if is_all && ripe == 0 && !self.run_list.any() && !self.executor.is_stopping() {
             // SAFETY: this is the worker's turn, and no batch is in hand.
             unsafe { self.private() }.pace.found_nothing();
             return true;
@@ -291,6 +292,21 @@ impl Worker {
         // Relaxed: a waker that was faster has only woken it once more.
         self.idle.store(false, Ordering::Relaxed);
         false
+    }
+
+    /// Which bits of a round have mailboxes that are ripe, and whether all were looked at: the look at many ends when the turn is to end.
+    fn look_at_all(&self) -> (u64, bool) {
+        let (mut ripe, mut mailboxes) = (0, self.mailboxes());
+        for begin in (0..self.range.slots).step_by(HINTS) {
+            if begin > 0 && sched::is_exhausted() {
+                return (ripe, false);
+            }
+            // What another worker has in hand it will tell of when it puts it down.
+            ripe = (mailboxes.by_ref().take(HINTS).enumerate())
+                .filter(|(_, mailbox)| mailbox.is_ripe())
+                .fold(ripe, |ripe, (offset, _)| ripe | 1 << offset);
+        }
+        (ripe, true)
     }
 
     /// The executor stops: drops what is in hand. Its last turn.
