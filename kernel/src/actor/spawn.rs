@@ -12,7 +12,7 @@ use super::mail::envelope::{self, Inline};
 use super::mail::{Bound, Mailbox};
 use super::run::ExecutorState;
 use super::send;
-use super::storage::meter::{self, NoMeter, Taken};
+use super::storage::meter::{self, NoMeter};
 use super::storage::{CellRef, Life, Word, cell, pool};
 use super::target::{self, Beginning};
 use crate::arch::percpu;
@@ -234,8 +234,7 @@ pub(super) fn spawn_bounded<A: Actor>(
     bound: Bound,
     actor: A,
 ) -> Result<Addr<A>, NotSpawned<A>> {
-    let here = PreemptGuard::new();
-    let Some(found) = executor.own.find(bound, &here) else { return Err(NotSpawned::NoMailbox(actor)) };
+    let Some((found, _here)) = executor.own.find(bound) else { return Err(NotSpawned::NoMailbox(actor)) };
     let spawned = spawn(executor, found.mailbox, actor);
     executor.own.let_to(found, spawned.as_ref().ok().map(|address| address.cell()));
     spawned
@@ -247,9 +246,25 @@ pub(super) fn spawn_limited<A: Actor>(
     Limits { bound, payer }: Limits,
     actor: A,
 ) -> Result<Addr<A>, NotSpawned<A>> {
-    let here = PreemptGuard::new();
     let payer = payer.unwrap_or(Payer::NOBODY);
-    let meter = match meter::take(payer, &here) {
+    let Some(bound) = bound else {
+        return spawn_metered(executor, executor.next_mailbox(), payer, actor, &PreemptGuard::new());
+    };
+    let Some((found, here)) = executor.own.find(bound) else { return Err(NotSpawned::NoMailbox(actor)) };
+    let spawned = spawn_metered(executor, found.mailbox, payer, actor, &here);
+    executor.own.let_to(found, spawned.as_ref().ok().map(|address| address.cell()));
+    spawned
+}
+
+/// As [`spawn`], with a meter that `payer` pays for.
+fn spawn_metered<A: Actor>(
+    executor: &ExecutorState,
+    mailbox: &Mailbox,
+    payer: Payer,
+    actor: A,
+    here: &PreemptGuard,
+) -> Result<Addr<A>, NotSpawned<A>> {
+    let meter = match meter::take(payer, here) {
         Ok(meter) => meter,
         Err(NoMeter::TooMany) => return Err(NotSpawned::NoMeter(actor)),
         Err(NoMeter::OutOfMemory) => return Err(NotSpawned::OutOfMemory(actor)),
@@ -257,17 +272,8 @@ pub(super) fn spawn_limited<A: Actor>(
     };
     // Its state, if that is large.
     let _paid = (payer != Payer::NOBODY).then(|| PaidBy::account(payer.number().into()));
-    let Some(bound) = bound else {
-        return keep(spawn_with(executor, executor.next_mailbox(), meter.number(), actor), meter);
-    };
-    let Some(found) = executor.own.find(bound, &here) else { return Err(NotSpawned::NoMailbox(actor)) };
-    let spawned = spawn_with(executor, found.mailbox, meter.number(), actor);
-    executor.own.let_to(found, spawned.as_ref().ok().map(|address| address.cell()));
-    keep(spawned, meter)
-}
-
-/// The meter is the actor's, if that was spawned. It may have ended again by now, and have given it back.
-fn keep<A: Actor>(spawned: Result<Addr<A>, NotSpawned<A>>, meter: Taken) -> Result<Addr<A>, NotSpawned<A>> {
+    let spawned = spawn_with(executor, mailbox, meter.number(), actor);
+    // The meter is the actor's, if that was spawned. It may have ended again by now, and have given it back.
     if spawned.is_ok() {
         meter.into_number();
     }

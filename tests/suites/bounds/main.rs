@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod actors;
 mod appends;
+mod crowds;
 mod deadlines;
 mod dense;
 mod hand;

@@ -14,7 +14,7 @@
 use core::ptr::{self, NonNull};
 
 use super::hand::Held;
-use super::segment::{self, Segment};
+use super::segment::Segment;
 
 /// So much is copied at most, so that what is in hand has more room.
 const MOST_MOVED_BYTES: usize = 1024;
@@ -146,7 +146,7 @@ impl CopyQueue {
         self.set_careful(self.careful);
     }
 
-    /// Links a chain at the end that is no longer written to. Its envelopes begin where its first segment does.
+    /// Links a chain at the end that is no longer written to. Each of its segments has noted where its mail begins.
     ///
     /// # Safety
     /// The chain is the caller's, who gives it up, and nothing in it was delivered.
@@ -231,28 +231,11 @@ impl CopyQueue {
         self.place.as_ptr() as usize - self.head.as_ptr() as usize
     }
 
-    /// The first segment may get others in front of it. If something was taken out at the front, what is left is moved to its beginning,
-    /// or the segment notes where that begins: in front of what was put back a suspended behaviour may still read an envelope.
+    /// The first segment may get others in front of it. If something was taken out at its front, it notes where what is left begins: to move
+    /// that would take as long as it is, under the lock, and a suspended behaviour may still read an envelope in front of what was put back.
     pub(super) fn settle_front(&mut self) {
-        if self.head == Segment::begin(self.first) {
-            return;
-        }
-        if self.first == self.last {
-            self.seal();
-        }
         // SAFETY: the queue's segment is alive, and its mail the queue's.
-        unsafe {
-            if !self.first.as_ref().is_read_by_one() {
-                return Segment::set_mail_begin(self.first, self.head);
-            }
-        }
-        // SAFETY: the queue's own segment, whose use is written down; nothing from the head on was delivered.
-        unsafe { segment::compact(self.first, self.head) };
-        self.head = Segment::begin(self.first);
-        if self.first == self.last {
-            // SAFETY: within the segment.
-            self.place = unsafe { Segment::used_end(self.last) };
-        }
+        unsafe { Segment::set_mail_begin(self.first, self.head) };
     }
 
     fn is_settled(&self) -> bool {

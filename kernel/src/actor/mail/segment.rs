@@ -17,8 +17,8 @@ pub(crate) struct Segment {
     used_bytes: u32,
     /// Who still reads it: the batch, and each suspended behaviour whose envelope lies in it.
     readers: ReferenceCount,
-    /// Bytes in front of its mail, where it is not the first of its chain: they were delivered, and a suspended behaviour may still read
-    /// an envelope there, so that nothing is moved to its place.
+    /// Bytes in front of its mail, where it is not the first of its chain: they were delivered. Nothing is moved to their place, because that
+    /// would take as long as there is mail, and a suspended behaviour may still read an envelope there.
     skipped_bytes: u32,
 }
 
@@ -201,17 +201,25 @@ pub(crate) unsafe fn free_chain(first: NonNull<Segment>) {
     }
 }
 
-/// How many envelopes there are in a chain, from `head` in its first segment on.
+/// How many envelopes there are in a chain, from `head` in its first segment on: exactly if they are at most `most`, and if they are more, how
+/// many of the shortest would fit, because counting takes as long as there are envelopes.
 ///
 /// # Safety
-/// The chain is the caller's, and nothing in it was delivered.
-pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> u32 {
+/// The chain is the caller's, sealed, and nothing in it was delivered.
+pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>, most: u32) -> u32 {
     let mut count = 0;
     let mut next = Some((first, head));
-    while let Some((segment, position)) = next {
-        // SAFETY: by contract.
+    while let Some((segment, mut position)) = next {
+        // SAFETY: by contract; measuring changes nothing.
         unsafe {
-            count += count_between(position, Segment::used_end(segment));
+            let end = Segment::used_end(segment);
+            while position < end {
+                if count == most {
+                    return (chain_used_bytes(first, head) / size_of::<Envelope>()) as u32;
+                }
+                position = position.add(Envelope::measure(position.cast()));
+                count += 1;
+            }
             next = NonNull::new(segment.as_ref().next).map(|next| (next, Segment::mail_begin(next)));
         }
     }
@@ -228,7 +236,11 @@ pub(super) unsafe fn estimate_chain(first: NonNull<Segment>, head: NonNull<u8>) 
     // SAFETY: by contract.
     unsafe {
         let bytes = chain_used_bytes(first, head);
-        if bytes <= FEW_BYTES { count_chain(first, head) } else { (bytes / size_of::<Envelope>()) as u32 }
+        if bytes <= FEW_BYTES {
+            count_chain(first, head, u32::MAX)
+        } else {
+            (bytes / size_of::<Envelope>()) as u32
+        }
     }
 }
 
@@ -262,32 +274,4 @@ pub(super) unsafe fn chain_capacity_bytes(first: NonNull<Segment>) -> usize {
         next = NonNull::new(segment.next);
     }
     bytes
-}
-
-/// How many envelopes lie between two places of a segment.
-///
-/// # Safety
-/// The segment is the caller's, and nothing there was delivered.
-pub(super) unsafe fn count_between(mut position: NonNull<u8>, end: NonNull<u8>) -> u32 {
-    let mut count = 0;
-    while position < end {
-        // SAFETY: by contract; measuring changes nothing.
-        position = unsafe { position.add(Envelope::measure(position.cast())) };
-        count += 1;
-    }
-    count
-}
-
-/// Moves the envelopes from `head` on to the beginning of their segment.
-///
-/// # Safety
-/// The segment is the caller's alone, no longer written to, and nothing from `head` on was delivered.
-pub(super) unsafe fn compact(mut segment: NonNull<Segment>, head: NonNull<u8>) {
-    let begin = Segment::begin(segment);
-    // SAFETY: by contract; envelopes may be moved, because whoever has them has their messages.
-    unsafe {
-        let bytes = Segment::used_end(segment).as_ptr() as usize - head.as_ptr() as usize;
-        ptr::copy(head.as_ptr(), begin.as_ptr(), bytes);
-        segment.as_mut().used_bytes = bytes as u32;
-    }
 }

@@ -262,18 +262,21 @@ fn deliver_one(envelope: NonNull<Envelope>, tally: &Tally) -> bool {
     true
 }
 
-/// Delivers what was in the side queue. Whether the actor has ended; what came after that was dropped.
+/// Delivers what was in the side queue. Whether the actor has ended; what came after that was dropped, in the way of a worker, which may be
+/// preempted in between.
 fn drain(batch: &Batch) -> bool {
+    let mut ended = false;
     while let Some(segment) = batch.segment() {
         while let Some(envelope) = batch.current() {
             // SAFETY: measuring changes nothing; the chain was taken from the side queue.
             let bytes = unsafe { Envelope::measure(envelope) };
-            let ended = deliver_one(envelope, &batch.tally);
-            batch.advance(envelope, bytes);
             if ended {
-                give_rest_back(batch, segment);
-                return true;
+                // SAFETY: not delivered, and the batch is past it when this is done.
+                unsafe { delivery::drop_letter(envelope, &batch.tally) };
+            } else {
+                ended = deliver_one(envelope, &batch.tally);
             }
+            batch.advance(envelope, bytes);
         }
         let _here = PreemptGuard::new();
         batch.finish();
@@ -288,10 +291,10 @@ fn drain(batch: &Batch) -> bool {
             batch.set_place(next, Segment::begin(next), unsafe { Segment::used_end(next) });
         }
     }
-    false
+    ended
 }
 
-/// Gives back what is left of a side queue's chain, because its actor has ended: the mailbox drops it.
+/// Gives back what is left of a side queue's chain, because the activation has crashed: the mailbox drops it.
 fn give_rest_back(batch: &Batch, first: NonNull<Segment>) {
     let _here = PreemptGuard::new();
     batch.finish();

@@ -10,6 +10,9 @@ use crate::actor::mail::{Bound, Mailbox};
 use crate::actor::storage::{CellRef, Life, MailboxIndex};
 use crate::sync::{PreemptGuard, SpinLock};
 
+/// So many are looked at with preemption disabled.
+const LOOKS: usize = 32;
+
 /// Whose a mailbox is.
 #[derive(Clone, Copy)]
 enum Tenant {
@@ -72,17 +75,22 @@ impl OwnMailboxes {
         self.mailboxes.len()
     }
 
-    /// Finds one that nobody has, for an actor with this bound. [`Self::let_to`] must follow, which preemption being off sees to.
-    pub(crate) fn find(&self, bound: Bound, _here: &PreemptGuard) -> Option<Found> {
-        let mut tenants = self.tenants.lock();
+    /// Finds one that nobody has, for an actor with this bound. [`Self::let_to`] must follow, which preemption being off sees to: it is while the
+    /// guard is there. The caller holds none, so that it is enabled in between if many are taken.
+    pub(crate) fn find(&self, bound: Bound) -> Option<(Found, PreemptGuard)> {
         let count = self.count();
-        for step in 0..count {
-            let number = (tenants.next + step) % count;
-            let mailbox = self.mailboxes[number];
-            if !tenants.list[number].stays(mailbox.index()) && mailbox.let_to_one(bound) {
-                tenants.list[number] = Tenant::Coming;
-                tenants.next = number + 1;
-                return Some(Found { mailbox, number });
+        let first = self.tenants.lock().next;
+        for begin in (0..count).step_by(LOOKS) {
+            let here = PreemptGuard::new();
+            let mut tenants = self.tenants.lock();
+            for step in begin..count.min(begin + LOOKS) {
+                let number = (first + step) % count;
+                let mailbox = self.mailboxes[number];
+                if !tenants.list[number].stays(mailbox.index()) && mailbox.let_to_one(bound) {
+                    tenants.list[number] = Tenant::Coming;
+                    tenants.next = number + 1;
+                    return Some((Found { mailbox, number }, here));
+                }
             }
         }
         None

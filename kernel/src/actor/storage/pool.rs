@@ -14,8 +14,10 @@ use crate::sync::{PreemptGuard, SpinLock};
 
 /// Places in a core's table.
 const PLACES: usize = 64;
-/// Free cells that a core keeps of one kind before it gives half of them away.
+/// Free cells that a core keeps of one kind before it gives some of them away.
 const MOST_KEPT: u32 = 1024;
+/// How many those are.
+const GIVEN: u32 = 128;
 
 /// A list of free cells; the link lies in the state's place.
 #[derive(Clone, Copy)]
@@ -123,51 +125,94 @@ pub(crate) fn take(kind: &'static Kind, here: &PreemptGuard) -> Option<CellRef> 
 #[cold]
 #[inline(never)]
 fn refill(kind: &'static Kind, here: &PreemptGuard) -> Option<CellRef> {
-    evict_other(kind, here);
-    let from_shared = SHARED.lock().list(kind).map_or(List::EMPTY, |list| {
-        let taken = *list;
-        *list = List { kind, ..List::EMPTY };
-        taken
-    });
-    // SAFETY: nothing in between uses the table.
-    let list = unsafe { own_list(kind, here) };
-    if from_shared.first.is_null() {
+    let has_place = make_place(kind, here);
+    let mut found = take_shared(kind, has_place);
+    if found.first.is_null() {
         let (first, length) = Chunk::make(kind, |next, place, header| {
             let cell = place.cast::<FreeCell>();
             // SAFETY: a new chunk's cells are free and nobody else's; every cell has room for the link.
             unsafe { cell.write(FreeCell { header, next }) };
             cell.as_ptr()
         })?;
-        // SAFETY: allocating the chunk may have used the heap, never this table.
-        let list = unsafe { own_list(kind, here) };
-        *list = List { kind, first, length };
-        return list.pop();
+        found = List { kind, first, length };
     }
-    *list = List { kind, ..from_shared };
-    list.pop()
+    let cell = found.pop();
+    if has_place {
+        // SAFETY: allocating the chunk may have used the heap, never this table.
+        *unsafe { own_list(kind, here) } = found;
+    } else {
+        give_chunk_away(kind, found);
+    }
+    cell
 }
 
-/// Frees the kind's place in this core's table if another kind has it.
-fn evict_other(kind: &'static Kind, here: &PreemptGuard) {
-    // SAFETY: used in this function only.
+/// What others have given away of the kind, or one of it, if the caller has no place for more.
+fn take_shared(kind: &'static Kind, has_place: bool) -> List {
+    let mut shared = SHARED.lock();
+    let Some(list) = shared.list(kind) else { return List { kind, ..List::EMPTY } };
+    if has_place {
+        return core::mem::replace(list, List { kind, ..List::EMPTY });
+    }
+    let mut one = List { kind, ..List::EMPTY };
+    if let Some(cell) = list.pop() {
+        // SAFETY: the cell was free and the list's.
+        unsafe { one.push(cell) };
+    }
+    one
+}
+
+/// Makes this core's place in the table the kind's. If another kind has it, some cells of that are given away each time, until none is left. Whether
+/// the place is the kind's by now: it is at once, if it has no shared list to use meanwhile.
+fn make_place(kind: &'static Kind, here: &PreemptGuard) -> bool {
+    // SAFETY: used in this function only; giving away uses no table.
     let list = unsafe { own_list(kind, here) };
-    if list.kind.is_null() || ptr::eq(list.kind, kind) {
+    if !list.kind.is_null() && !ptr::eq(list.kind, kind) {
+        let may_wait = SHARED.lock().list(kind).is_some();
+        while give_away(list) && !may_wait {}
+        if may_wait && !list.first.is_null() {
+            return false;
+        }
+        *list = List::EMPTY;
+    }
+    list.kind = kind;
+    true
+}
+
+/// Moves what is left of a new chunk to the shared list of its kind, which was empty a moment ago.
+fn give_chunk_away(kind: &'static Kind, mut cells: List) {
+    let mut shared = SHARED.lock();
+    if let Some(list) = shared.list(kind).filter(|list| list.first.is_null()) {
+        *list = cells;
         return;
     }
-    let evicted = *list;
-    *list = List::EMPTY;
-    // SAFETY: a list's kind is a static.
-    give_away(unsafe { &*evicted.kind }, evicted);
+    drop(shared);
+    while give_away(&mut cells) {}
 }
 
-fn give_away(kind: &'static Kind, mut cells: List) {
-    let mut shared = SHARED.lock();
-    if let Some(list) = shared.list(kind) {
-        while let Some(cell) = cells.pop() {
-            // SAFETY: the cells were free and the caller's.
-            unsafe { list.push(cell) };
-        }
+/// Moves some cells of a list, which has a kind, to the shared list of that kind, if it has one: the first of them, no more than are gone
+/// through in a short time, because preemption is disabled. Whether it did.
+fn give_away(list: &mut List) -> bool {
+    // SAFETY: a list's kind is a static.
+    let kind = unsafe { &*list.kind };
+    let (first, mut last, mut count) = (list.first, list.first, 1);
+    if first.is_null() {
+        return false;
     }
+    // SAFETY: cells on the list are free and the list's, here and below.
+    unsafe {
+        while count < GIVEN && !(*last).next.is_null() {
+            last = (*last).next;
+            count += 1;
+        }
+        let mut shared = SHARED.lock();
+        let Some(common) = shared.list(kind) else { return false };
+        list.first = (*last).next;
+        (*last).next = common.first;
+        common.first = first;
+        list.length -= count;
+        common.length += count;
+    }
+    true
 }
 
 /// Takes back the cell of an actor that has ended, whose state is gone already. `word` was its word.
@@ -194,23 +239,21 @@ pub(crate) fn give(cell: CellRef, word: Word, here: &PreemptGuard) {
 #[cold]
 #[inline(never)]
 fn give_slowly(cell: CellRef, kind: &'static Kind, here: &PreemptGuard) {
-    evict_other(kind, here);
-    // SAFETY: used in this function only.
-    let list = unsafe { own_list(kind, here) };
-    list.kind = kind;
+    let mut one = List { kind, ..List::EMPTY };
+    let list = if make_place(kind, here) {
+        // SAFETY: used here only.
+        unsafe { own_list(kind, here) }
+    } else {
+        &mut one
+    };
     if list.length >= MOST_KEPT {
-        let mut given = List { kind, ..List::EMPTY };
-        for _ in 0..MOST_KEPT / 2 {
-            let Some(cell) = list.pop() else { break };
-            // SAFETY: the cell was free and the list's.
-            unsafe { given.push(cell) };
-        }
-        give_away(kind, given);
+        give_away(list);
     }
-    // SAFETY: as above.
-    let list = unsafe { own_list(kind, here) };
     // SAFETY: the actor has ended, so the cell is free, and the caller's.
     unsafe { list.push(cell) };
+    if one.length > 0 {
+        give_away(&mut one);
+    }
 }
 
 /// Takes back a free cell that was taken and not used.

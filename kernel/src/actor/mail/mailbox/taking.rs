@@ -11,6 +11,9 @@ use crate::actor::mail::copy_queue::Gulp;
 use crate::actor::mail::segment::{self, Segment};
 use crate::sync::SpinGuard;
 
+/// So many messages are counted when they come back, because preemption is disabled meanwhile. How many more there are is estimated.
+const MOST_COUNTED: u32 = 64;
+
 /// Mail that was taken out.
 #[derive(Debug)]
 pub(crate) struct Taken {
@@ -109,17 +112,17 @@ impl Mailbox {
     #[cold]
     #[must_use]
     pub(crate) unsafe fn take_back(&self, chain: Gulp) -> Option<SpinGuard<'_, Inside>> {
-        // SAFETY: by contract.
-        let messages = unsafe { segment::count_chain(chain.first, chain.head) };
+        // SAFETY: by contract, and no longer written to.
+        let messages = unsafe { segment::count_chain(chain.first, chain.head, MOST_COUNTED) };
         if messages == 0 {
             // SAFETY: nothing is in it.
             unsafe { segment::free_chain(chain.first) };
             return None;
         }
         // SAFETY: by contract.
-        unsafe { segment::compact(chain.first, chain.head) };
+        unsafe { Segment::set_mail_begin(chain.first, chain.head) };
         let mut inside = self.inside.lock();
-        // SAFETY: by contract, and compacted.
+        // SAFETY: by contract, and noted.
         unsafe { inside.queue.append(chain.first) };
         inside.queue.note_unchecked();
         let before = self.waiting();
