@@ -13,6 +13,8 @@ pub struct Keeper {
     pub is_for: fn(&Waker, &Waker) -> bool,
     /// Whether what is kept is for a process that has crashed.
     pub is_of_crashed: fn(&Waker) -> bool,
+    /// Whether what is kept is for a process that is urgent. It is asked under locks.
+    pub is_of_urgent: fn(&Waker) -> bool,
 }
 
 static KEEPER: Once<Keeper> = Once::new();
@@ -34,6 +36,11 @@ pub fn keep_waker(waker: &Waker) -> Option<Waker> {
 /// Whether `kept` stands for `waker`.
 pub fn is_kept_for(kept: &Waker, waker: &Waker) -> bool {
     kept.will_wake(waker) || KEEPER.get().is_some_and(|keeper| (keeper.is_for)(kept, waker))
+}
+
+/// Whether `kept` is for a process that is urgent. Of a waker that is not the scheduler's nobody knows.
+pub fn is_kept_for_urgent(kept: &Waker) -> bool {
+    KEEPER.get().is_some_and(|keeper| (keeper.is_of_urgent)(kept))
 }
 
 /// Whether `kept` is for a process that has crashed, so that nobody waits by it. Of a waker that is not the scheduler's nobody knows.

@@ -11,6 +11,8 @@
 //! one section, and such sections are short, however many wait: a few are told in each. Who is told of later than that is on the list until
 //! then, but [counts](List::is_to_be_told) as told from the beginning; and each of those that are woken goes on with the telling when it is polled.
 //!
+//! Who is urgent is told before all others; otherwise they are told in the order in which they came.
+//!
 //! Wakers are cloned, woken and dropped, and memory is allocated and freed, outside the lock. A few processes can wait without
 //! any memory from the heap. Beyond those, **without memory**, a seat asks to be polled again at once, until there is room or
 //! the event has come.
@@ -20,9 +22,9 @@ use alloc::vec::Vec;
 use core::mem;
 use core::task::{Poll, Waker};
 
-use super::kept_waker::{is_kept_for, keep_waker};
+use super::kept_waker::{is_kept_for, is_kept_for_urgent, keep_waker};
 use super::{PaidBy, SpinGuard, SpinLock};
-use list::{List, Page, Place};
+use list::{List, Page, Place, Row};
 
 mod list;
 
@@ -80,6 +82,11 @@ impl Waiters {
     /// A few more of those who waited at the last [`Self::tell_few`], and whether there are others.
     pub(crate) fn tell_few_more(&self) -> bool {
         Self::wake_some(self.inside.lock(), List::take_few, List::has_few)
+    }
+
+    /// Whether anybody waits who is urgent.
+    pub(crate) fn has_urgent(&self) -> bool {
+        self.inside.lock().has_urgent()
     }
 
     /// Tells those who are left to be told, if there are any.
@@ -195,7 +202,8 @@ impl Seat<'_> {
                 drop(previous);
                 return Poll::Pending;
             }
-            match inside.add(new) {
+            let row = if is_kept_for_urgent(&new) { Row::Urgent } else { Row::Other };
+            match inside.add(new, row) {
                 Ok(place) => {
                     self.place = place;
                     return Poll::Pending;

@@ -26,7 +26,10 @@ const LONGEST: Duration = Duration::from_micros(12);
 const PERIOD: Duration = Duration::from_micros(5);
 
 /// Runs `work` beside an urgent process that sleeps again and again, and looks how late that is at most.
-async fn beside_urgent<T>(what: &str, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(crate) async fn beside_urgent<T>(
+    what: &str,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let other = stop.clone();
     let urgent = Spawn::new().pinned(CoreId::BOOT).priority(Priority::High).start(async move {

@@ -18,6 +18,7 @@ mod killed;
 mod longest;
 mod missed;
 mod quiet;
+mod room;
 mod spinning;
 mod timers;
 mod urgency;

@@ -43,7 +43,12 @@ impl WaitingSenders {
     }
 
     fn leave_others_to_loop(&'static self, are_others: bool, here: &PreemptGuard) {
-        if are_others && !self.rest.leave_to_loop(here) {
+        if !are_others {
+            return;
+        }
+        // They come first, and are told in the place of what is not.
+        self.rest.set_urgent(self.waiting.has_urgent());
+        if !self.rest.leave_to_loop(here) {
             // There are no cores.
             self.waiting.tell_all(|| ());
         }

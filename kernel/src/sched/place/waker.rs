@@ -63,6 +63,12 @@ pub(crate) fn is_of_crashed(waker: &Waker) -> bool {
     is_own(waker) && unsafe { header(waker.data()).as_ref() }.run_state().has_crashed()
 }
 
+/// Whether the process that `waker` wakes is urgent; not, if the waker is not the scheduler's.
+pub(crate) fn is_of_urgent(waker: &Waker) -> bool {
+    // SAFETY: the waker is one of these, so it keeps a live process.
+    is_own(waker) && unsafe { header(waker.data()).as_ref() }.priority().is_urgent()
+}
+
 /// The list of the timers that would wake the process that `waker` wakes; `None` if the waker is not the scheduler's.
 pub(crate) fn timers_of(waker: &Waker) -> Option<&OwnedTimers> {
     // SAFETY: the waker is one of these, so it keeps a live process.

@@ -36,6 +36,7 @@ pub unsafe fn prepare(
         keep: foreign::keep,
         is_for: foreign::is_for,
         is_of_crashed: waker::is_of_crashed,
+        is_of_urgent: waker::is_of_urgent,
     });
     stop::at_end(exit);
     DEVICE.call_once(|| device);

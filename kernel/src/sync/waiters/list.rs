@@ -1,4 +1,4 @@
-//! The list of those who wait, in the order in which they came: who is in it, and who of them counts as told.
+//! The list of those who wait, in the order in which they came, and who is urgent before all others: who is in it, and who of them counts as told.
 //!
 //! Putting in, finding and taking out take the same time however many wait, because they are done with preemption disabled: a waiter
 //! is found by its place, and places lie in pages that never move. Nothing here locks, allocates but in [`Page::new`], or frees.
@@ -39,15 +39,23 @@ impl Page {
     }
 }
 
+/// In which of two rows somebody waits.
+#[derive(Clone, Copy)]
+pub(super) enum Row {
+    Urgent,
+    Other,
+}
+
 /// The place of one waiter, which may have left it.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     ticket: u64,
     number: Number,
+    row: Row,
 }
 
 impl Place {
-    pub(super) const NOWHERE: Self = Self { ticket: 0, number: 0 };
+    pub(super) const NOWHERE: Self = Self { ticket: 0, number: 0, row: Row::Other };
 
     /// Whether somebody has been there.
     #[inline(always)]
@@ -59,8 +67,9 @@ impl Place {
 pub(super) struct List {
     few: [Entry; FEW],
     pages: Vec<Page>,
-    first: Number,
-    last: Number,
+    /// Of each row.
+    first: [Number; 2],
+    last: [Number; 2],
     /// The first of the places that were left.
     left_place: Number,
     /// How many places have been taken since nobody waited.
@@ -80,8 +89,8 @@ impl List {
     pub(super) const EMPTY: Self = Self {
         few: [const { Entry { ticket: 0, waker: None, previous: 0, next: 0 } }; FEW],
         pages: Vec::new(),
-        first: 0,
-        last: 0,
+        first: [0; 2],
+        last: [0; 2],
         left_place: 0,
         used: 0,
         length: 0,
@@ -109,10 +118,10 @@ impl List {
         self.known(place)?.waker.as_mut()
     }
 
-    /// Puts a waiter behind all others, or returns its waker when there is no room.
-    pub(super) fn add(&mut self, waker: Waker) -> Result<Place, Waker> {
+    /// Puts a waiter behind all others of its row, or returns its waker when there is no room.
+    pub(super) fn add(&mut self, waker: Waker, row: Row) -> Result<Place, Waker> {
         let number = if self.left_place != 0 { self.left_place } else { self.used + 1 };
-        let (ticket, last) = (self.last_ticket + 1, self.last);
+        let (ticket, last) = (self.last_ticket + 1, self.last[row as usize]);
         let Some(entry) = self.entry(number) else { return Err(waker) };
         let next_left = mem::take(&mut entry.next);
         entry.ticket = ticket;
@@ -123,18 +132,18 @@ impl List {
         } else {
             self.used = number;
         }
-        self.link(last, number);
-        self.last = number;
+        self.link(row, last, number);
+        self.last[row as usize] = number;
         self.last_ticket = ticket;
         self.length += 1;
-        Ok(Place { ticket, number })
+        Ok(Place { ticket, number, row })
     }
 
     /// Behind that one comes this one.
-    fn link(&mut self, number: Number, next: Number) {
+    fn link(&mut self, row: Row, number: Number, next: Number) {
         match self.entry(number) {
             Some(entry) => entry.next = next,
-            None => self.first = next,
+            None => self.first[row as usize] = next,
         }
     }
 
@@ -151,10 +160,10 @@ impl List {
         entry.ticket = 0;
         let (previous, next) = (entry.previous, mem::replace(&mut entry.next, left_place));
         self.left_place = place.number;
-        self.link(previous, next);
+        self.link(place.row, previous, next);
         match self.entry(next) {
             Some(entry) => entry.previous = previous,
-            None => self.last = previous,
+            None => self.last[place.row as usize] = previous,
         }
         self.length -= 1;
         if place.ticket <= self.told {
@@ -176,8 +185,8 @@ impl List {
 
     /// Takes out the first of those who count as told.
     pub(super) fn take_told(&mut self) -> Option<Waker> {
-        // They came before all others.
-        if self.to_tell > 0 { self.take_first() } else { None }
+        // They came before all others of their rows.
+        self.first_until(self.told).and_then(|place| self.remove(place))
     }
 
     /// All who are here by now may be taken out by [`Self::take_few`].
@@ -187,19 +196,26 @@ impl List {
 
     /// Whether any are here of whom that is true.
     pub(super) fn has_few(&mut self) -> bool {
-        let until = self.few_until;
-        self.entry(self.first).is_some_and(|first| first.ticket <= until)
+        self.first_until(self.few_until).is_some()
     }
 
     /// Takes out the first of those.
     pub(super) fn take_few(&mut self) -> Option<Waker> {
-        if self.has_few() { self.take_first() } else { None }
+        self.first_until(self.few_until).and_then(|place| self.remove(place))
     }
 
-    fn take_first(&mut self) -> Option<Waker> {
-        let number = self.first;
-        let ticket = self.entry(number)?.ticket;
-        self.remove(Place { ticket, number })
+    /// Whether any are here who are urgent.
+    pub(super) fn has_urgent(&self) -> bool {
+        self.first[Row::Urgent as usize] != 0
+    }
+
+    /// The first of those with tickets up to this one, if any is here.
+    fn first_until(&mut self, ticket: u64) -> Option<Place> {
+        [Row::Urgent, Row::Other].into_iter().find_map(|row| {
+            let number = self.first[row as usize];
+            let first = self.entry(number)?.ticket;
+            (first <= ticket).then_some(Place { ticket: first, number, row })
+        })
     }
 
     /// Memory for many is not kept when nobody is left: what the caller frees, outside the lock. If those who were told last never come, it is kept
