@@ -9,7 +9,8 @@ use core::ptr::NonNull;
 
 use super::raised_flag::RaisedFlag;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
-use crate::queue::{Inbox, Linked};
+use crate::mem::stack::StackBlock;
+use crate::queue::{Inbox, Linked, OwnList};
 use crate::sched::cores::Core;
 use crate::sync::PreemptGuard;
 
@@ -64,7 +65,17 @@ impl Raisable {
     /// The loop of this core carries it out, whoever the caller is, unless some loop is about to. Whether there is a core.
     pub(crate) fn leave_to_loop(&'static self, here: &PreemptGuard) -> bool {
         let Some(core) = Core::current(here) else { return false };
-        self.put_into_list(core);
+        debug_assert!(!core.in_interrupt.get(), "something was left to the loop by an interrupt");
+        // Relaxed: as in `set_urgent`.
+        if self.urgent.load(Ordering::Relaxed) {
+            self.put_into_list(core);
+            // Or the loop would come when the turn ends, or the one that it begins.
+            StackBlock::current().preempt().request();
+        } else if self.flag.set() {
+            // SAFETY: preemption is disabled on this core, in no interrupt; it stays, and is in no list: its flag was clear.
+            unsafe { core.raised.left.push(NonNull::from(self)) };
+            core.ask_for_timers();
+        }
         true
     }
 
@@ -83,11 +94,14 @@ impl Raisable {
 pub(crate) struct Raised {
     urgent: Inbox<Raisable>,
     other: Inbox<Raisable>,
+    /// What waits for its turn to be carried out, oldest first. Of the loop, and of code in the core's turns with preemption disabled; no interrupt
+    /// touches it.
+    left: OwnList<Raisable>,
 }
 
 impl Raised {
     pub(super) fn new() -> Self {
-        Self { urgent: Inbox::new(), other: Inbox::new() }
+        Self { urgent: Inbox::new(), other: Inbox::new(), left: OwnList::new() }
     }
 
     fn push(&self, item: &'static Raisable) {
@@ -100,7 +114,7 @@ impl Raised {
     /// Whether anything waits for the loop.
     #[inline(always)]
     pub(crate) fn has_any(&self) -> bool {
-        !self.urgent.is_empty() || !self.other.is_empty()
+        !self.urgent.is_empty() || !self.other.is_empty() || !self.left.is_empty()
     }
 
     /// Whether anything waits that is for somebody urgent.
@@ -118,22 +132,19 @@ impl Raised {
     pub(crate) unsafe fn carry_out(&self, is_to_stop: impl Fn() -> bool) {
         // SAFETY: by contract.
         unsafe { self.carry_out_urgent() };
-        let mut waiting = self.other.take_all();
-        while let Some(item) = waiting.pop_front() {
-            // SAFETY: what was pushed stays, and was taken out.
+        for item in self.other.take_all() {
+            // SAFETY: the caller is the core's loop; it stays, and is in no list any more. It has its flag still: whoever raises it leaves it here.
+            unsafe { self.left.push(item) };
+        }
+        // What comes in again meanwhile waits for the next call.
+        for _ in 0..self.left.len() {
+            // SAFETY: as above.
+            let Some(item) = (unsafe { self.left.pop() }) else { return };
+            // SAFETY: it was taken out.
             unsafe { carry_out_one(item) };
             if is_to_stop() {
-                break;
+                return;
             }
-        }
-        if waiting.is_empty() {
-            return;
-        }
-        // Only this core's loop and its interrupts put anything here.
-        let raised_meanwhile = self.other.take_all();
-        for item in waiting.chain(raised_meanwhile) {
-            // SAFETY: it stays, and is in no list, but has its flag still: whoever raises it leaves it here.
-            unsafe { self.other.push(item) };
         }
     }
 
@@ -144,6 +155,11 @@ impl Raised {
                 // SAFETY: what was pushed stays, and was taken out.
                 unsafe { item.as_ref() }.flag.clear();
             }
+        }
+        // SAFETY: the caller is the loop.
+        while let Some(item) = unsafe { self.left.pop() } {
+            // SAFETY: as above.
+            unsafe { item.as_ref() }.flag.clear();
         }
     }
 
