@@ -24,7 +24,7 @@ use core::task::{Poll, Waker};
 
 use super::kept_waker::{is_kept_for, is_kept_for_urgent, keep_waker};
 use super::{PaidBy, SpinGuard, SpinLock};
-use list::{List, Page, Place, Row};
+use list::{List, OTHER, Page, Place, URGENT};
 
 mod list;
 
@@ -202,7 +202,7 @@ impl Seat<'_> {
                 drop(previous);
                 return Poll::Pending;
             }
-            let row = if is_kept_for_urgent(&new) { Row::Urgent } else { Row::Other };
+            let row = if is_kept_for_urgent(&new) { URGENT } else { OTHER };
             match inside.add(new, row) {
                 Ok(place) => {
                     self.place = place;

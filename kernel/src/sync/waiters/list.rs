@@ -39,12 +39,13 @@ impl Page {
     }
 }
 
-/// In which of two rows somebody waits.
-#[derive(Clone, Copy)]
-pub(super) enum Row {
-    Urgent,
-    Other,
-}
+/// In which of two rows somebody waits. A number, and no enumeration, because futures would keep their state in what that has to spare, and take
+/// longer to look.
+pub(super) type Row = u32;
+
+/// Zero, so that a place nowhere is all zeros.
+pub(super) const OTHER: Row = 0;
+pub(super) const URGENT: Row = 1;
 
 /// The place of one waiter, which may have left it.
 #[derive(Clone, Copy)]
@@ -55,7 +56,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) const NOWHERE: Self = Self { ticket: 0, number: 0, row: Row::Other };
+    pub(super) const NOWHERE: Self = Self { ticket: 0, number: 0, row: OTHER };
 
     /// Whether somebody has been there.
     #[inline(always)]
@@ -186,7 +187,8 @@ impl List {
     /// Takes out the first of those who count as told.
     pub(super) fn take_told(&mut self) -> Option<Waker> {
         // They came before all others of their rows.
-        self.first_until(self.told).and_then(|place| self.remove(place))
+        let place = if self.to_tell > 0 { self.first_until(self.told) } else { None };
+        place.and_then(|place| self.remove(place))
     }
 
     /// All who are here by now may be taken out by [`Self::take_few`].
@@ -206,12 +208,15 @@ impl List {
 
     /// Whether any are here who are urgent.
     pub(super) fn has_urgent(&self) -> bool {
-        self.first[Row::Urgent as usize] != 0
+        self.first[URGENT as usize] != 0
     }
 
     /// The first of those with tickets up to this one, if any is here.
     fn first_until(&mut self, ticket: u64) -> Option<Place> {
-        [Row::Urgent, Row::Other].into_iter().find_map(|row| {
+        if self.length == 0 {
+            return None;
+        }
+        [URGENT, OTHER].into_iter().find_map(|row| {
             let number = self.first[row as usize];
             let first = self.entry(number)?.ticket;
             (first <= ticket).then_some(Place { ticket: first, number, row })
