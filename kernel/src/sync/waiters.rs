@@ -65,6 +65,8 @@ impl Waiters {
 
     /// As [`Self::tell_all`], but in one section, for a caller that has disabled preemption. Whether any are left, who are told by
     /// [`Self::tell_rest`], or by those who were told if the caller comes to its end before.
+    // Mostly nobody waits, and what calls this if somebody does is to save few registers.
+    #[inline(never)]
     pub(crate) fn tell_first(&self) -> bool {
         let mut inside = self.inside.lock();
         inside.tell();
