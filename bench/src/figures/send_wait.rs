@@ -4,7 +4,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use magpie::actor::{Actor, Addr, Bound, Config, Context, Executor, ExecutorHandle, Receive, WhenFull};
+use magpie::actor::{
+    Actor, Addr, AskError, Bound, Config, Context, Executor, ExecutorHandle, Receive, WhenFull,
+};
 use magpie::sched::{self, Spawn};
 
 use super::Go;
@@ -52,7 +54,14 @@ async fn all_send(senders: u64, each: u64, most: u32) -> Option<u64> {
     for sender in sending? {
         sender.await.ok()??;
     }
-    let handled = sink.ask(HowMany).await.ok()?;
+    let handled = loop {
+        match sink.ask(HowMany).await {
+            Ok(handled) => break handled,
+            // The last messages may lie there still, and a question waits for no room.
+            Err(AskError::Full) => sched::yield_now().await,
+            Err(_) => return None,
+        }
+    };
     executor.stop().await;
     Some(handled)
 }
