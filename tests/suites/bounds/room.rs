@@ -14,7 +14,7 @@ use magpie::arch::CoreId;
 use magpie::machine;
 use magpie::sched::{self, Priority, Spawn};
 use magpie::time::{self, Instant};
-use magpie_tests::{Failure, Outcome, ensure_eq, kernel_test};
+use magpie_tests::{Failure, ensure_eq, kernel_test};
 
 use crate::crowds::beside_urgent;
 use crate::{needs_counted_time, within};
