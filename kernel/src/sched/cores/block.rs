@@ -317,7 +317,7 @@ impl Core {
 
     /// Its loop is to look at its timers, and at what was raised.
     pub(crate) fn ask_for_timers(&self) {
-        // Relaxed: asked by this core's own interrupts, and read by its own loop.
+        // Relaxed: asked on this core, by its interrupts and by code that has disabled preemption, and read by its own loop.
         self.timer_due.store(1, Ordering::Relaxed);
         self.ask_attention();
     }

@@ -242,7 +242,7 @@ impl List {
     /// room stays.
     pub(super) fn grow(&mut self, room: &mut Vec<Page>, page: &mut Option<Page>) {
         if room.capacity() > self.pages.capacity() {
-            // Eight bytes for each 32 who wait.
+            // Under the lock: 24 bytes for each 32 who wait.
             room.append(&mut self.pages);
             mem::swap(room, &mut self.pages);
         }
