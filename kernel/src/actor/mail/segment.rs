@@ -201,12 +201,11 @@ pub(crate) unsafe fn free_chain(first: NonNull<Segment>) {
     }
 }
 
-/// How many envelopes there are in a chain, from `head` in its first segment on: exactly if they are at most `most`, and if they are more, how
-/// many of the shortest would fit, because counting takes as long as there are envelopes.
+/// How many envelopes there are in a chain, from `head` in its first segment on. It takes as long as there are many.
 ///
 /// # Safety
 /// The chain is the caller's, sealed, and nothing in it was delivered.
-pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>, most: u32) -> u32 {
+pub(crate) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> u32 {
     let mut count = 0;
     let mut next = Some((first, head));
     while let Some((segment, mut position)) = next {
@@ -214,9 +213,6 @@ pub(super) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>, mos
         unsafe {
             let end = Segment::used_end(segment);
             while position < end {
-                if count == most {
-                    return (chain_used_bytes(first, head) / size_of::<Envelope>()) as u32;
-                }
                 position = position.add(Envelope::measure(position.cast()));
                 count += 1;
             }
@@ -236,11 +232,7 @@ pub(super) unsafe fn estimate_chain(first: NonNull<Segment>, head: NonNull<u8>) 
     // SAFETY: by contract.
     unsafe {
         let bytes = chain_used_bytes(first, head);
-        if bytes <= FEW_BYTES {
-            count_chain(first, head, u32::MAX)
-        } else {
-            (bytes / size_of::<Envelope>()) as u32
-        }
+        if bytes <= FEW_BYTES { count_chain(first, head) } else { (bytes / size_of::<Envelope>()) as u32 }
     }
 }
 

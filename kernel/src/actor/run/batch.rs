@@ -12,7 +12,7 @@ use core::sync::atomic::compiler_fence;
 use super::tally::Tally;
 use crate::actor::mail::mailbox::Taken;
 use crate::actor::mail::{Envelope, Extent, Gulp, Mailbox, Segment};
-use crate::arch::atomic::{AtomicBool, AtomicPtr, Ordering};
+use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use crate::mem;
 use crate::sync::PreemptGuard;
 
@@ -38,6 +38,8 @@ pub(super) struct Batch {
     has_given_back: AtomicBool,
     /// After a split: it delivers what was in the side queue.
     drains: AtomicBool,
+    /// How many messages it has left of that.
+    undrained: AtomicU32,
     /// The last envelope whose behaviour ended its actor; since the split, if there was one.
     ended_at: AtomicPtr<u8>,
     /// What its delivery has counted. Here, because it outlives a crash.
@@ -57,6 +59,7 @@ impl Batch {
             holds_actor: AtomicBool::new(false),
             has_given_back: AtomicBool::new(false),
             drains: AtomicBool::new(false),
+            undrained: AtomicU32::new(0),
             ended_at: AtomicPtr::new(ptr::null_mut()),
             tally: Tally::new(),
         };
@@ -333,11 +336,25 @@ impl Batch {
         NonNull::new(self.extent.split_at().cast())
     }
 
-    /// After a split: begins with what was in the side queue.
-    pub(super) fn begin_drain(&self, gulp: Gulp) {
+    /// After a split: begins with what was in the side queue, so many messages.
+    pub(super) fn begin_drain(&self, gulp: Gulp, messages: u32) {
         self.drains.store(true, Ordering::Relaxed);
+        self.undrained.store(messages, Ordering::Relaxed);
         // SAFETY: the chain was taken from the side queue, so it is ours.
         self.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
+    }
+
+    /// As [`Self::advance`], past one of those.
+    pub(super) fn advance_drained(&self, envelope: NonNull<Envelope>, bytes: usize) {
+        // An activation that is killed says how many are left.
+        let _here = PreemptGuard::new();
+        self.advance(envelope, bytes);
+        self.undrained.store(self.undrained().saturating_sub(1), Ordering::Relaxed);
+    }
+
+    /// How many of those are left.
+    pub(super) fn undrained(&self) -> u32 {
+        self.undrained.load(Ordering::Relaxed)
     }
 
     /// Whether it delivers what was in the side queue.

@@ -224,8 +224,8 @@ pub(super) fn finish_detached(batch: NonNull<Batch>) -> Step {
                 drop(here);
                 crate::arch::cpu::relax();
             }
-            Next::Deliver(gulp) => {
-                split.begin_drain(gulp);
+            Next::Deliver(gulp, messages) => {
+                split.begin_drain(gulp, messages);
                 drop(here);
                 ended = drain(split);
             }
@@ -276,7 +276,7 @@ fn drain(batch: &Batch) -> bool {
             } else {
                 ended = deliver_one(envelope, &batch.tally);
             }
-            batch.advance(envelope, bytes);
+            batch.advance_drained(envelope, bytes);
         }
         let _here = PreemptGuard::new();
         batch.finish();
@@ -288,7 +288,7 @@ fn drain(batch: &Batch) -> bool {
         };
         if let Some(next) = next {
             // SAFETY: the chain is this activation's.
-            batch.set_place(next, Segment::begin(next), unsafe { Segment::used_end(next) });
+            unsafe { batch.set_place(next, Segment::enter(next), Segment::used_end(next)) };
         }
     }
     ended
@@ -300,7 +300,9 @@ fn give_rest_back(batch: &Batch, first: NonNull<Segment>) {
     batch.finish();
     // SAFETY: the chain is the activation's, what begins at its position was not delivered, and the behaviour has
     // not ended.
-    unsafe { executor_state::give_back(batch.mailbox(), Gulp { first, head: batch.position() }) };
+    unsafe {
+        executor_state::give_back(batch.mailbox(), Gulp { first, head: batch.position() }, batch.undrained())
+    };
 }
 
 /// Notes the message that the crashed behaviour was handling.
@@ -325,7 +327,7 @@ unsafe fn give_back(batch: NonNull<Batch>) {
             if let Some(envelope) = split.current() {
                 // The one that crashed is gone already.
                 // SAFETY: measuring changes nothing.
-                split.advance(envelope, unsafe { Envelope::measure(envelope) });
+                unsafe { split.advance_drained(envelope, Envelope::measure(envelope)) };
             }
             give_rest_back(split, segment);
         } else {

@@ -406,9 +406,9 @@ impl ExecutorState {
 /// # Safety
 /// As for that, and a worker or behaviour of the executor is running, or its workers have ended and it is being cleared.
 #[cold]
-pub(super) unsafe fn give_back(mailbox: &Mailbox, chain: Gulp) {
+pub(super) unsafe fn give_back(mailbox: &Mailbox, chain: Gulp, messages: u32) {
     // SAFETY: by contract.
-    if let Some(inside) = unsafe { mailbox.take_back(chain) } {
+    if let Some(inside) = unsafe { mailbox.take_back(chain, messages) } {
         // SAFETY: it is open, and stays so while the lock is held.
         unsafe { ExecutorState::of(mailbox) }.notify(mailbox, inside.preempt());
     }

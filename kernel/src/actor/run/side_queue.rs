@@ -113,8 +113,8 @@ pub(crate) fn forget_oldest(cell: CellRef) -> bool {
 
 /// What a detached actor's activation does next.
 pub(super) enum Next {
-    /// Deliver these.
-    Deliver(Gulp),
+    /// Deliver these, so many.
+    Deliver(Gulp, u32),
     /// Nothing: the actor is attached again.
     Reattached,
     /// Try again: there was no memory to go on collecting while these are delivered.
@@ -129,10 +129,10 @@ pub(super) fn take_or_reattach(cell: CellRef, word: Word) -> Next {
     if !detachment::reattach(cell.word_cell(), cell.word().given_back().bits(), is_empty) {
         let Some(spare) = Segment::new(FIRST_SEGMENT_BYTES) else { return Next::OutOfMemory };
         let gulp = sides[index].queue.gulp(spare);
-        sides[index].messages = 0;
+        let messages = core::mem::take(&mut sides[index].messages);
         // Who waits for room in a mailbox of this actor's own has waited for this, too.
         directory::get(word.mailbox()).waiting_senders.tell(&sides.unlock());
-        return Next::Deliver(gulp);
+        return Next::Deliver(gulp, messages);
     }
     let mut side = sides.swap_remove(index);
     let gulp = side.queue.take_all();
@@ -152,5 +152,5 @@ pub(super) fn give_up(cell: CellRef, word: Word) {
     let mut queue = side.queue;
     let gulp = queue.take_all();
     // SAFETY: the queue is ours now, and nothing in it was delivered.
-    unsafe { give_back(directory::get(word.mailbox()), gulp) };
+    unsafe { give_back(directory::get(word.mailbox()), gulp, side.messages) };
 }

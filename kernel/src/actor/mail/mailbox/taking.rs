@@ -11,9 +11,6 @@ use crate::actor::mail::copy_queue::Gulp;
 use crate::actor::mail::segment::{self, Segment};
 use crate::sync::SpinGuard;
 
-/// So many messages are counted when they come back, because preemption is disabled meanwhile. How many more there are is estimated.
-const MOST_COUNTED: u32 = 64;
-
 /// Mail that was taken out.
 #[derive(Debug)]
 pub(crate) struct Taken {
@@ -107,13 +104,14 @@ impl Mailbox {
     /// mailbox's worker meets them or, when it has closed, at the end of its executor. Returns the lock if that worker
     /// must be told, before it is given up.
     ///
+    /// The caller says how many there are, because counting them takes as long as there are many. No estimate will do: a bound is held to
+    /// what waits.
+    ///
     /// # Safety
-    /// The chain is the caller's, who gives it up, and nothing in it was delivered.
+    /// The chain is the caller's, who gives it up, nothing in it was delivered, and there are so many messages in it.
     #[cold]
     #[must_use]
-    pub(crate) unsafe fn take_back(&self, chain: Gulp) -> Option<SpinGuard<'_, Inside>> {
-        // SAFETY: by contract, and no longer written to.
-        let messages = unsafe { segment::count_chain(chain.first, chain.head, MOST_COUNTED) };
+    pub(crate) unsafe fn take_back(&self, chain: Gulp, messages: u32) -> Option<SpinGuard<'_, Inside>> {
         if messages == 0 {
             // SAFETY: nothing is in it.
             unsafe { segment::free_chain(chain.first) };

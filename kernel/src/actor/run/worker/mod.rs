@@ -44,6 +44,7 @@ use super::batch::Batch;
 use super::executor_state::{ExecutorState, give_back};
 use super::reclaim;
 use crate::actor::mail::list::{End, Resting, Waiting};
+use crate::actor::mail::segment::count_chain;
 use crate::actor::mail::table::Range;
 use crate::actor::mail::{Gulp, List, Mailbox, Segment};
 use crate::arch::CoreId;
@@ -314,8 +315,9 @@ impl Worker {
         let Some(first) = batch.segment() else { return };
         batch.note_use();
         batch.finish();
+        let head = batch.position();
         // SAFETY: the rest of the chain is the batch's, and was not delivered; nobody else reads it any more.
-        unsafe { give_back(batch.mailbox(), Gulp { first, head: batch.position() }) };
+        unsafe { give_back(batch.mailbox(), Gulp { first, head }, count_chain(first, head)) };
     }
 }
 
