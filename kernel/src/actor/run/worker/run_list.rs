@@ -107,12 +107,12 @@ impl Worker {
     }
 
     /// Takes out what has waited longest, if that is to have its turn now: when something else waits, only what was listed when the
-    /// pass began. In the worker's turn, without a batch.
+    /// pass began, unless the turn is to end (`is_last`). In the worker's turn, without a batch.
     #[inline(always)]
-    pub(super) fn next_listed(&self, private: &Private) -> Option<Waiting> {
+    pub(super) fn next_listed(&self, private: &Private, is_last: bool) -> Option<Waiting> {
         // Relaxed: a hint that comes later is found the next time.
         let has_others = private.round.get() != 0 || self.hints.load(Ordering::Relaxed) != 0;
-        if has_others && private.pass_end.get() == End::NONE {
+        if has_others && !is_last && private.pass_end.get() == End::NONE {
             return None;
         }
         let _here = PreemptGuard::new();

@@ -32,10 +32,11 @@ impl Worker {
         // SAFETY: this is the worker's turn, and no behaviour runs yet, so it cannot be detached.
         let private = unsafe { self.private() };
         private.is_listed.set(false);
-        if batch.segment().is_some() {
+        let mut has_delivered = batch.segment().is_some();
+        if has_delivered {
             self.list_beside_batch(private);
             if sched::is_exhausted() {
-                // Somebody urgent has come already. At least one message is delivered in each turn.
+                // Somebody urgent has come already.
                 budget = budget.min(1);
             }
             match self.run_batch(batch, &mut budget) {
@@ -45,7 +46,12 @@ impl Worker {
         }
         // What behaviours send is charged to the turn as well.
         loop {
-            if budget == 0 || sched::is_exhausted() {
+            let is_exhausted = budget == 0 || sched::is_exhausted();
+            let is_last = is_exhausted && budget > 0 && !has_delivered && self.knows_of_mail();
+            if is_last {
+                // Somebody urgent has come already, and may come as soon in each turn: in each at least one message is delivered.
+                budget = 1;
+            } else if is_exhausted {
                 match self.goes_on() {
                     Some(granted) => budget = granted,
                     None => break,
@@ -57,8 +63,9 @@ impl Worker {
             }
             // SAFETY: this is the worker's turn, and no batch is in hand, so it cannot be detached.
             let private = unsafe { self.private() };
-            let listed = if self.run_list.any() { self.next_listed(private) } else { None };
+            let listed = if self.run_list.any() { self.next_listed(private, is_last) } else { None };
             if let Some(Waiting::Held(mailbox)) = listed {
+                has_delivered = true;
                 self.begin_listed(mailbox, private, batch);
                 match self.run_and_judge(mailbox, batch, &mut budget) {
                     AfterBatch::GoOn => continue,
@@ -107,6 +114,7 @@ impl Worker {
                 budget -= 1;
                 continue;
             }
+            has_delivered = true;
             match self.run_and_judge(mailbox, batch, &mut budget) {
                 AfterBatch::GoOn => {}
                 AfterBatch::Over(step) => return step,
@@ -114,6 +122,15 @@ impl Worker {
         }
         self.leave_hand();
         Step::Yield
+    }
+
+    /// Whether something is in hand, or a few looks may find something.
+    #[cold]
+    #[inline(never)]
+    fn knows_of_mail(&self) -> bool {
+        // SAFETY: this is the worker's turn, and no batch is in hand.
+        let round = unsafe { self.private() }.round.get();
+        self.run_list.any() || (round != 0 && self.range.slots <= HINTS)
     }
 
     /// What was granted to the turn is used up: what it goes on with in the place of the next one, if it may. Either of them goes on with
