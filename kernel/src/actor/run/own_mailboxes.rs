@@ -45,6 +45,8 @@ struct Tenants {
     list: Vec<Tenant>,
     /// Where the next search begins.
     next: usize,
+    /// How many searches have found one.
+    lettings: u64,
 }
 
 /// The mailboxes of an executor that are for one actor each.
@@ -67,7 +69,7 @@ impl OwnMailboxes {
         list.try_reserve_exact(all.len()).ok()?;
         mailboxes.extend_from_slice(all);
         list.resize(all.len(), Tenant::Nobody);
-        Some(Self { mailboxes, tenants: SpinLock::new(Tenants { list, next: 0 }) })
+        Some(Self { mailboxes, tenants: SpinLock::new(Tenants { list, next: 0, lettings: 0 }) })
     }
 
     /// How many there are.
@@ -78,6 +80,17 @@ impl OwnMailboxes {
     /// Finds one that nobody has, for an actor with this bound. [`Self::let_to`] must follow, which preemption being off sees to: it is while the
     /// guard is there. The caller holds none, so that it is enabled in between if many are taken.
     pub(crate) fn find(&self, bound: Bound) -> Option<(Found, PreemptGuard)> {
+        loop {
+            let before = self.tenants.lock().lettings;
+            let found = self.find_once(bound);
+            // One that became free behind the look may have been let to somebody else, while another that was free before it is passed.
+            if found.is_some() || self.tenants.lock().lettings == before {
+                return found;
+            }
+        }
+    }
+
+    fn find_once(&self, bound: Bound) -> Option<(Found, PreemptGuard)> {
         let count = self.count();
         let first = self.tenants.lock().next;
         for begin in (0..count).step_by(LOOKS) {
@@ -89,6 +102,7 @@ impl OwnMailboxes {
                 if !tenants.list[number].stays(mailbox.index()) && mailbox.let_to_one(bound) {
                     tenants.list[number] = Tenant::Coming;
                     tenants.next = number + 1;
+                    tenants.lettings += 1;
                     return Some((Found { mailbox, number }, here));
                 }
             }
