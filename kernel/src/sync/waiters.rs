@@ -86,9 +86,9 @@ impl Waiters {
         Self::wake_some(self.inside.lock(), List::take_few, List::has_few)
     }
 
-    /// Whether anybody waits who is urgent.
-    pub(crate) fn has_urgent(&self) -> bool {
-        self.inside.lock().has_urgent()
+    /// Whether anybody urgent is left of those who waited at the last [`Self::tell_few`].
+    pub(crate) fn has_urgent_few(&self) -> bool {
+        self.inside.lock().has_urgent_few()
     }
 
     /// Tells those who are left to be told, if there are any.

@@ -47,7 +47,7 @@ impl WaitingSenders {
             return;
         }
         // They come first, and are told in the place of what is not.
-        self.rest.set_urgent(self.waiting.has_urgent());
+        self.rest.set_urgent(self.waiting.has_urgent_few());
         if !self.rest.leave_to_loop(here) {
             // There are no cores.
             self.waiting.tell_all(|| ());

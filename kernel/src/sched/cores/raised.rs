@@ -68,9 +68,11 @@ impl Raisable {
         debug_assert!(!core.in_interrupt.get(), "something was left to the loop by an interrupt");
         // Relaxed: as in `set_urgent`.
         if self.urgent.load(Ordering::Relaxed) {
-            self.put_into_list(core);
-            // Or the loop would come when the turn ends, or the one that it begins.
-            StackBlock::current().preempt().request();
+            // What waits in a list already stays there.
+            if self.put_into_list(core) {
+                // Or the loop would come when the turn ends, or the one that it begins.
+                StackBlock::current().preempt().request();
+            }
         } else if self.flag.set() {
             // SAFETY: preemption is disabled on this core, in no interrupt; it stays, and is in no list: its flag was clear.
             unsafe { core.raised.left.push(NonNull::from(self)) };

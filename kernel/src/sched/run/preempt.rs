@@ -385,7 +385,6 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         if reason.is_urgent {
             // SAFETY: as above. What was suspended in a sequence of instructions begins it anew when it goes on.
             unsafe { ask_to_end(block, process) };
-            try_again_soon();
         }
         core.in_turn.go_on(turn);
         if reason.suspends {
@@ -394,6 +393,10 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         }
         // The turn goes on, and what was woken for what it let go has to be seen meanwhile.
         enqueue::queue_chosen(core);
+        if reason.is_urgent {
+            // Last, because the turn must come on until then.
+            try_again_soon();
+        }
         // SAFETY: by contract; the turn was interrupted on that stack, and is in no queue.
         unsafe { resume::resume(core.core(), NonNull::from(block)) }
     };

@@ -206,9 +206,9 @@ impl List {
         self.first_until(self.few_until).and_then(|place| self.remove(place))
     }
 
-    /// Whether any are here who are urgent.
-    pub(super) fn has_urgent(&self) -> bool {
-        self.first[URGENT as usize] != 0
+    /// Whether any of those are urgent.
+    pub(super) fn has_urgent_few(&mut self) -> bool {
+        self.first_of(URGENT, self.few_until).is_some()
     }
 
     /// The first of those with tickets up to this one, if any is here.
@@ -216,11 +216,13 @@ impl List {
         if self.length == 0 {
             return None;
         }
-        [URGENT, OTHER].into_iter().find_map(|row| {
-            let number = self.first[row as usize];
-            let first = self.entry(number)?.ticket;
-            (first <= ticket).then_some(Place { ticket: first, number, row })
-        })
+        self.first_of(URGENT, ticket).or_else(|| self.first_of(OTHER, ticket))
+    }
+
+    fn first_of(&mut self, row: Row, until: u64) -> Option<Place> {
+        let number = self.first[row as usize];
+        let ticket = self.entry(number)?.ticket;
+        (ticket <= until).then_some(Place { ticket, number, row })
     }
 
     /// Memory for many is not kept when nobody is left: what the caller frees, outside the lock. If those who were told last never come, it is kept
