@@ -2,7 +2,7 @@
 //!
 //! They lie in memory of their own, under a lock of the kernel's: held, with preemption disabled, for as long as a record takes to be
 //! copied in or out. So who reads gets a whole record or none, a crash never waits for the application's code, and numbers are in the order of
-//! what is kept, without a gap. Who crashes masks interrupts, who reads does not: a reader that is interrupted is not
+//! what is kept, without a gap. Interrupts are not masked for it: a reader that is interrupted, or a process that ends, is not
 //! preempted, and one that runs out of stack goes on in its reserve until the lock is free.
 //!
 //! No handler of an interrupt takes the lock. A fault's does, when it ends a process: that process had preemption enabled, so it

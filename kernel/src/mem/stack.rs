@@ -176,16 +176,16 @@ impl StackBlock {
     }
 
     /// Overwrites what is left below the caller's frame, so that it does not seem to be in use later, when other frames lie
-    /// there: not all of a frame is written by the code that it belongs to.
+    /// there: not all of a frame is written by the code that it belongs to. What lies below `from` is left as it is.
     ///
     /// # Safety
     /// Called by code on this stack, with nothing below its frame that is used again.
     #[cfg(target_os = "none")]
     #[inline(always)]
-    pub(crate) unsafe fn clear_below(&self) {
+    pub(crate) unsafe fn clear_below(&self, from: usize) {
         let lowest = reserve_start(ptr::from_ref(self) as usize) + RESERVE_BYTES;
         // SAFETY: the caller promised that nothing below its frame is used; that part of the stack is mapped.
-        unsafe { switch::clear_stack_from(lowest) };
+        unsafe { switch::clear_stack_from(lowest.max(from & !15)) };
     }
 
     /// As on a machine; a host has no stacks of its own.

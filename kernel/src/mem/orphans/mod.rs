@@ -47,7 +47,8 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 
 /// Notes what a crash leaves in some memory, before that is given back.
 ///
-/// With preemption disabled, or in a core's loop: no collection may begin before all of it is noted.
+/// No collection may begin between the noting and the giving back: with preemption disabled, or in a core's loop. What is a root meanwhile, a stack on
+/// which its process still is, may be noted before: what was noted stays so.
 ///
 /// # Safety
 /// The memory is readable, in whole words where it is aligned, and nobody writes to it.

@@ -165,13 +165,31 @@ pub unsafe fn end_panicked(kind: CrashKind, above: usize, report: impl FnOnce(&m
         if report(&mut crash.message) {
             crate::text!("{}", Called(crash.scene.pc, &crash.scene.trace));
         }
-        // The report is complete. The stack is the same, whatever core it is on by now.
+        // The stack is the same, whatever core it is on by now.
+        let mut kept = KeptRegisters::default();
+        note_stack(block, None, switch::save_registers(&mut kept));
+        #[cfg(target_os = "none")]
+        // SAFETY: what runs on this stack is this function, and no other of its frames is below this one.
+        unsafe {
+            block.clear_below(0);
+        }
+        // The report is complete.
         block.set_crashes(0);
         // SAFETY: the caller promised that the code of this process will not go on.
-        unsafe { end_current(None, crash, &|| {}) }
+        unsafe { end_current(None, crash, &|| {}, StackIs::Noted { cleared_below: Place::here().sp }) }
     }
     // SAFETY: as above.
-    unsafe { end_current(None, &crash, &|| {}) }
+    unsafe { end_current(None, &crash, &|| {}, StackIs::AsItWas) }
+}
+
+/// The stack of code that ends.
+#[derive(Clone, Copy)]
+enum StackIs {
+    /// As the code left it.
+    AsItWas,
+    /// Noted for the collection, and overwritten below this address. Where that is done the process can be preempted: it takes as long as the stack
+    /// is large, and what the process has is a root until it has ended.
+    Noted { cleared_below: usize },
 }
 
 /// The first of the callers of the code at `place` whose stack frame is beyond `above`; if there is none, that place.
@@ -211,27 +229,32 @@ unsafe fn end_stopped(kind: CrashKind, address: Option<usize>, frame: &Frame, re
         crate::text!("{}", Called(place.pc, &trace));
     };
     // SAFETY: by contract.
-    unsafe { end_current(Some(frame), &Remembered { scene, message: Message::new() }, &report) }
+    unsafe {
+        end_current(Some(frame), &Remembered { scene, message: Message::new() }, &report, StackIs::AsItWas)
+    }
 }
 
 /// Ends the process that runs here, after `report` has said why, unless a report was in progress already: then `crash` is not
-/// what it ends of, either. `frame` is where its code stopped, unless that is the caller.
+/// what it ends of, either. `frame` is where its code stopped, unless that is the caller. Interrupts are masked only for the end, unless the
+/// caller is a handler.
 ///
 /// # Safety
 /// As [`end_faulted`] or [`end_panicked`].
-unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn()) -> ! {
+unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn(), stack: StackIs) -> ! {
     let mut kept = KeptRegisters::default();
     let here = switch::save_registers(&mut kept);
     let block = StackBlock::current();
-    irq::disable();
-    // Forgets a request, too.
+    // From here on interrupts leave it alone. Forgets a request, too.
     block.preempt().reset(1);
     block.end_shields();
     // SAFETY: preemption is disabled by the line above, and what failed does not go on.
     unsafe { abandon_section() };
     // SAFETY: preemption is disabled by the line above, and a process runs, so the scheduler does.
     let core = unsafe { Core::this() };
-    core.begin_masked(clock::now());
+    if frame.is_some() {
+        // It is a handler of a fault or of an interrupt.
+        core.begin_masked(clock::now());
+    }
     block.set_crashes(block.crashes() + 1);
     match block.crashes() {
         1 => report(),
@@ -245,7 +268,17 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
     block.end_life();
     crate::log::frames::dropped_with(core::ptr::from_ref(block).cast());
     core.statistics.crashes.bump();
-    note_stack(block, frame, here);
+    let cleared_below = match stack {
+        StackIs::Noted { cleared_below } => cleared_below,
+        StackIs::AsItWas => {
+            note_stack(block, frame, here);
+            0
+        }
+    };
+    irq::disable();
+    if frame.is_none() {
+        core.begin_masked(clock::now());
+    }
     if let Some(process) = NonNull::new(block.end_turn()[0].cast::<Header>()) {
         // SAFETY: the process ran here until now, so its reference is alive.
         unsafe {
@@ -256,7 +289,7 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
         core.handover.set(Handover::Crashed(process, exit));
     }
     // SAFETY: nothing on this stack is used again, by contract.
-    unsafe { fresh::abandon_turn() }
+    unsafe { fresh::abandon_turn(cleared_below) }
 }
 
 /// # Safety
