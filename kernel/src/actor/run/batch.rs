@@ -40,6 +40,8 @@ pub(super) struct Batch {
     drains: AtomicBool,
     /// How many messages it has left of that.
     undrained: AtomicU32,
+    /// What is handled of that is not whole any more.
+    has_begun: AtomicBool,
     /// The last envelope whose behaviour ended its actor; since the split, if there was one.
     ended_at: AtomicPtr<u8>,
     /// What its delivery has counted. Here, because it outlives a crash.
@@ -60,6 +62,7 @@ impl Batch {
             has_given_back: AtomicBool::new(false),
             drains: AtomicBool::new(false),
             undrained: AtomicU32::new(0),
+            has_begun: AtomicBool::new(false),
             ended_at: AtomicPtr::new(ptr::null_mut()),
             tally: Tally::new(),
         };
@@ -340,6 +343,7 @@ impl Batch {
     pub(super) fn begin_drain(&self, gulp: Gulp, messages: u32) {
         self.drains.store(true, Ordering::Relaxed);
         self.undrained.store(messages, Ordering::Relaxed);
+        self.has_begun.store(false, Ordering::Relaxed);
         // SAFETY: the chain was taken from the side queue, so it is ours.
         self.set_place(gulp.first, gulp.head, unsafe { Segment::used_end(gulp.first) });
     }
@@ -349,7 +353,20 @@ impl Batch {
         // An activation that is killed says how many are left.
         let _here = PreemptGuard::new();
         self.advance(envelope, bytes);
+        debug_assert!(self.undrained() > 0, "more is drained than was put aside");
         self.undrained.store(self.undrained().saturating_sub(1), Ordering::Relaxed);
+        self.has_begun.store(false, Ordering::Relaxed);
+    }
+
+    /// The message of the current one is delivered or dropped from here on. An activation that ends before this, because it is killed, leaves it
+    /// whole.
+    pub(super) fn begin_message(&self) {
+        self.has_begun.store(true, Ordering::Relaxed);
+    }
+
+    /// The current one of those, if its message is not whole any more.
+    pub(super) fn begun(&self) -> Option<NonNull<Envelope>> {
+        self.current().filter(|_| self.has_begun.load(Ordering::Relaxed))
     }
 
     /// How many of those are left.

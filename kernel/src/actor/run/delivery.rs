@@ -157,8 +157,8 @@ unsafe fn deliver_slowly(batch: &Batch, envelope: NonNull<Envelope>) -> Option<u
     let kept = side_queue::keep(cell, expected, envelope);
     drop(here);
     match kept {
-        // Until the batch is past it the envelope is in two places; its actor is detached, so the interrupt leaves it
-        // alone.
+        // Until the batch is past it the envelope is in two places. The interrupt leaves it alone while its actor is detached. If that is attached
+        // again by then, the copy was delivered, and a split here finds nothing left to deliver.
         side_queue::Kept::Yes(bytes) => Some(bytes),
         side_queue::Kept::OutOfMemory => None,
         side_queue::Kept::NotDetached(true) => {
@@ -265,10 +265,11 @@ fn end_slowly(cell: CellRef, word: Word, result: SizeAndOutcome, tally: &Tally, 
         return tally.set_dropping(None);
     }
     cell.set_word(word.ending());
-    drop(here);
     if was_detached {
+        // What was put aside would be nobody's, were this activation killed in the middle of it.
         side_queue::give_up(cell, word);
     }
+    drop(here);
     if has_hook {
         // SAFETY: as below, and the word is that of the attached actor.
         unsafe { (cell::kind(cell, word).stopped)(cell, word) };

@@ -29,7 +29,6 @@ use super::executor_state::{self, ExecutorState};
 use super::kill::Piece;
 use super::metered::Metered;
 use super::side_queue::{self, Next};
-use super::tally::Tally;
 use super::worker::{Worker, account};
 use super::{crash, delivery};
 use crate::actor::mail::envelope::OUTCOME_MASK;
@@ -200,7 +199,7 @@ pub(super) fn finish_detached(batch: NonNull<Batch>) -> Step {
     let mut ended = !split.holds_actor() || split.has_ended_actor();
     if let Some(envelope) = split.undelivered() {
         if split.holds_actor() {
-            ended = deliver_one(envelope, tally);
+            ended = deliver_one(envelope, split);
         } else {
             // SAFETY: not delivered yet, and the batch is past it when this is done.
             unsafe { delivery::drop_letter(envelope, tally) };
@@ -247,10 +246,12 @@ fn release(segment: NonNull<Segment>) {
 }
 
 /// Delivers one envelope to an actor that this activation holds. Whether the actor has ended.
-fn deliver_one(envelope: NonNull<Envelope>, tally: &Tally) -> bool {
+fn deliver_one(envelope: NonNull<Envelope>, batch: &Batch) -> bool {
+    let tally = &batch.tally;
     // SAFETY: not delivered yet, and the actor is held by this activation.
     let (cell, word) = unsafe { (envelope.as_ref().cell, envelope.as_ref().word) };
     let metered = Metered::begin(cell);
+    batch.begin_message();
     // SAFETY: as above.
     let result = unsafe { Envelope::deliver(envelope) };
     metered.count();
@@ -271,10 +272,11 @@ fn drain(batch: &Batch) -> bool {
             // SAFETY: measuring changes nothing; the chain was taken from the side queue.
             let bytes = unsafe { Envelope::measure(envelope) };
             if ended {
+                batch.begin_message();
                 // SAFETY: not delivered, and the batch is past it when this is done.
                 unsafe { delivery::drop_letter(envelope, &batch.tally) };
             } else {
-                ended = deliver_one(envelope, &batch.tally);
+                ended = deliver_one(envelope, batch);
             }
             batch.advance_drained(envelope, bytes);
         }
@@ -298,17 +300,17 @@ fn drain(batch: &Batch) -> bool {
 fn give_rest_back(batch: &Batch, first: NonNull<Segment>) {
     let _here = PreemptGuard::new();
     batch.finish();
-    // SAFETY: the chain is the activation's, what begins at its position was not delivered, and the behaviour has
-    // not ended.
+    // SAFETY: the chain is the activation's, and what begins at its position was not delivered. A behaviour of the executor is suspended
+    // until this has come to its end.
     unsafe {
         executor_state::give_back(batch.mailbox(), Gulp { first, head: batch.position() }, batch.undrained())
     };
 }
 
-/// Notes the message that the crashed behaviour was handling.
+/// Notes the message that the crashed behaviour was handling, if it was.
 fn note_in_hand(split: &Batch) {
     // Not drained yet, it is the one that it was split at, wherever the position is by now.
-    let in_hand = if split.drains() { split.current() } else { split.held() };
+    let in_hand = if split.drains() { split.begun() } else { split.held() };
     if let Some(envelope) = in_hand.filter(|_| split.segment().is_some()) {
         // SAFETY: measuring changes nothing; the segment is the activation's still, and holds as many bytes.
         unsafe { orphans::note(envelope.cast().as_ptr(), Envelope::measure(envelope)) };
@@ -324,7 +326,7 @@ unsafe fn give_back(batch: NonNull<Batch>) {
     let split = unsafe { batch.as_ref() };
     if let Some(segment) = split.segment() {
         if split.drains() {
-            if let Some(envelope) = split.current() {
+            if let Some(envelope) = split.begun() {
                 // The one that crashed is gone already.
                 // SAFETY: measuring changes nothing.
                 unsafe { split.advance_drained(envelope, Envelope::measure(envelope)) };

@@ -11,6 +11,9 @@ use crate::actor::mail::copy_queue::Gulp;
 use crate::actor::mail::segment::{self, Segment};
 use crate::sync::SpinGuard;
 
+/// So many messages that come back are counted anew, with debug assertions.
+const FEW: u32 = 16;
+
 /// Mail that was taken out.
 #[derive(Debug)]
 pub(crate) struct Taken {
@@ -112,6 +115,9 @@ impl Mailbox {
     #[cold]
     #[must_use]
     pub(crate) unsafe fn take_back(&self, chain: Gulp, messages: u32) -> Option<SpinGuard<'_, Inside>> {
+        // Not of long ones: counting takes as long as there are many.
+        // SAFETY: by contract.
+        debug_assert!(messages > FEW || messages == unsafe { segment::count_chain(chain.first, chain.head) });
         if messages == 0 {
             // SAFETY: nothing is in it.
             unsafe { segment::free_chain(chain.first) };
