@@ -369,10 +369,9 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
     // What is urgent does not wait for the look, unless the turn goes on.
     let looks = reason.looks && !reason.is_urgent;
     // SAFETY: by contract; the turn holds no lock, because preemption was enabled, and its process is alive.
-    if looks && unsafe { slice::look_behind(core, process, turn.looks_again()) } && !reason.suspends {
+    let ends = looks && unsafe { slice::look_behind(core, process, turn.looks_again()) } && !reason.suspends;
+    if ends {
         turn = turn.asked_to_end();
-        // It is told by an interrupt, as soon as it goes on.
-        try_again_soon();
     }
     // SAFETY: as above.
     let handed_over = if reason.suspends { unsafe { hand_over(core, process) } } else { None };
@@ -393,8 +392,8 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         }
         // The turn goes on, and what was woken for what it let go has to be seen meanwhile.
         enqueue::queue_chosen(core);
-        if reason.is_urgent {
-            // Last, because the turn must come on until then.
+        if reason.is_urgent || ends {
+            // By an interrupt it is told that it is to end, and what is urgent is tried again. Last, because the turn must come on until then.
             try_again_soon();
         }
         // SAFETY: by contract; the turn was interrupted on that stack, and is in no queue.

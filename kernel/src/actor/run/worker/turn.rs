@@ -130,7 +130,9 @@ impl Worker {
     fn knows_of_mail(&self) -> bool {
         // SAFETY: this is the worker's turn, and no batch is in hand.
         let round = unsafe { self.private() }.round.get();
-        self.run_list.any() || (round != 0 && self.range.slots <= HINTS)
+        // Relaxed: of a hint that comes later, the next turn knows.
+        let has_some = || round != 0 || self.hints.load(Ordering::Relaxed) != 0;
+        self.run_list.any() || (self.range.slots <= HINTS && has_some())
     }
 
     /// What was granted to the turn is used up: what it goes on with in the place of the next one, if it may. Either of them goes on with
