@@ -407,20 +407,19 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
                         return Ok(());
                     }
                     WhenFull::DropOldest if aside > 0 => {
-                        if !run::forget_oldest(cell) {
-                            // What is the oldest there must stay, or the actor goes on.
+                        if run::forget_oldest(cell, word) == Err(Stays) {
                             drop(packed);
                             return Ok(());
                         }
                     }
-                    WhenFull::DropOldest => match oldest::forget(mailbox) {
-                        Ok(()) => {}
-                        Err(Stays) => {
+                    WhenFull::DropOldest => {
+                        if oldest::forget(mailbox) == Err(Stays) {
                             drop(packed);
                             return Ok(());
                         }
-                    },
+                    }
                 }
+                // There is room by now, or less is in the way.
                 continue;
             }
         }

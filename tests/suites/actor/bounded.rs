@@ -3,7 +3,6 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use core::time::Duration;
 
 use magpie::actor::stop::{End, Vacate};
 use magpie::actor::{
@@ -453,93 +452,6 @@ kernel_test! {
         sched::out_of_work().await;
         ensure_eq!(read(&seen.handled), 100, "numbers that were handled, one by each");
         ensure_eq!(executor.stop().await, 0, "messages left over");
-        Ok(())
-    }
-}
-
-/// Runs until it is told to stop. Then it sends to another actor of its mailbox, and ends; when it is dropped, it sends to that once more.
-struct Ending {
-    begun: Arc<AtomicBool>,
-    free: Arc<AtomicBool>,
-    other: Addr<Counter>,
-    seen: Arc<Seen>,
-}
-
-/// So many messages that one is sent and are handled, with those that are put aside for another half of what the mailbox takes.
-const OTHERS: u64 = 500;
-/// So many are put aside, so long that their bytes would be many more if they were short.
-const ASIDE: usize = 100;
-
-impl Ending {
-    fn send(&self, value: u64) {
-        let sent = self.other.send(Number { value, seen: self.seen.clone() });
-        assert!(sent.is_ok(), "the other lives, and a mailbox that forgets the oldest is never full");
-    }
-}
-
-impl Actor for Ending {}
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.send(OTHERS + 1);
-    }
-}
-
-struct Run;
-
-impl Receive<Run> for Ending {
-    type Reply = ();
-
-    fn receive(&mut self, _: Run, context: &mut Context<Self>) {
-        self.begun.store(true, Ordering::Release);
-        while !self.free.load(Ordering::Acquire) {
-            core::hint::spin_loop();
-        }
-        (1..=OTHERS).for_each(|value| self.send(value));
-        context.end();
-    }
-}
-
-impl Receive<[u8; 1000]> for Ending {
-    type Reply = ();
-
-    fn receive(&mut self, _: [u8; 1000], _: &mut Context<Self>) {}
-}
-
-kernel_test! {
-    /// What comes back for an actor that has ended takes no more of a bound than there is of it: nothing else is forgotten for it.
-    #[machine("preemption")]
-    async fn mail_that_comes_back_is_counted_as_it_is() -> Outcome {
-        for _ in 0..5 {
-            let bound = Bound::new(1000, WhenFull::DropOldest);
-            let executor = Executor::start(&Config::default().workers(1).mailboxes(1).bound(bound))?;
-            let (begun, free) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-            let seen = Arc::new(Seen::default());
-            let other = executor.handle().spawn(Counter { seen: seen.clone(), last: 0 })?;
-            let ending = Ending { begun: begun.clone(), free: free.clone(), other, seen: seen.clone() };
-            let ending = executor.handle().spawn(ending)?;
-            ending.send(Run)?;
-            let is_begun = async {
-                while !begun.load(Ordering::Acquire) {
-                    time::sleep(Duration::from_millis(1)).await;
-                }
-            };
-            time::background_timeout(HANGS_AFTER, is_begun).await.map_err(|_| "it does not begin")?;
-            for _ in 0..ASIDE {
-                ending.send([1; 1000])?;
-            }
-            // It is suspended meanwhile, and they are put aside.
-            time::sleep(Duration::from_millis(20)).await;
-            free.store(true, Ordering::Release);
-            let is_over = async {
-                while read(&seen.dropped) <= OTHERS {
-                    time::sleep(Duration::from_millis(1)).await;
-                }
-            };
-            time::background_timeout(HANGS_AFTER, is_over).await.map_err(|_| "not all are over")?;
-            ensure_eq!(read(&seen.handled), OTHERS + 1, "messages to the other, which all had room");
-            executor.stop().await;
-        }
         Ok(())
     }
 }

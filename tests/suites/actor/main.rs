@@ -4,6 +4,7 @@
 extern crate alloc;
 
 mod allocation;
+mod aside;
 mod bounded;
 mod crash;
 mod dormant;

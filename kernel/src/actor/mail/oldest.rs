@@ -49,6 +49,7 @@ impl Taken<'_> {
 }
 
 /// The oldest is the beginning of an actor, which must not be forgotten.
+#[derive(PartialEq, Eq)]
 pub(crate) struct Stays;
 
 /// Takes the oldest message out of a mailbox and drops it, unless the mailbox is empty by now. Out of line, because every

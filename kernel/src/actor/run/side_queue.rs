@@ -13,7 +13,7 @@ use core::ptr::{self, NonNull};
 
 use super::detachment::{self, Found};
 use super::executor_state::give_back;
-use crate::actor::mail::oldest::{self, Room};
+use crate::actor::mail::oldest::{self, Room, Stays};
 use crate::actor::mail::{CopyQueue, Envelope, Gulp, Segment, directory, segment};
 use crate::actor::storage::{CellRef, Word};
 use crate::sync::{PaidBy, SpinLock};
@@ -94,21 +94,33 @@ pub(crate) fn messages_aside(cell: CellRef, expected: Word) -> u32 {
     if cell.word_relaxed().is_attached(expected) {
         return 0;
     }
-    let sides = SIDES.lock();
-    sides.iter().find(|side| side.cell == cell).map_or(0, |side| side.messages)
+    let mut sides = SIDES.lock();
+    side_of(&mut sides, cell, expected).map_or(0, |side| side.messages)
 }
 
-/// Takes the oldest message that is put aside for an actor and drops it. Whether there was one.
+/// Takes the oldest message that is put aside for an actor and drops it, unless nothing is aside by now.
 #[inline(never)]
-pub(crate) fn forget_oldest(cell: CellRef) -> bool {
+pub(crate) fn forget_oldest(cell: CellRef, expected: Word) -> Result<(), Stays> {
     let mut room = Room::new();
     let mut sides = SIDES.lock();
-    let Some(side) = sides.iter_mut().find(|side| side.cell == cell) else { return false };
-    let Some(taken) = oldest::take_message_of(&mut side.queue, &mut room) else { return false };
+    let Some(side) = side_of(&mut sides, cell, expected) else { return Ok(()) };
+    if side.queue.is_empty() {
+        return Ok(());
+    }
+    let taken = oldest::take_message_of(&mut side.queue, &mut room).ok_or(Stays)?;
     side.messages = side.messages.saturating_sub(1);
     drop(sides);
     taken.drop_message();
-    true
+    Ok(())
+}
+
+/// The side queue of that actor, if it has one: its cell may be another's by now.
+fn side_of(sides: &mut [Side], cell: CellRef, expected: Word) -> Option<&mut Side> {
+    // Who has ended gives up its side queue under the lock, before its cell has a successor.
+    if !cell.word().is_same_actor(expected) {
+        return None;
+    }
+    sides.iter_mut().find(|side| side.cell == cell)
 }
 
 /// What a detached actor's activation does next.
