@@ -87,7 +87,7 @@ kernel_test! {
         let actor = executor.handle().spawn_bounded(Counter(seen.clone()), bound);
         let actor = actor.map_err(|error| error.without_actor())?;
         let mut value = 0;
-        for _ in 0..amount("rounds", 100) {
+        for _ in 0..amount("rounds", 300) {
             // That is the newest, and may take the place of a number.
             seen.newest.store(0, Ordering::Release);
             actor.send(Hold)?;
