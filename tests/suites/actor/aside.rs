@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use magpie::actor::{Actor, Addr, Bound, Config, Context, Executor, Receive, WhenFull};
 use magpie::time;
-use magpie_tests::{HANGS_AFTER, amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{HANGS_AFTER, amount, ensure_eq, kernel_test};
 
 /// What has become of the messages of a test.
 #[derive(Default)]
