@@ -5,7 +5,7 @@
 //! what is kept, without a gap. Interrupts are not masked for it: a reader that is interrupted, or a process that ends, is not
 //! preempted, and one that runs out of stack goes on in its reserve until the lock is free.
 //!
-//! No handler of an interrupt takes the lock. A fault's does, when it ends a process: that process had preemption enabled, so it
+//! A handler of a fault or of an interrupt takes the lock only when it ends a process: that process had preemption enabled, so it
 //! did not hold it.
 
 use core::mem::MaybeUninit;

@@ -79,7 +79,8 @@ impl<'a> Marks<'a> {
         self.marked_words.0.store(0, Ordering::Relaxed);
     }
 
-    /// Notes an address. Returns whether it is new. On any core, unless a collection stops it.
+    /// Notes an address. Returns whether it is new. On any core, with preemption disabled: a collection between the two steps would leave the mark behind
+    /// those that are looked at.
     // For the size of an image.
     #[inline(never)]
     pub(super) fn note(&self, address: usize) -> bool {

@@ -47,8 +47,9 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 
 /// Notes what a crash leaves in some memory, before that is given back.
 ///
-/// No collection may begin between the noting and the giving back: with preemption disabled, or in a core's loop. What is a root meanwhile, a stack on
-/// which its process still is, may be noted before: what was noted stays so.
+/// With preemption disabled, or in a core's loop, because a collection that came in the middle would take what is being noted for something else; and none
+/// may begin before the memory is given back. What is a root until then, a stack on which its process still is, may be noted piece by piece before: what
+/// was noted stays so.
 ///
 /// # Safety
 /// The memory is readable, in whole words where it is aligned, and nobody writes to it.

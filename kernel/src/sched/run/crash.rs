@@ -34,7 +34,7 @@ use crate::sched::run::{aside, ending, fresh};
 use crate::sched::spawn::telling;
 #[cfg(not(shuttle))]
 use crate::sync::critical_section;
-use crate::sync::{Identity, tell_of_crash};
+use crate::sync::{Identity, PreemptGuard, tell_of_crash};
 use crate::time;
 use crate::trace::Kind;
 use crate::watch::Exit;
@@ -165,16 +165,15 @@ pub unsafe fn end_panicked(kind: CrashKind, above: usize, report: impl FnOnce(&m
         if report(&mut crash.message) {
             crate::text!("{}", Called(crash.scene.pc, &crash.scene.trace));
         }
-        // The stack is the same, whatever core it is on by now.
+        // The report is complete. The stack is the same, whatever core it is on by now.
+        block.set_crashes(0);
         let mut kept = KeptRegisters::default();
-        note_stack(block, None, switch::save_registers(&mut kept));
+        note_stack_in_pieces(block, switch::save_registers(&mut kept));
         #[cfg(target_os = "none")]
         // SAFETY: what runs on this stack is this function, and no other of its frames is below this one.
         unsafe {
             block.clear_below(0);
         }
-        // The report is complete.
-        block.set_crashes(0);
         // SAFETY: the caller promised that the code of this process will not go on.
         unsafe { end_current(None, crash, &|| {}, StackIs::Noted { cleared_below: Place::here().sp }) }
     }
@@ -254,6 +253,9 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
     if frame.is_some() {
         // It is a handler of a fault or of an interrupt.
         core.begin_masked(clock::now());
+    } else {
+        // SAFETY: no handler, and what has masked them on this stack does not go on.
+        unsafe { irq::enable() };
     }
     block.set_crashes(block.crashes() + 1);
     match block.crashes() {
@@ -279,9 +281,14 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
     if frame.is_none() {
         core.begin_masked(clock::now());
     }
+    let has_noted = block.preempt().has_noted();
     if let Some(process) = NonNull::new(block.end_turn()[0].cast::<Header>()) {
         // SAFETY: the process ran here until now, so its reference is alive.
         unsafe {
+            if has_noted {
+                // An interrupt was postponed since preemption was disabled, and finds nothing left to preempt.
+                core.note_postponement(process.as_ref());
+            }
             let now = clock::now();
             core.note_broken_turn(process.as_ref(), now, Kind::Crashed, || process.as_ref().vtable().name);
             aside::charge(core, process.as_ref(), now);
@@ -324,6 +331,20 @@ fn note_stack(block: &StackBlock, frame: Option<&Frame>, here: usize) {
     let (bytes, length) = block.in_use(frame.map_or(here, Frame::stack_pointer));
     // SAFETY: that part of the stack is mapped; what this core writes there meanwhile counts one way or the other.
     unsafe { orphans::note(bytes, length) };
+}
+
+/// So much is noted with preemption disabled: some 800 instructions.
+const PIECE_BYTES: usize = 512;
+
+/// The same while the process that runs on the stack, with its stack pointer at `here`, can still be preempted between two pieces.
+fn note_stack_in_pieces(block: &StackBlock, here: usize) {
+    let (bytes, length) = block.in_use(here);
+    for offset in (0..length).step_by(PIECE_BYTES) {
+        // A word is noted in two steps, between which no collection may come.
+        let _whole = PreemptGuard::new();
+        // SAFETY: as above, and within it.
+        unsafe { orphans::note(bytes.wrapping_add(offset), PIECE_BYTES.min(length - offset)) };
+    }
 }
 
 /// Ends a process whose turn has crashed, and tells whoever relies on it; that may be many. So it is done by the core's loop, as for one that

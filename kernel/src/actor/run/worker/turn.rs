@@ -124,7 +124,7 @@ impl Worker {
         Step::Yield
     }
 
-    /// Whether something is in hand, or a few looks may find something.
+    /// Whether something is in hand, or [`HINTS`] looks may find something.
     #[cold]
     #[inline(never)]
     fn knows_of_mail(&self) -> bool {
