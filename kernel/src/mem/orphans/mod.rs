@@ -21,6 +21,8 @@ use core::cell::UnsafeCell;
 use core::ops::Range;
 
 use super::heap::HEAP;
+#[cfg(target_os = "none")]
+use super::stack::StackBlock;
 use crate::arch::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::SpinLock;
 use collect::{ADDRESS_BITS, Collector};
@@ -54,6 +56,8 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 /// # Safety
 /// The memory is readable, in whole words where it is aligned, and nobody writes to it.
 pub unsafe fn note(memory: *const u8, bytes: usize) {
+    #[cfg(target_os = "none")]
+    debug_assert!(!StackBlock::current().preempt().is_enabled(), "a collection may come while this is noted");
     let skipped = memory.align_offset(size_of::<usize>());
     let words = bytes.saturating_sub(skipped) / size_of::<usize>();
     let first = memory.wrapping_add(skipped).cast::<usize>();
