@@ -333,8 +333,8 @@ fn note_stack(block: &StackBlock, frame: Option<&Frame>, here: usize) {
     unsafe { orphans::note(bytes, length) };
 }
 
-/// So much is noted with preemption disabled: some 800 instructions.
-const PIECE_BYTES: usize = 512;
+/// So much is noted with preemption disabled: some 700 instructions.
+const PIECE_BYTES: usize = 256;
 
 /// The same while the process that runs on the stack, with its stack pointer at `here`, can still be preempted between two pieces.
 fn note_stack_in_pieces(block: &StackBlock, here: usize) {
