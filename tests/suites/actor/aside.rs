@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use magpie::actor::{Actor, Addr, Bound, Config, Context, Executor, Receive, WhenFull};
 use magpie::time;
-use magpie_tests::{HANGS_AFTER, amount, ensure_eq, kernel_test};
+use magpie_tests::{amount, comes, ensure_eq, kernel_test};
 
 /// What has become of the messages of a test.
 #[derive(Default)]
@@ -88,15 +88,10 @@ kernel_test! {
         let actor = actor.map_err(|error| error.without_actor())?;
         let mut value = 0;
         for _ in 0..amount("rounds", 300) {
-            // That is the newest, and may take the place of a number.
+            // A `Hold` is newer than all numbers, and may take the place of the last one.
             seen.newest.store(0, Ordering::Release);
             actor.send(Hold)?;
-            let is_begun = async {
-                while !seen.is_held.load(Ordering::Acquire) {
-                    time::sleep(Duration::from_micros(100)).await;
-                }
-            };
-            time::background_timeout(HANGS_AFTER, is_begun).await.map_err(|_| "it does not begin")?;
+            comes(|| seen.is_held.load(Ordering::Acquire), "it does not begin").await?;
             time::sleep(SUSPENDED_AFTER).await;
             let before = read(&seen.handled);
             // Until the first of them is handled: it was let go in between.
@@ -119,7 +114,7 @@ kernel_test! {
     }
 }
 
-/// Runs until it is told to stop. Then it sends to another actor of its mailbox, and ends; when it is dropped, it sends to that once more.
+/// Runs until it is let go. Then it sends to another actor of its mailbox, and ends; when it is dropped, it sends to that once more.
 struct Ending {
     begun: Arc<AtomicBool>,
     free: Arc<AtomicBool>,
@@ -127,9 +122,9 @@ struct Ending {
     seen: Arc<Seen>,
 }
 
-/// So many messages that one is sent and are handled, with those that are put aside for another half of what the mailbox takes.
+/// So many messages go to the other: half of what the mailbox takes.
 const OTHERS: u64 = 500;
-/// So many are put aside, so long that their bytes would be many more if they were short.
+/// So many are put aside for the one that ends, so long that short ones would be far more than the mailbox takes.
 const ASIDE: usize = 100;
 
 impl Ending {
@@ -181,24 +176,14 @@ kernel_test! {
             let ending = Ending { begun: begun.clone(), free: free.clone(), other, seen: seen.clone() };
             let ending = executor.handle().spawn(ending)?;
             ending.send(Run)?;
-            let is_begun = async {
-                while !begun.load(Ordering::Acquire) {
-                    time::sleep(Duration::from_millis(1)).await;
-                }
-            };
-            time::background_timeout(HANGS_AFTER, is_begun).await.map_err(|_| "it does not begin")?;
+            comes(|| begun.load(Ordering::Acquire), "it does not begin").await?;
             for _ in 0..ASIDE {
                 ending.send([1; 1000])?;
             }
             // It is suspended meanwhile, and they are put aside.
             time::sleep(Duration::from_millis(20)).await;
             free.store(true, Ordering::Release);
-            let is_over = async {
-                while read(&seen.dropped) <= OTHERS {
-                    time::sleep(Duration::from_millis(1)).await;
-                }
-            };
-            time::background_timeout(HANGS_AFTER, is_over).await.map_err(|_| "not all are over")?;
+            comes(|| read(&seen.dropped) > OTHERS, "not all are over").await?;
             ensure_eq!(read(&seen.handled), OTHERS + 1, "messages to the other, which all had room");
             executor.stop().await;
         }

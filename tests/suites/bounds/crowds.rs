@@ -186,6 +186,27 @@ kernel_test! {
     }
 }
 
+kernel_test! {
+    /// A worker with as many mailboxes as it has hints for looks at few of them before its turn ends for somebody urgent.
+    async fn somebody_urgent_does_not_wait_for_looks_at_what_is_hinted() -> Outcome {
+        needs_counted_time()?;
+        let executor = Executor::start(&Config::default().workers(1).mailboxes(64))?;
+        let seen = Arc::new(Seen::default());
+        let actors = (0..64).map(|_| executor.handle().spawn(Counter(seen.clone())));
+        let actors = actors.collect::<Result<Vec<_>, _>>()?;
+        let send = async {
+            for actor in actors.iter().cycle().take(MANY as usize) {
+                actor.send(Letter(None))?;
+                sched::yield_now().await;
+            }
+            until("all are handled", || seen.handled.load(Ordering::Acquire) == u64::from(MANY)).await
+        };
+        beside_urgent("mail to 64 mailboxes, one after the other", send).await?;
+        executor.stop().await;
+        Ok(())
+    }
+}
+
 /// Spawns so many, and has them end.
 async fn spawn_and_end<A: Receive<End>>(executor: &Executor, make: impl Fn() -> A) -> Outcome {
     let actors = (0..MANY).map(|_| executor.handle().spawn(make()));

@@ -49,7 +49,7 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 
 /// Notes what a crash leaves in some memory, before that is given back.
 ///
-/// With preemption disabled, or in a core's loop, because a collection that came in the middle would take what is being noted for something else; and none
+/// With preemption disabled, or in a core's loop, because a collection that came in the middle would not look at what is being noted; and none
 /// may begin before the memory is given back. What is a root until then, a stack on which its process still is, may be noted piece by piece before: what
 /// was noted stays so.
 ///

@@ -91,10 +91,8 @@ pub(crate) struct Core {
     pub reserve: Cell<Option<StackRef>>,
     /// Its loop runs on that stack.
     pub on_reserve: Cell<bool>,
-    /// What ran on its stack has crashed, and its remains lie there.
-    pub has_crashed: Cell<bool>,
-    /// Below that address it was overwritten, but for what was called since; zero if nothing was.
-    pub cleared_below: Cell<usize>,
+    /// What ran on its stack has crashed, and its remains lie there, from that address on.
+    pub remains: Cell<Option<usize>>,
     /// Its loop has come to stand still, see `sched/run/halt.rs`.
     pub stands: Cell<bool>,
     /// How many processes in a row it gave no turn because no stack was free.
@@ -255,8 +253,7 @@ impl Core {
                 left_stack: Cell::new(None),
                 reserve: Cell::new(None),
                 on_reserve: Cell::new(false),
-                has_crashed: Cell::new(false),
-                cleared_below: Cell::new(0),
+                remains: Cell::new(None),
                 stands: Cell::new(false),
                 passed_over: Cell::new(0),
                 gives_back: Cell::new(None),

@@ -191,6 +191,9 @@ enum StackIs {
     Noted { cleared_below: usize },
 }
 
+/// [`end_current`] has written to so much of a stack at most since it was overwritten. Were it more, a collection might take what is left for pointers.
+const WRITTEN_SINCE: usize = 4096;
+
 /// The first of the callers of the code at `place` whose stack frame is beyond `above`; if there is none, that place.
 ///
 /// # Safety
@@ -270,8 +273,8 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
     block.end_life();
     crate::log::frames::dropped_with(core::ptr::from_ref(block).cast());
     core.statistics.crashes.bump();
-    let cleared_below = match stack {
-        StackIs::Noted { cleared_below } => cleared_below,
+    let remains = match stack {
+        StackIs::Noted { cleared_below } => cleared_below.saturating_sub(WRITTEN_SINCE),
         StackIs::AsItWas => {
             note_stack(block, frame, here);
             0
@@ -296,7 +299,7 @@ unsafe fn end_current(frame: Option<&Frame>, crash: &Remembered, report: &dyn Fn
         core.handover.set(Handover::Crashed(process, exit));
     }
     // SAFETY: nothing on this stack is used again, by contract.
-    unsafe { fresh::abandon_turn(cleared_below) }
+    unsafe { fresh::abandon_turn(remains) }
 }
 
 /// # Safety

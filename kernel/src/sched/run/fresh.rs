@@ -29,10 +29,9 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
         unsafe { block.map_reserve(false) };
     }
     #[cfg(target_os = "none")]
-    if core.has_crashed.replace(false) {
-        let cleared_below = core.cleared_below.replace(0);
+    if let Some(from) = core.remains.take() {
         // SAFETY: this is the first code on the stack since the crash.
-        unsafe { block.clear_below(cleared_below.saturating_sub(WRITTEN_SINCE)) };
+        unsafe { block.clear_below(from) };
     }
     match handover {
         Handover::Nothing => {}
@@ -46,17 +45,12 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
     stop::core_stopped()
 }
 
-/// What ended on this stack has written to so much of it at most after it was cleared. Were it more, a collection might take what is left for
-/// pointers.
-#[cfg(target_os = "none")]
-const WRITTEN_SINCE: usize = 4096;
-
 /// Suspends nothing, but ends what runs on this stack: a crash. Never returns; the stack is lost to the
-/// crashed code and becomes this core's loop's again. It was overwritten below that address, but for what was called since.
+/// crashed code and becomes this core's loop's again. Its remains lie from that address on, or, if that is zero, anywhere.
 ///
 /// # Safety
 /// The current stack block is that of a process that cannot go on. No lock is held.
-pub(crate) unsafe fn abandon_turn(cleared_below: usize) -> ! {
+pub(crate) unsafe fn abandon_turn(remains: usize) -> ! {
     irq::disable();
     let block = StackBlock::current();
     block.preempt().reset(1);
@@ -64,8 +58,7 @@ pub(crate) unsafe fn abandon_turn(cleared_below: usize) -> ! {
     let core = unsafe { Core::this() };
     core.in_turn.end();
     block.forget_yield();
-    core.has_crashed.set(true);
-    core.cleared_below.set(cleared_below);
+    core.remains.set(Some(remains));
     let top = StackRef::top_of(block);
     // SAFETY: the code below the top of this stack has ended; nothing on it is used again.
     unsafe { switch::start_on(top, core::ptr::from_ref(block).cast_mut().cast(), enter, 0) }

@@ -124,7 +124,8 @@ impl Worker {
         Step::Yield
     }
 
-    /// Whether something is in hand, or [`HINTS`] looks may find something.
+    /// Whether something is in hand, or at most [`HINTS`] looks may find something. Where there are more mailboxes than that, a look at all goes on in
+    /// the next turn where it ended in this one.
     #[cold]
     #[inline(never)]
     fn knows_of_mail(&self) -> bool {
