@@ -6,15 +6,15 @@ use crate::sched::policy::settings::{self, Setting};
 
 /// How many processes wait on a core that a thief could take; zero if there is only one and its core will reach it at
 /// once.
-fn crowding(core: &Core, stealable: usize) -> u64 {
+fn crowding(is_in_turn: bool, stealable: usize) -> u64 {
     let waiting = stealable as u64;
-    if waiting == 1 && !core.in_turn.is_in() { 0 } else { waiting }
+    if waiting == 1 && !is_in_turn { 0 } else { waiting }
 }
 
 /// Whether enough waits on a core to call a thief at once: one process, if the last that were taken were worth it.
 #[inline(always)]
 pub(crate) fn is_backlog(core: &Core, stealable: usize) -> bool {
-    is_enough(core, crowding(core, stealable))
+    is_enough(core, crowding(core.in_turn.is_in(), stealable))
 }
 
 fn is_enough(core: &Core, waiting: u64) -> bool {
@@ -53,16 +53,19 @@ fn say_crowded(core: &Core, is_crowded: bool) {
     }
 }
 
-/// As [`may_be_robbed`], for the core itself at the end of a slice: records what it sees, and says whether it is crowded.
-pub(crate) fn note_waiting(core: &Core, now: u64) {
-    // Mostly nothing does, and this is in an interrupt.
-    let waiting = if core.queue.is_flagged() { crowding(core, core.queue.stealable_here()) } else { 0 };
+/// As [`may_be_robbed`], for the core itself at the end of a slice, in a turn or behind one that was interrupted: records what it sees, and says
+/// whether it is crowded.
+#[inline(always)]
+pub(crate) fn note_waiting(core: &Core, now: u64, is_in_turn: impl FnOnce() -> bool) {
+    // Mostly nothing does, and this may be in an interrupt.
+    let waiting =
+        if core.queue.is_flagged() { crowding(is_in_turn(), core.queue.stealable_here()) } else { 0 };
     core.crowd.lasts(waiting > 0, now);
     say_crowded(core, waiting >= CROWD);
 }
 
 /// Whether a thief may take from a core at `now`. Records what it sees.
 pub(crate) fn may_be_robbed(core: &Core, now: u64) -> bool {
-    let waiting = crowding(core, core.queue.stealable());
+    let waiting = crowding(core.in_turn.is_in(), core.queue.stealable());
     core.crowd.lasts(waiting > 0, now) | is_enough(core, waiting)
 }

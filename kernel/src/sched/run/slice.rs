@@ -74,7 +74,7 @@ fn timer_fired(core: &'static Core, now: u64) {
         match resident {
             // SAFETY: its turn runs on this stack, so it is alive.
             Some(resident) => unsafe { judge(core, resident, now, slice) },
-            None => note_running(core),
+            None => note_running(core, now),
         }
     }
     let look = core.next_look.get();
@@ -103,15 +103,29 @@ fn timer_fired(core: &'static Core, now: u64) {
 
 /// A slice has ended: what runs is seen among the other processes from here on, if it can be entered now. A resident was seen when it first
 /// waited, or its turn is interrupted for something else.
-fn note_running(core: &'static Core) {
+fn note_running(core: &'static Core, now: u64) {
     let block = StackBlock::current();
     // One that disables preemption may hold the very lock. The handler disables it once.
     if block.preempt().is_held_once()
         && let Some(process) = NonNull::new(block.process().cast::<Header>())
     {
-        // SAFETY: its turn runs on this stack, with preemption enabled.
-        unsafe { roll_call::enter(core, process, false) };
+        // SAFETY: its turn runs on this stack, with preemption enabled, so it is alive.
+        let is_killed = unsafe {
+            roll_call::enter(core, process, false);
+            process.as_ref().run_state().is_killed()
+        };
+        if is_killed {
+            leave_to_the_next(core, now);
+        }
     }
+}
+
+/// As for a resident, the next interrupt, which comes at once, does what is to follow: this has taken long.
+#[cold]
+#[inline(never)]
+fn leave_to_the_next(core: &Core, now: u64) {
+    core.has_judged.set(true);
+    comparator::arm_if_earlier(now);
 }
 
 /// A slice has ended in a resident's turn. A piece of work that has seen two slice ends is suspended.
@@ -187,7 +201,7 @@ pub(crate) fn may_go_on() -> bool {
 const LOOKED_AT_ONCE: usize = 8;
 
 /// If something waits here while another core is idle, looks once more soon; if it then still does, an idle core comes
-/// to see what may leave. In the timer's interrupt, which looks at the queues alone: behind a resident many mailboxes may wait, so that is
+/// to see what may leave. In the timer's interrupt, which looks at the queues alone: behind a resident many mailboxes may wait, so all of that is
 /// left to [`look_behind`].
 fn look_for_waiting(core: &Core, now: u64, is_resident: bool) {
     if cores::count() == 1 {
@@ -195,15 +209,20 @@ fn look_for_waiting(core: &Core, now: u64, is_resident: bool) {
         return;
     }
     let was_waiting = core.next_look.replace(0) != 0;
-    // Notes what it sees, so that the core that is called finds how long it has been so.
-    place::note_waiting(core, now);
     if is_resident {
-        core.in_turn.ask_to_look(was_waiting);
-    } else if wake::some_core_is_idle() && core.queue.has_any() {
+        return core.in_turn.ask_to_look(was_waiting);
+    }
+    // Notes what it sees, so that the core that is called finds how long it has been so.
+    place::note_waiting(core, now, || core.in_turn.is_in());
+    if wake::some_core_is_idle() && core.queue.has_any() {
         if residents::piece_runs_here() {
             core.in_turn.ask_to_look(was_waiting);
         }
         call_or_look_again(core, now, was_waiting);
+    }
+    if core.queue.is_flagged() {
+        // Or it looked at the queues twice.
+        leave_to_the_next(core, now);
     }
 }
 
@@ -234,6 +253,8 @@ pub(super) unsafe fn look_behind(core: &Core, process: NonNull<Header>, was_wait
     }
     if cores::count() > 1 {
         let now = clock::now();
+        // As at the end of another's slice.
+        place::note_waiting(core, now, || true);
         // SAFETY: as above. First the look, which notes what it sees.
         let has_waiting = unsafe { residents::has_waiting(process, now) };
         if wake::some_core_is_idle() && (has_waiting | core.queue.has_any()) {
