@@ -126,19 +126,20 @@ pub(crate) unsafe fn on_fault(fault: &Fault, frame: *mut Frame) -> Verdict {
     }
     // SAFETY: the machine promised the frame of the code that faulted.
     let frame = unsafe { &*frame };
-    let core = percpu::core_number();
-    let report = || {
-        text!(
-            "{} on core {core}, in {}: address {:#018x}, syndrome {:#010x}\n{frame}",
-            fault.reason.words(),
-            sched::name_here().unwrap_or("the kernel"),
-            fault.address,
-            fault.syndrome
-        );
-        if fault.reason == FaultReason::StackOverflow {
-            sched::say_stack();
-        }
-    };
     // SAFETY: the code that faulted does not go on.
-    unsafe { sched::end_faulted(fault, frame, report) }
+    unsafe { sched::end_faulted(fault, frame, say_fault) }
+}
+
+/// Only what `name` says ends because of it.
+fn say_fault(fault: &Fault, frame: &Frame, name: &str) {
+    text!(
+        "{} on core {}, in {name}: address {:#018x}, syndrome {:#010x}\n{frame}",
+        fault.reason.words(),
+        percpu::core_number(),
+        fault.address,
+        fault.syndrome
+    );
+    if fault.reason == FaultReason::StackOverflow {
+        sched::say_stack();
+    }
 }

@@ -7,6 +7,7 @@ mod big;
 mod boot;
 mod cluster;
 mod collection;
+mod crashes;
 mod executor;
 mod fan_in;
 mod fork_join;
@@ -110,6 +111,7 @@ pub const ALL: &[Figure] = &[
     figure("irq-mail-timers", &[2000], latency::prepare_interrupt_message::<3>),
     figure("irq-mail-offline", &[2000], latency::prepare_interrupt_message::<4>),
     figure("behind", &[20, 192], behind::prepare),
+    figure("crashes", &[5], crashes::prepare),
     figure("send-wait", &[1000, 20, 16], send_wait::prepare),
     figure("datagram", &[2000], network::prepare_datagrams),
     figure("stream", &[4000], network::prepare_stream),

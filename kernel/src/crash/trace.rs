@@ -24,6 +24,8 @@ impl Trace {
     ///
     /// # Safety
     /// `stack` is mapped; the code at `place` is the caller or one that called it, or was stopped there and stays.
+    // Once, for the size of an image.
+    #[inline(never)]
     pub(crate) unsafe fn from(mut place: Place, stack: &Range<usize>) -> Self {
         let mut trace = Self::EMPTY;
         for call in &mut trace.calls {

@@ -176,16 +176,15 @@ impl StackBlock {
     }
 
     /// Overwrites what is left below the caller's frame, so that it does not seem to be in use later, when other frames lie
-    /// there: not all of a frame is written by the code that it belongs to. What lies below `from` is left as it is.
+    /// there: not all of a frame is written by the code that it belongs to.
     ///
     /// # Safety
     /// Called by code on this stack, with nothing below its frame that is used again.
     #[cfg(target_os = "none")]
     #[inline(always)]
-    pub(crate) unsafe fn clear_below(&self, from: usize) {
-        let lowest = reserve_start(ptr::from_ref(self) as usize) + RESERVE_BYTES;
+    pub(crate) unsafe fn clear_below(&self) {
         // SAFETY: the caller promised that nothing below its frame is used; that part of the stack is mapped.
-        unsafe { switch::clear_stack_from(lowest.max(from & !15)) };
+        unsafe { switch::clear_stack_from(reserve_start(ptr::from_ref(self) as usize) + RESERVE_BYTES) };
     }
 
     /// As on a machine; a host has no stacks of its own.
@@ -340,6 +339,14 @@ impl StackRef {
     /// The caller is a core loop that is about to leave its stack for good.
     pub unsafe fn current() -> Self {
         Self(StackBlock::current())
+    }
+
+    /// The stack with this block.
+    ///
+    /// # Safety
+    /// Nothing runs on it, or is suspended there, and it is the caller's alone.
+    pub(crate) unsafe fn abandoned(block: &'static StackBlock) -> Self {
+        Self(block)
     }
 
     /// Where its first frame goes, 16-byte aligned.

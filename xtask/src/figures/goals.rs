@@ -96,6 +96,8 @@ pub const GOALS: &[Goal] = &[
     own_goal("irq-mail-offline", 600, ANY),
     // Behind a long behaviour: of interest is for how long interrupts are masked.
     no_goal("behind", ANY),
+    // Ends in the middle of a turn; the same.
+    no_goal("crashes", ANY),
     // Processes that wait for room in a bounded mailbox.
     no_goal("send-wait", ANY),
     // Two networks and a cable in the kernel: a datagram there and back, and 1 KiB of a stream.

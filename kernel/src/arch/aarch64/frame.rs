@@ -35,6 +35,11 @@ impl Frame {
     pub(crate) fn stack_pointer(&self) -> usize {
         self.sp as usize
     }
+
+    /// Says where the stack pointer is of code that has not saved its other registers.
+    pub(crate) fn set_stack_pointer(&mut self, sp: usize) {
+        self.sp = sp as u64;
+    }
 }
 
 /// Bytes of a frame, for the assembly.

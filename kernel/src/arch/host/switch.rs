@@ -18,6 +18,9 @@ impl Frame {
     pub(crate) fn stack_pointer(&self) -> usize {
         usize::MAX
     }
+
+    /// As on a machine.
+    pub(crate) fn set_stack_pointer(&mut self, _: usize) {}
 }
 
 /// Starts `entry(arg)` on a fresh stack and abandons the current one.

@@ -55,6 +55,8 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 ///
 /// # Safety
 /// The memory is readable, in whole words where it is aligned, and nobody writes to it.
+// Once, for the size of an image.
+#[inline(never)]
 pub unsafe fn note(memory: *const u8, bytes: usize) {
     #[cfg(target_os = "none")]
     debug_assert!(!StackBlock::current().preempt().is_enabled(), "a collection may come while this is noted");

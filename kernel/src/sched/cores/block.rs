@@ -7,12 +7,14 @@ use core::cell::Cell;
 use core::ptr;
 
 use super::chosen::Chosen;
-use super::handover::Handover;
+use super::handover::{Handover, Report};
 use super::held::Held;
 use super::idle_flag::IdleFlag;
 use super::in_turn::InTurn;
 use super::longest::Open;
+use super::remains::Remains;
 use crate::arch::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::arch::handlers::Fault;
 use crate::arch::{CoreId, MAX_CORES, clock, percpu};
 use crate::in_place::write_fields;
 use crate::mem::kernel_box_in_place;
@@ -91,8 +93,10 @@ pub(crate) struct Core {
     pub reserve: Cell<Option<StackRef>>,
     /// Its loop runs on that stack.
     pub on_reserve: Cell<bool>,
-    /// What ran on its stack has crashed, and its remains lie there, from that address on.
-    pub remains: Cell<Option<usize>>,
+    /// How the code has faulted that a fresh core loop finds crashed, and what says so.
+    pub fault: Cell<Option<(Fault, Report)>>,
+    /// What crashed code has left on a stack that is to be given back.
+    pub remains: Cell<Option<Remains>>,
     /// Its loop has come to stand still, see `sched/run/halt.rs`.
     pub stands: Cell<bool>,
     /// How many processes in a row it gave no turn because no stack was free.
@@ -253,6 +257,7 @@ impl Core {
                 left_stack: Cell::new(None),
                 reserve: Cell::new(None),
                 on_reserve: Cell::new(false),
+                fault: Cell::new(None),
                 remains: Cell::new(None),
                 stands: Cell::new(false),
                 passed_over: Cell::new(0),

@@ -3,6 +3,9 @@
 use core::ptr::NonNull;
 
 use super::in_turn::Turn;
+use crate::arch::handlers::Fault;
+use crate::arch::switch::Frame;
+use crate::crash::CrashKind;
 use crate::mem::stack::StackBlock;
 use crate::sched::process::Header;
 use crate::watch::Exit;
@@ -13,11 +16,37 @@ pub(crate) enum Handover {
     /// Nothing.
     #[default]
     Nothing,
-    /// A process's turn has crashed, which is written down: whoever relies on it is to be told.
-    Crashed(NonNull<Header>, Exit),
+    /// A process's turn has crashed.
+    Crashed(Crashed),
+    /// The same, on the stack that the loop goes on with; it is written down.
+    WrittenDown(NonNull<Header>, Exit),
     /// A turn was interrupted, and is to be suspended.
     Turn(Interrupted),
 }
+
+/// A turn that has crashed, with the core's loop gone from its stack.
+#[derive(Clone, Copy)]
+pub(crate) struct Crashed {
+    /// The stack that it ran on. In its block are whose turn it was, and the registers that it was stopped with; where it panicked, the stack
+    /// pointer alone.
+    pub block: &'static StackBlock,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Why a turn has crashed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// It panicked. What that has written down lies on its stack, where the block says.
+    Panicked,
+    /// It was stopped from outside, or at the end of a section.
+    Stopped(CrashKind),
+    /// It has faulted, as its core's block says: [`Core::fault`](super::Core::fault).
+    Faulted,
+}
+
+/// Says that code has faulted: why, with which registers, in what.
+pub(crate) type Report = fn(&Fault, &Frame, &str);
 
 /// What is to become of a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]

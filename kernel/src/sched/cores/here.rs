@@ -89,19 +89,42 @@ pub(crate) fn identity_here() -> Option<Identity> {
 /// What runs in the turn that the caller is part of, by its type: an actor's behaviour, or else a process. For messages
 /// that report a failure in it.
 pub fn name_here() -> Option<&'static str> {
-    names_here().map(|(process, actor)| actor.unwrap_or(process))
+    names_here().map(Names::innermost)
 }
 
 /// The type of the process that the caller is part of, and that of the actor whose behaviour it is in.
-pub(crate) fn names_here() -> Option<(&'static str, Option<&'static str>)> {
+pub(crate) fn names_here() -> Option<Names> {
     // As in `at_work_here`.
     let _here = PreemptGuard::new();
     let process = NonNull::new(StackBlock::current().process().cast::<Header>())?;
     // SAFETY: as in `at_work_here`.
-    let (table, process) = (unsafe { process.as_ref() }.vtable(), process);
-    // SAFETY: as above.
+    Some(unsafe { names_of(process) })
+}
+
+/// What a process is called, and the actor whose behaviour runs in its turn.
+#[derive(Clone, Copy)]
+pub(crate) struct Names {
+    /// The type of the process.
+    pub process: &'static str,
+    /// That of the actor.
+    pub actor: Option<&'static str>,
+}
+
+impl Names {
+    /// What a failure is reported of.
+    pub(crate) fn innermost(self) -> &'static str {
+        self.actor.unwrap_or(self.process)
+    }
+}
+
+/// # Safety
+/// The process has a turn on this core, or had it until the caller stopped that. Preemption is disabled.
+pub(crate) unsafe fn names_of(process: NonNull<Header>) -> Names {
+    // SAFETY: its turn keeps it alive.
+    let table = unsafe { process.as_ref() }.vtable();
+    // SAFETY: by contract.
     let at_work = table.at_work.and_then(|at_work| unsafe { at_work(process) });
-    Some(((table.name)(), at_work.map(|at_work| (at_work.name)())))
+    Names { process: (table.name)(), actor: at_work.map(|at_work| (at_work.name)()) }
 }
 
 /// What the resident works for whose turn, or piece of a turn, the caller is part of.

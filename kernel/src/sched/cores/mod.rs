@@ -18,6 +18,7 @@ pub(crate) mod preemption;
 pub(crate) mod raised;
 pub(crate) mod raised_flag;
 pub(crate) mod ready_mask;
+pub(crate) mod remains;
 pub(crate) mod roll_call;
 mod run_queue;
 pub(crate) mod standstill;

@@ -14,6 +14,7 @@
 //! | its loop runs on its last stack | `preempt`, for as long as that is so |
 //! | its next turn tells whether a theft was worth it | `steal`, until it has told |
 //! | a resident has to give back what it has in hand | `give_back`, for as long as that is so |
+//! | crashed code has left something on a stack | `remains`, for as long as that is so |
 //! | processes wait in the global queue, or are to | `global::push`; see below |
 //!
 //! What is urgent does not wait for all of it: of the timers those that wake something urgent fire first, and if something urgent
@@ -34,7 +35,7 @@ use crate::sched::cores::{self, Core, ThisCore, calls};
 use crate::sched::place::{enqueue, global, waker};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::Runnable;
-use crate::sched::run::{balance, ending, give_back, offline, slice};
+use crate::sched::run::{balance, ending, give_back, offline, remains, slice};
 #[cfg(target_os = "none")]
 use crate::sched::run::{collect, watchdog};
 use crate::time;
@@ -130,6 +131,10 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
         enqueue::queue_chosen(core);
         give_back::go_on(core);
     }
+    if remains::is_wanted(core) {
+        enqueue::queue_chosen(core);
+        remains::go_on(core);
+    }
     core.put_off.set(0);
     if is_offline(core) {
         enqueue::queue_chosen(core);
@@ -176,6 +181,7 @@ pub(crate) fn is_wanted(core: &Core) -> bool {
         || core.taken_from.get().is_some()
         || global::is_in_use()
         || give_back::is_wanted(core)
+        || remains::is_wanted(core)
 }
 
 /// Fires the core's timers: those that wake something urgent, and then the others until something urgent waits, or a few of them
@@ -191,7 +197,7 @@ fn fire_timers(core: &ThisCore<'_>, is_forced: bool) -> bool {
 
 /// Whether something urgent is to have the next turn.
 #[inline(always)]
-fn waits_urgently(core: &Core) -> bool {
+pub(super) fn waits_urgently(core: &Core) -> bool {
     core.queue.has_urgent() || core.chosen.is_some()
 }
 
@@ -212,7 +218,7 @@ const MOST_FORCED: usize = 4;
 fn may_put_off(core: &Core) -> bool {
     let put_off = core.put_off.get();
     core.put_off.set(put_off + 1);
-    put_off < MOST_PUT_OFF && !is_offline(core) && give_back::may_wait(core)
+    put_off < MOST_PUT_OFF && !is_offline(core) && give_back::may_wait(core) && remains::may_wait(core)
 }
 
 /// What is due between turns when the timer has fired, besides the timers.

@@ -1,17 +1,18 @@
-//! A core's loop on a fresh stack: after a preemption, or on the stack of what has crashed.
+//! A core's loop on a fresh stack: after a preemption or a crash; or, where there is none, on the stack of what has crashed.
+
+use core::ptr;
 
 use crate::arch::{clock, irq, switch};
-use crate::mem::stack::{StackBlock, StackRef};
+use crate::mem::stack::{self, StackBlock, StackRef};
 use crate::sched::cores::handover::Handover;
 use crate::sched::cores::{Core, ThisCore};
-use crate::sched::run::{core_loop, crash, preempt, stop};
+use crate::sched::run::{core_loop, post_mortem, preempt, reserve, stop};
 use crate::stats::Activity;
 
-/// A core loop on a fresh stack, after a preemption.
+/// Where the core's loop begins.
 pub(crate) extern "C" fn enter(_: usize) -> ! {
     // SAFETY: the stack's preemption count is 1, and this becomes the core's loop.
     let core = unsafe { ThisCore::of_loop() };
-    let block = StackBlock::current();
     let handover = core.handover.take();
     if !matches!(handover, Handover::Turn(_)) {
         // What crashed may have been a handler. After a preemption time counts as running anyway.
@@ -22,21 +23,16 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
     unsafe { irq::enable() };
     match &handover {
         Handover::Turn(interrupted) => core.note_masked(masked, || "a preemption", Some(interrupted.block)),
-        Handover::Nothing | Handover::Crashed(..) => core.note_masked(masked, || "a crash", None),
-    }
-    if block.is_in_reserve() {
-        // SAFETY: what ran on this stack has crashed, and its reserve is far below this.
-        unsafe { block.map_reserve(false) };
-    }
-    #[cfg(target_os = "none")]
-    if let Some(from) = core.remains.take() {
-        // SAFETY: this is the first code on the stack since the crash.
-        unsafe { block.clear_below(from) };
+        Handover::Nothing | Handover::Crashed(_) | Handover::WrittenDown(..) => {
+            core.note_masked(masked, || "a crash", None)
+        }
     }
     match handover {
         Handover::Nothing => {}
-        // SAFETY: left by the crash, whose code and stack are gone.
-        Handover::Crashed(process, exit) => unsafe { crash::end(&core, process, exit) },
+        // SAFETY: left by the crash, whose code does not go on; this is the core's loop, which begins here.
+        Handover::Crashed(crashed) => unsafe { post_mortem::end(&core, crashed) },
+        // SAFETY: as above, and on the same stack.
+        Handover::WrittenDown(process, exit) => unsafe { post_mortem::end_here(&core, process, exit) },
         // SAFETY: this is the core's loop, which begins here.
         Handover::Turn(interrupted) => unsafe { preempt::finish(&core, interrupted) },
     }
@@ -45,21 +41,49 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
     stop::core_stopped()
 }
 
-/// Suspends nothing, but ends what runs on this stack: a crash. Never returns; the stack is lost to the
-/// crashed code and becomes this core's loop's again. Its remains lie from that address on, or, if that is zero, anywhere.
+/// A stack for a core's loop to go on with: from the pool or, if that is empty, the core's reserve.
+pub(crate) struct FreshStack {
+    stack: StackRef,
+    is_reserve: bool,
+}
+
+impl FreshStack {
+    /// Takes one, unless all are in use. With preemption disabled.
+    #[inline(always)]
+    pub(crate) fn take(core: &Core) -> Option<Self> {
+        let from_pool = stack::take();
+        let is_reserve = from_pool.is_none();
+        Some(Self { stack: from_pool.or_else(|| reserve::take(core))?, is_reserve })
+    }
+
+    /// Begins the core's loop on it, which finds what was handed over.
+    ///
+    /// # Safety
+    /// Interrupts are masked, on `core`. The code on the current stack is suspended, with its registers saved, or has ended; it holds no lock,
+    /// and nothing of the core's.
+    #[inline(always)]
+    pub(crate) unsafe fn begin(self, core: &Core) -> ! {
+        core.on_reserve.set(self.is_reserve);
+        if self.is_reserve {
+            core.ask_attention();
+        }
+        let block = self.stack.block();
+        block.preempt().reset(1);
+        // SAFETY: the fresh stack is this core's alone, its preemption count is 1 as the loop needs it, and the rest the caller promised.
+        unsafe { switch::start_on(self.stack.top(), ptr::from_ref(block).cast_mut().cast(), enter, 0) }
+    }
+}
+
+/// Begins the core's loop on the current stack, whose code has ended.
 ///
 /// # Safety
-/// The current stack block is that of a process that cannot go on. No lock is held.
-pub(crate) unsafe fn abandon_turn(remains: usize) -> ! {
+/// Nothing on the current stack is used again, and its code holds no lock.
+pub(crate) unsafe fn abandon_turn(core: &Core, handover: Handover) -> ! {
     irq::disable();
     let block = StackBlock::current();
     block.preempt().reset(1);
-    // SAFETY: preemption is disabled by the line above.
-    let core = unsafe { Core::this() };
-    core.in_turn.end();
-    block.forget_yield();
-    core.remains.set(Some(remains));
+    core.handover.set(handover);
     let top = StackRef::top_of(block);
     // SAFETY: the code below the top of this stack has ended; nothing on it is used again.
-    unsafe { switch::start_on(top, core::ptr::from_ref(block).cast_mut().cast(), enter, 0) }
+    unsafe { switch::start_on(top, ptr::from_ref(block).cast_mut().cast(), enter, 0) }
 }

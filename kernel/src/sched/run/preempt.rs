@@ -37,9 +37,9 @@
 
 use core::ptr::{self, NonNull};
 
-use crate::arch::switch::{self, Frame};
+use crate::arch::switch::Frame;
 use crate::arch::{append, clock};
-use crate::mem::stack::{self, StackBlock};
+use crate::mem::stack::StackBlock;
 #[cfg(target_os = "none")]
 use crate::sched::cores::calls;
 use crate::sched::cores::handover::{Handover, Interrupted, Reason};
@@ -49,11 +49,10 @@ use crate::sched::cores::roll_call;
 use crate::sched::cores::{Core, ThisCore};
 use crate::sched::place::{enqueue, global, urgent};
 use crate::sched::process::{EndOfPiece, Header, PieceNow, Priority, Runnable};
+use crate::sched::run::fresh::FreshStack;
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
-use crate::sched::run::{
-    aside, balance, crash, due, ending, fresh, kill, reserve, resume, slice, steal, stop,
-};
+use crate::sched::run::{aside, balance, crash, due, ending, kill, resume, slice, steal, stop};
 use crate::sched::spawn::{detached, residents};
 use crate::time::{self, comparator};
 use crate::trace::Kind;
@@ -111,6 +110,7 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
             }
         }
         if reason.kills {
+            core.begin_masked(masked_at);
             // SAFETY: by contract; preemption was enabled, so the turn holds no lock, and its code will not go on.
             unsafe { crash::end_killed(&*frame) };
         }
@@ -149,6 +149,9 @@ pub(crate) unsafe fn end_section(frame: *mut Frame) {
 /// Why the turn of a process on this core is to be left, or something is to become of it; `None` if it goes on.
 #[inline(always)]
 fn reason(core: &Core, block: &StackBlock, process: &Header) -> Option<Reason> {
+    if process.run_state().is_killed() && ends_at_once(block, process) {
+        return Some(Reason { kills: true, ..Reason::NONE });
+    }
     let turn = core.in_turn.turn();
     // Once, because interrupts are masked, and mostly none is.
     let is_timer_due = is_timer_due(core);
@@ -187,6 +190,13 @@ fn reason(core: &Core, block: &StackBlock, process: &Header) -> Option<Reason> {
         note_kill(&mut reason, process, turn);
     }
     (reason != Reason::NONE).then_some(reason)
+}
+
+/// Whether a process that was killed ends here, whatever else is to be.
+#[cold]
+#[inline(never)]
+fn ends_at_once(block: &StackBlock, process: &Header) -> bool {
+    !block.is_shielded() && process.vtable().is_to_end.is_none()
 }
 
 /// The rest of [`reason`], where something was killed.
@@ -319,6 +329,8 @@ fn try_again_soon() {
 
 /// # Safety
 /// As [`consider`], and the turn of `process` runs on the stack of `block` with preemption enabled.
+// By itself, or whatever an interrupt decides would save registers for this.
+#[inline(never)]
 unsafe fn lend_stack(
     core: &'static Core,
     block: &'static StackBlock,
@@ -328,9 +340,7 @@ unsafe fn lend_stack(
 ) {
     // From here on this is ordinary kernel code that happens to have interrupts masked.
     block.preempt().reset(1);
-    let from_pool = stack::take();
-    let is_reserve = from_pool.is_none();
-    let Some(stack) = from_pool.or_else(|| reserve::take(core)) else {
+    let Some(stack) = FreshStack::take(core) else {
         core.statistics.preemptions_without_stack.bump();
         // The next attempt is two slices away, or with the next interrupt.
         core.in_turn.begin_again();
@@ -347,16 +357,8 @@ unsafe fn lend_stack(
     }
     let turn = core.in_turn.interrupt();
     core.handover.set(Handover::Turn(Interrupted { process, block, reason, turn }));
-    core.on_reserve.set(is_reserve);
-    if is_reserve {
-        core.ask_attention();
-    }
-    stack.block().preempt().reset(1);
-    // SAFETY: the fresh stack is this core's alone, its preemption count is 1 as the loop needs it, and
-    // interrupts are masked. The code suspended here holds no lock and nothing of the core's.
-    unsafe {
-        switch::start_on(stack.top(), core::ptr::from_ref(stack.block()).cast_mut().cast(), fresh::enter, 0)
-    }
+    // SAFETY: interrupts are masked. The code suspended here holds no lock and nothing of the core's.
+    unsafe { stack.begin(core) }
 }
 
 /// The rest of a preemption, on the fresh stack and with interrupts unmasked: puts what was interrupted into a queue, or goes on

@@ -82,7 +82,7 @@ impl Whereabouts {
         words.registers = Some(frame.clone());
         if is_preemptible {
             // Only there the worker's own state can be relied on.
-            words.actor = here::names_here().and_then(|(_, actor)| actor);
+            words.actor = here::names_here().and_then(|names| names.actor);
         }
         words
     }
