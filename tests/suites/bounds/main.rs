@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod actors;
 mod appends;
+mod crashes;
 mod crowds;
 mod deadlines;
 mod dense;

@@ -13,8 +13,8 @@ use magpie::actor::{
 use magpie::arch::CoreId;
 use magpie::channel::{ProcessAddr, ProcessMailbox};
 use magpie::internals::mem::heap::HEAP;
-use magpie::sched::{self, JoinError, Setting, Spawn};
-use magpie::{stats, time};
+use magpie::sched::{self, JoinError, Priority, Setting, Spawn};
+use magpie::{machine, stats, time};
 use magpie_tests::{Changed, Failure, Outcome, ensure, ensure_eq, kernel_test};
 
 use crate::ways::{Way, linger};
@@ -267,6 +267,30 @@ kernel_test! {
             let mut fresh = ProcessMailbox::<u64>::new(1)?;
             let _address = fresh.address();
             ensure!(begin(&mut fresh.receive(), &mut TaskContext::from_waker(Waker::noop())), "an empty mailbox has mail");
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Whoever crashes on a core that has nothing else to do leaves nothing there, though what is urgent may go before that.
+    async fn a_crash_on_an_idle_core_leaves_no_stack() -> Outcome {
+        for core in (0..machine::cores()).filter_map(CoreId::new) {
+            for priority in [Priority::High, Priority::Max, Priority::Normal] {
+                for way in Way::ALL {
+                    sched::out_of_work().await;
+                    let free = free_stacks();
+                    let process = Spawn::new().pinned(core).priority(priority).start(async move {
+                        // From here on it comes out of its core's queue.
+                        sched::yield_now().await;
+                        way.crash()
+                    });
+                    ensure_eq!(process?.await, Err(JoinError::Crashed), "what the handle says");
+                    // No core has anything to do.
+                    sched::out_of_work().await;
+                    ensure_eq!(free_stacks(), free, "free stacks");
+                }
+            }
         }
         Ok(())
     }

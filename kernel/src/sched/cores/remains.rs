@@ -35,6 +35,8 @@ impl Remains {
         }
         // SAFETY: as above.
         let sp = unsafe { (*frame).stack_pointer() };
+        // In whole words, or one would be in neither of two parts.
+        let sp = sp & !(align_of::<usize>() - 1);
         Self {
             block,
             since: clock::now(),

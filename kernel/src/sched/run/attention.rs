@@ -69,6 +69,7 @@ pub(crate) fn first(core: &ThisCore<'_>) -> Option<Runnable> {
         || ending::is_wanted(core)
         || core.put_off.get() >= MOST_PUT_OFF
         || give_back::is_wanted(core)
+        || remains::is_wanted(core)
     {
         return None;
     }
@@ -134,6 +135,12 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
     if remains::is_wanted(core) {
         enqueue::queue_chosen(core);
         remains::go_on(core);
+        // Before anybody has a turn who would find no memory.
+        #[cfg(target_os = "none")]
+        if calls::all() != 0 {
+            // SAFETY: by contract.
+            unsafe { collect::answer(core, calls::all()) };
+        }
     }
     core.put_off.set(0);
     if is_offline(core) {
@@ -197,7 +204,7 @@ fn fire_timers(core: &ThisCore<'_>, is_forced: bool) -> bool {
 
 /// Whether something urgent is to have the next turn.
 #[inline(always)]
-pub(super) fn waits_urgently(core: &Core) -> bool {
+fn waits_urgently(core: &Core) -> bool {
     core.queue.has_urgent() || core.chosen.is_some()
 }
 

@@ -17,7 +17,9 @@ use crate::sched::cores::{Core, ThisCore, population, roll_call};
 use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, PieceNow, ProcessRef, Runnable, Step};
-use crate::sched::run::{aside, attention, due, ending, give_back, idle, reserve, resume, slice, steal};
+use crate::sched::run::{
+    aside, attention, due, ending, give_back, idle, remains, reserve, resume, slice, steal,
+};
 use crate::sched::spawn::telling;
 use crate::time;
 use crate::trace::Kind;
@@ -84,7 +86,10 @@ unsafe fn next(core: &ThisCore<'_>) -> Option<Next> {
     {
         return Some(Next::Turn(process));
     }
-    let Some(process) = pick::next(core) else { return Some(Next::Idle) };
+    let Some(process) = pick::next(core) else {
+        // What was to go before it may be elsewhere by now.
+        return Some(if remains::is_wanted(core) { Next::Look } else { Next::Idle });
+    };
     if !reserve::is_kept_waiting(core, &process) {
         return Some(Next::Turn(process));
     }
@@ -102,7 +107,7 @@ fn pass_over(core: &ThisCore<'_>, process: Runnable) -> Next {
         return Next::Look;
     }
     core.passed_over.set(0);
-    Next::Idle
+    if remains::is_wanted(core) { Next::Look } else { Next::Idle }
 }
 
 /// Gives a process its turn, and then others as long as each is due for one at once; or resumes it on the stack it was

@@ -202,7 +202,8 @@ unsafe fn end_current(frame: Option<&Frame>, cause: Cause) -> ! {
     irq::disable();
     // SAFETY: preemption is disabled above, and a process runs, so the scheduler does.
     let core = unsafe { Core::this() };
-    let masked_at = core.take_masked();
+    // Of an interrupt it is known already.
+    let masked_at = if matches!(cause, Cause::Stopped(_)) { core.take_masked() } else { 0 };
     core.begin_masked(if masked_at == 0 { clock::now() } else { masked_at });
     let saved = block.saved();
     match frame {
@@ -220,6 +221,7 @@ unsafe fn end_current(frame: Option<&Frame>, cause: Cause) -> ! {
         unsafe { stack.begin(core) }
     }
     if frame.is_none() {
+        core.take_masked();
         // SAFETY: no handler, and what has masked them on this stack does not go on.
         unsafe { irq::enable() };
     }

@@ -82,6 +82,10 @@ pub(crate) unsafe fn abandon_turn(core: &Core, handover: Handover) -> ! {
     irq::disable();
     let block = StackBlock::current();
     block.preempt().reset(1);
+    // What interrupts have noted of the turn since it ended.
+    core.in_turn.end();
+    let masked_at = core.take_masked();
+    core.begin_masked(if masked_at == 0 { clock::now() } else { masked_at });
     core.handover.set(handover);
     let top = StackRef::top_of(block);
     // SAFETY: the code below the top of this stack has ended; nothing on it is used again.

@@ -52,7 +52,7 @@ use crate::sched::process::{EndOfPiece, Header, PieceNow, Priority, Runnable};
 use crate::sched::run::fresh::FreshStack;
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
-use crate::sched::run::{aside, balance, crash, due, ending, kill, resume, slice, steal, stop};
+use crate::sched::run::{aside, balance, crash, due, ending, kill, remains, resume, slice, steal, stop};
 use crate::sched::spawn::{detached, residents};
 use crate::time::{self, comparator};
 use crate::trace::Kind;
@@ -72,14 +72,15 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     // SAFETY: preemption cannot happen here, with interrupts masked, and the scheduler runs.
     let core = unsafe { Core::this() };
     let has_judged = core.has_judged.replace(false);
+    let masked_at = core.take_masked();
     if block.is_in_reserve() {
         if crash::can_end_overflowed(block) {
+            core.begin_masked(masked_at);
             // SAFETY: the section that ran out of stack has ended, and its process must not go on.
             unsafe { crash::end_overflowed(&*frame) };
         }
         return;
     }
-    let masked_at = core.take_masked();
     #[cfg(target_os = "none")]
     if calls::all() & calls::HALT != 0 {
         if !block.process().is_null() && !block.preempt().is_enabled() {
@@ -268,6 +269,7 @@ fn others_wait_now(core: &Core) -> bool {
         || global::has_work_for(core)
         || balance::is_called_for(core)
         || stop::is_requested()
+        || remains::is_wanted(core)
 }
 
 /// Has a resident's turn end between two pieces of work. Where it is between two just now it may begin another, and is told again.

@@ -2,8 +2,8 @@
 //! on that code was told.
 //!
 //! It takes three instructions for each byte that was in use, which may be 50 KiB or, if the application wants so, a megabyte. So the core's loop does a
-//! little of it at a time, between two turns, and what is urgent has its turns in between, for a slice at most. What nobody can reach but from there is
-//! no root meanwhile. Nothing can free it before it is noted, and what was noted may be freed.
+//! little of it at a time, between two turns, and what is urgent has its turns in between; after a slice something is done between any two of them. What nobody can
+//! reach but from there is no root meanwhile. Nothing can free it before it is noted, and what was noted may be freed.
 //!
 //! A core has the remains of one crash to look at. If there is a second one it does the rest of the first at once.
 
@@ -11,8 +11,9 @@ use crate::arch::clock;
 use crate::mem::stack::{StackBlock, StackRef};
 use crate::sched::cores::handover::Crashed;
 use crate::sched::cores::remains::Remains;
-use crate::sched::cores::{Core, ThisCore};
+use crate::sched::cores::{Core, ThisCore, calls};
 use crate::sched::policy::settings::{self, Setting};
+use crate::sched::process::Priority;
 #[cfg(target_os = "none")]
 use crate::sched::run::collect;
 use crate::sched::run::{attention, reserve};
@@ -65,24 +66,38 @@ pub(crate) fn is_wanted(core: &Core) -> bool {
 /// Whether what is urgent may go before it.
 #[inline(always)]
 pub(crate) fn may_wait(core: &Core) -> bool {
-    core.remains.get().is_none_or(|remains| !is_overdue(&remains))
+    core.remains.get().is_none_or(|remains| !is_overdue(core, &remains))
 }
 
-fn is_overdue(remains: &Remains) -> bool {
-    clock::now() >= remains.since + settings::ticks(Setting::SliceMicroseconds)
+/// It has waited for a slice; or the core's loop is on its last stack, and this is one more.
+fn is_overdue(core: &Core, remains: &Remains) -> bool {
+    core.on_reserve.get() || clock::now() >= remains.since + settings::ticks(Setting::SliceMicroseconds)
 }
 
-/// Goes on until nothing is left, or something urgent is to have the next turn. In the core's loop, between two turns.
+/// So much is done between two urgent turns of what is overdue.
+const AT_ONCE: usize = 16;
+
+/// Goes on until nothing is left, something urgent is to have the next turn, or the core is called. In the core's loop, between two turns.
 pub(super) fn go_on(core: &ThisCore<'_>) {
     let Some(mut remains) = core.remains.take() else { return };
+    let mut done = 0;
     loop {
         attention::look_for_urgent(core);
-        if attention::waits_urgently(core) && !is_overdue(&remains) {
+        // Not what is flagged: the flag may be stale, and then nobody would come back here.
+        let waits = core.queue.has_more_urgent(Priority::Normal) || core.chosen.is_some();
+        let least = match (core.on_reserve.get(), is_overdue(core, &remains)) {
+            // Who has the next turn may go on for ever, and nobody else could have one.
+            (true, _) => usize::MAX,
+            (false, true) => AT_ONCE,
+            (false, false) => 0,
+        };
+        if done >= least && (waits || (done > 0 && calls::all() != 0)) {
             return core.remains.set(Some(remains));
         }
         if !go_on_with(&mut remains) {
             return end(core, &remains);
         }
+        done += 1;
     }
 }
 

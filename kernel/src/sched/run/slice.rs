@@ -8,7 +8,7 @@
 
 use core::ptr::NonNull;
 
-use crate::arch::clock;
+use crate::arch::{clock, irq};
 use crate::mem::heap::HEAP;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::{self, Core, roll_call};
@@ -253,8 +253,11 @@ pub(super) unsafe fn look_behind(core: &Core, process: NonNull<Header>, was_wait
     }
     if cores::count() > 1 {
         let now = clock::now();
-        // As at the end of another's slice.
+        // As at the end of another's slice, where no interrupt does the same in between.
+        irq::disable();
         place::note_waiting(core, now, || true);
+        // SAFETY: by contract this is the core's loop, which runs with interrupts unmasked.
+        unsafe { irq::enable() };
         // SAFETY: as above. First the look, which notes what it sees.
         let has_waiting = unsafe { residents::has_waiting(process, now) };
         if wake::some_core_is_idle() && (has_waiting | core.queue.has_any()) {
