@@ -135,11 +135,14 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
     if remains::is_wanted(core) {
         enqueue::queue_chosen(core);
         remains::go_on(core);
-        // Before anybody has a turn who would find no memory.
+        // A collection that the crash asks for comes before anybody has a turn who would find no memory.
         #[cfg(target_os = "none")]
-        if calls::all() != 0 {
+        if !remains::is_wanted(core) && calls::all() & calls::COLLECT != 0 && calls::all() & calls::STOP == 0
+        {
+            enqueue::queue_chosen(core);
             // SAFETY: by contract.
             unsafe { collect::answer(core, calls::all()) };
+            look_for_urgent(core);
         }
     }
     core.put_off.set(0);

@@ -11,7 +11,7 @@ use crate::arch::clock;
 use crate::mem::stack::{StackBlock, StackRef};
 use crate::sched::cores::handover::Crashed;
 use crate::sched::cores::remains::Remains;
-use crate::sched::cores::{Core, ThisCore, calls};
+use crate::sched::cores::{Core, ThisCore};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::Priority;
 #[cfg(target_os = "none")]
@@ -77,7 +77,7 @@ fn is_overdue(core: &Core, remains: &Remains) -> bool {
 /// So much is done between two urgent turns of what is overdue.
 const AT_ONCE: usize = 16;
 
-/// Goes on until nothing is left, something urgent is to have the next turn, or the core is called. In the core's loop, between two turns.
+/// Goes on until nothing is left, or something urgent is to have the next turn. In the core's loop, between two turns.
 pub(super) fn go_on(core: &ThisCore<'_>) {
     let Some(mut remains) = core.remains.take() else { return };
     let mut done = 0;
@@ -91,7 +91,7 @@ pub(super) fn go_on(core: &ThisCore<'_>) {
             (false, true) => AT_ONCE,
             (false, false) => 0,
         };
-        if done >= least && (waits || (done > 0 && calls::all() != 0)) {
+        if waits && done >= least {
             return core.remains.set(Some(remains));
         }
         if !go_on_with(&mut remains) {

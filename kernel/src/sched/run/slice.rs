@@ -252,9 +252,9 @@ pub(super) unsafe fn look_behind(core: &Core, process: NonNull<Header>, was_wait
         return false;
     }
     if cores::count() > 1 {
-        let now = clock::now();
         // As at the end of another's slice, where no interrupt does the same in between.
         irq::disable();
+        let now = clock::now();
         place::note_waiting(core, now, || true);
         // SAFETY: by contract this is the core's loop, which runs with interrupts unmasked.
         unsafe { irq::enable() };
