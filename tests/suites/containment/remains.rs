@@ -1,9 +1,11 @@
 //! What a crash gives back: all that the kernel itself knows to have been the dead one's.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::{pending, poll_fn};
 use core::hint::black_box;
 use core::pin::Pin;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context as TaskContext, Poll, Waker};
 use core::time::Duration;
 
@@ -13,6 +15,7 @@ use magpie::actor::{
 use magpie::arch::CoreId;
 use magpie::channel::{ProcessAddr, ProcessMailbox};
 use magpie::internals::mem::heap::HEAP;
+use magpie::internals::mem::stack;
 use magpie::sched::{self, JoinError, Priority, Setting, Spawn};
 use magpie::{machine, stats, time};
 use magpie_tests::{Changed, Failure, Outcome, ensure, ensure_eq, kernel_test};
@@ -292,6 +295,58 @@ kernel_test! {
                 }
             }
         }
+        Ok(())
+    }
+}
+
+/// Goes on for ever, or until it is told.
+async fn spin(is_over: Arc<AtomicBool>) {
+    while !is_over.load(Ordering::Relaxed) {
+        black_box(0);
+    }
+}
+
+kernel_test! {
+    /// More processes go on for ever than there are stacks. What is urgent crashes meanwhile, on every core and in every way, is killed as it
+    /// runs, and in the end all that go on are killed: every one ends, and every stack comes back.
+    #[machine("stacks of its own")]
+    async fn crashes_where_no_stack_is_free_leave_none_behind() -> Outcome {
+        sched::out_of_work().await;
+        let free = free_stacks();
+        let hogs = stack::usage().0 + 30;
+        let mut handles = Vec::new();
+        for _ in 0..hogs {
+            handles.push(Spawn::new().priority(Priority::Low).start(spin(Arc::default()))?);
+        }
+        let judge = Spawn::new().pinned(CoreId::BOOT).priority(Priority::Max).start(async move {
+            while stack::usage().1 > 0 {
+                time::sleep(Duration::from_millis(2)).await;
+            }
+            for core in (0..machine::cores()).filter_map(CoreId::new) {
+                let urgent = || Spawn::new().pinned(core).priority(Priority::High);
+                for way in Way::ALL {
+                    let victim = urgent().start(async move { way.crash() })?;
+                    ensure_eq!(victim.await, Err(JoinError::Crashed), "what the handle says");
+                }
+                if core != CoreId::BOOT {
+                    let victim = urgent().start(spin(Arc::default()))?;
+                    time::sleep(Duration::from_millis(5)).await;
+                    victim.process().kill();
+                    ensure_eq!(victim.await, Err(JoinError::Killed), "what the handle of a killed one says");
+                }
+            }
+            Ok::<(), Failure>(())
+        })?;
+        let judged = judge.await;
+        for handle in &handles {
+            handle.process().kill();
+        }
+        for handle in handles {
+            ensure_eq!(handle.await, Err(JoinError::Killed), "what a hog's handle says");
+        }
+        judged??;
+        sched::out_of_work().await;
+        ensure_eq!(free_stacks(), free, "free stacks");
         Ok(())
     }
 }

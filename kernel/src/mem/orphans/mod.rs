@@ -49,9 +49,8 @@ static WANTED: AtomicBool = AtomicBool::new(false);
 
 /// Notes what a crash leaves in some memory, before that is given back.
 ///
-/// With preemption disabled, or in a core's loop, because a collection that came in the middle would not look at what is being noted; and none
-/// may begin before the memory is given back. What is a root until then, a stack on which its process still is, may be noted piece by piece before: what
-/// was noted stays so.
+/// With preemption disabled, or in a core's loop, because a collection that came in the middle would not look at what is being noted. Memory that is no
+/// root any more, as a stack that nothing runs on, may be noted piece by piece: what is noted later a later collection finds.
 ///
 /// # Safety
 /// The memory is readable, in whole words where it is aligned, and nobody writes to it.

@@ -137,11 +137,10 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
         remains::go_on(core);
         // A collection that the crash asks for comes before anybody has a turn who would find no memory.
         #[cfg(target_os = "none")]
-        if !remains::is_wanted(core) && calls::all() & calls::COLLECT != 0 && calls::all() & calls::STOP == 0
-        {
+        if !remains::is_wanted(core) && calls::all() & (calls::COLLECT | calls::STOP) == calls::COLLECT {
             enqueue::queue_chosen(core);
             // SAFETY: by contract.
-            unsafe { collect::answer(core, calls::all()) };
+            unsafe { collect::answer(core, calls::COLLECT) };
             look_for_urgent(core);
         }
     }

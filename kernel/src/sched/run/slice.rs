@@ -221,7 +221,7 @@ fn look_for_waiting(core: &Core, now: u64, is_resident: bool) {
         call_or_look_again(core, now, was_waiting);
     }
     if core.queue.is_flagged() {
-        // Or it looked at the queues twice.
+        // The look at the queues and a preemption are too much for one interrupt.
         leave_to_the_next(core, now);
     }
 }
