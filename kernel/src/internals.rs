@@ -184,6 +184,12 @@ pub mod arch {
             pub use crate::arch::gate::Gate;
         }
 
+        /// Appending to a locked queue.
+        pub mod locked_append {
+            pub use crate::arch::locked_append::{append, sequence, withdraw};
+            pub use crate::arch::queue_layout::{PLACE_AT, WAITING_AT};
+        }
+
         /// The exception vectors.
         pub mod exceptions {
             pub use crate::arch::exceptions::*;

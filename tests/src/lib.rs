@@ -11,6 +11,8 @@ pub mod first;
 #[cfg(target_os = "none")]
 pub mod gated_buffer;
 pub mod heap_exhauster;
+#[cfg(target_os = "none")]
+pub mod locked_queue;
 
 pub use changed::Changed;
 pub use comes::comes;
@@ -18,6 +20,8 @@ pub use first::first;
 #[cfg(target_os = "none")]
 pub use gated_buffer::GatedBuffer;
 pub use heap_exhauster::HeapExhauster;
+#[cfg(target_os = "none")]
+pub use locked_queue::LockedQueue;
 pub use magpie_test::{
     Failure, HANGS_AFTER, Outcome, TESTS, Test, amount, ensure, ensure_eq, expect_panic, kernel_test, suite,
 };

@@ -1,8 +1,9 @@
 //! Sending: from a target and a message to an envelope in a mailbox.
 //!
-//! The common path, inlined into the sender, is: read the actor's word, lock the mailbox, compare its room,
-//! write the envelope, count it, unlock. Everything else (a queue that must grow, that is closed or bounded)
-//! is out of line and starts again from the lock.
+//! The common path, inlined into the sender, is one step with regard to preemption. Where the mailbox is in hand on this core the message is
+//! appended there (`arch/append`). Where something waits in its queue already: lock the mailbox, read the actor's word, compare the room,
+//! write the envelope, count it, unlock (`arch/locked_append`). Everything else (a first message, a long one, a lock that is held, a queue
+//! that must grow, that is closed or bounded) is out of line and starts again from the lock, with preemption disabled.
 //!
 //! Whoever makes an empty mailbox non-empty must see to it that its worker looks: see `mail/owner_hint.rs`.
 
@@ -15,7 +16,7 @@ use super::mail::oldest::Stays;
 use super::mail::{Mailbox, Room, Segment, WhenFull, directory, oldest};
 use super::run::{self, ExecutorState};
 use super::storage::{CellRef, Word};
-use crate::arch::append;
+use crate::arch::{append, locked_append};
 use crate::message::{Message, SendError};
 use crate::sched;
 use crate::sync::{PreemptGuard, SpinGuard};
@@ -73,6 +74,15 @@ unsafe fn send_packed<M: Message, P: Packed<M>>(
             } else {
                 send_first_short(mailbox, cell, word, deliver, ptr::read(packed))
             }
+        };
+    }
+    if append::EXISTS && const { !is_long::<M>() } {
+        // SAFETY: promised by the caller.
+        return unsafe {
+            if append_locked(mailbox, target, packed) {
+                return Ok(());
+            }
+            send_charged(mailbox, cell, word, deliver, ptr::read(packed))
         };
     }
     // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
@@ -137,6 +147,24 @@ unsafe fn send_first_short<M: Message, P: Packed<M>>(
     let packed = ManuallyDrop::new(packed);
     // SAFETY: promised by the caller; it is not used again, nor dropped.
     unsafe { write_or_send_slowly(mailbox, cell, word, deliver, &raw const *packed) }
+}
+
+/// As [`send_first_short`], of a message that was charged, and was not sent.
+///
+/// # Safety
+/// As [`send_slowly`].
+#[cold]
+#[inline(never)]
+unsafe fn send_charged<M: Message, P: Packed<M>>(
+    mailbox: &'static Mailbox,
+    cell: CellRef,
+    word: Word,
+    deliver: Deliver,
+    packed: P,
+) -> Result<(), SendError<M>> {
+    sched::uncharge(1);
+    // SAFETY: promised by the caller.
+    unsafe { send_first_short(mailbox, cell, word, deliver, packed) }
 }
 
 /// # Safety
@@ -229,10 +257,9 @@ unsafe fn append_in_hand<M: Message, P: Packed<M>>(
             append::append_block::<_, { Mailbox::GATE_AT }>(base, target.head(), packed, attached)
         };
     }
-    let mut words: append::Words = [const { MaybeUninit::uninit() }; append::MOST_WORDS];
+    // SAFETY: promised by the caller.
+    let words = unsafe { words(target, packed) };
     let count = const { envelope::size_of_envelope::<M>() / size_of::<u64>() };
-    // SAFETY: the words have room for the envelope, and are aligned; the rest is promised by the caller.
-    unsafe { envelope::write(NonNull::from(&mut words).cast(), target, packed) };
     // SAFETY: a mailbox's gate lies there; whoever opens it keeps its contract.
     unsafe {
         match count {
@@ -243,6 +270,46 @@ unsafe fn append_in_hand<M: Message, P: Packed<M>>(
             _ => append::append::<7, { Mailbox::GATE_AT }>(base, &words, attached),
         }
     }
+}
+
+/// Appends a message that is not long to the mailbox's queue, without a preemption guard, if its lock is free, something waits there, there is
+/// room and the actor is attached. It is charged, whether that is so or not.
+///
+/// # Safety
+/// As [`write_at_once`].
+#[inline(always)]
+unsafe fn append_locked<M: Message, P: Packed<M>>(
+    mailbox: &Mailbox,
+    target: Target<M>,
+    packed: *const P,
+) -> bool {
+    let queue = ptr::from_ref(mailbox).cast();
+    let attached = (target.cell.word_cell().atomic(), target.word.bits());
+    // SAFETY: promised by the caller.
+    let words = unsafe { words(target, packed) };
+    let count = const { envelope::size_of_envelope::<M>() / size_of::<u64>() };
+    // SAFETY: a mailbox begins with such a queue.
+    unsafe {
+        match count {
+            3 => locked_append::append::<3>(queue, &words, attached),
+            4 => locked_append::append::<4>(queue, &words, attached),
+            5 => locked_append::append::<5>(queue, &words, attached),
+            6 => locked_append::append::<6>(queue, &words, attached),
+            _ => locked_append::append::<7>(queue, &words, attached),
+        }
+    }
+}
+
+/// The envelope of a message that is not long.
+///
+/// # Safety
+/// As [`write_at_once`].
+#[inline(always)]
+unsafe fn words<M: Message, P: Packed<M>>(target: Target<M>, packed: *const P) -> append::Words {
+    let mut words: append::Words = [const { MaybeUninit::uninit() }; append::MOST_WORDS];
+    // SAFETY: the words have room for the envelope, and are aligned; the rest is promised by the caller.
+    unsafe { envelope::write(NonNull::from(&mut words).cast(), target, packed) };
+    words
 }
 
 /// Sends a message if there is nothing else to do for it: for a core's loop, which must run nothing of the application's,

@@ -17,6 +17,7 @@ pub(crate) mod handlers;
 pub(crate) mod outcomes;
 #[cfg(any(target_os = "none", test))]
 mod page_tables;
+pub(crate) mod queue_layout;
 pub(crate) mod stack_layout;
 mod target;
 mod trigger;
@@ -27,8 +28,8 @@ mod unwind_tables;
 mod aarch64;
 #[cfg(target_os = "none")]
 pub(crate) use aarch64::{
-    append, backtrace, barrier, clock, copy, cpu, exceptions, gic, image, ipi, irq, mmu, percpu, psci,
-    random, second_timer, start, switch, timer, zero,
+    append, backtrace, barrier, clock, copy, cpu, exceptions, gic, image, ipi, irq, locked_append, mmu,
+    percpu, psci, random, second_timer, start, switch, timer, zero,
 };
 
 #[cfg(not(target_os = "none"))]
@@ -37,7 +38,8 @@ mod host;
 pub(crate) use host::virtual_time;
 #[cfg(not(target_os = "none"))]
 pub(crate) use host::{
-    append, backtrace, barrier, clock, copy, cpu, gic, ipi, irq, percpu, random, switch, timer, zero,
+    append, backtrace, barrier, clock, copy, cpu, gic, ipi, irq, locked_append, percpu, random, switch,
+    timer, zero,
 };
 
 // The lock-free primitives: the assembly wherever the machine is an Arm one, unless the feature `portable`

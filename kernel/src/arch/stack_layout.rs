@@ -37,6 +37,10 @@ pub const RESERVE_BYTES: usize = 8 * 1024;
 pub const BLOCK_BYTES: usize = 1024;
 /// Where in the block the registers of interrupted code are.
 pub const FRAME_IN_BLOCK: usize = 64;
+/// Where in the block the charged reductions are.
+pub const CHARGED_IN_BLOCK: usize = 16;
+/// Where in the block the beginning of the sequence is that holds a lock, or did last: `locked_append`.
+pub const SEQUENCE_IN_BLOCK: usize = 24;
 /// Bytes of the stack on which a core handles faults.
 pub const FAULT_STACK_BYTES: usize = 16 * 1024;
 /// Bytes of the stack on which a core handles interrupts.

@@ -36,15 +36,17 @@ pub struct StackBlock {
     index: u32,
     /// Reductions charged in the turn that runs here.
     charged: AtomicU64,
+    /// The sequence that holds a lock, or did last: see `arch::locked_append`.
+    sequence: AtomicU64,
     /// Reductions that the turn began with.
     granted: AtomicU64,
     /// The process whose turn runs here, or null; and the same if it has more to do, which nobody else needs to be told: see `yield_now`.
     turn: [AtomicPtr<()>; 2],
-    next_free: AtomicPtr<StackBlock>,
     crashes: AtomicU32,
     /// How often code on this stack has crashed; read from any core.
     lives: AtomicU32,
     saved: Saved,
+    next_free: AtomicPtr<StackBlock>,
     /// What the code on this stack has crashed of, while it says so; it lies on this stack.
     remembered: AtomicPtr<()>,
     in_reserve: AtomicBool,
@@ -63,11 +65,13 @@ unsafe impl Sync for Saved {}
 // A checker's atomics are larger than the machine's, and no vectors are there.
 #[cfg(target_os = "none")]
 const _: () = {
-    use crate::arch::stack_layout::FRAME_IN_BLOCK;
+    use crate::arch::stack_layout::{CHARGED_IN_BLOCK, FRAME_IN_BLOCK, SEQUENCE_IN_BLOCK};
 
     assert!(size_of::<StackBlock>() <= BLOCK_BYTES);
     assert!(offset_of!(StackBlock, account) == size_of::<PreemptWord>());
     assert!(offset_of!(StackBlock, saved) == FRAME_IN_BLOCK, "the vectors write there");
+    assert!(offset_of!(StackBlock, charged) == CHARGED_IN_BLOCK, "a sequence that holds a lock writes there");
+    assert!(offset_of!(StackBlock, sequence) == SEQUENCE_IN_BLOCK, "so does it, and the vectors read there");
 };
 
 /// How many bits of a stack's number of crashes are kept: two lives are taken for one if they are exactly 2^20 apart.
@@ -83,6 +87,7 @@ impl StackBlock {
             account: AccountWord::new(),
             index,
             charged: AtomicU64::new(0),
+            sequence: AtomicU64::new(0),
             granted: AtomicU64::new(0),
             turn: [const { AtomicPtr::new(ptr::null_mut()) }; 2],
             next_free: AtomicPtr::new(ptr::null_mut()),

@@ -32,6 +32,12 @@ unsafe impl<T: Send> Sync for SpinLock<T> {}
 unsafe impl<T: Send> Send for SpinLock<T> {}
 
 impl<T> SpinLock<T> {
+    /// How many bytes behind its beginning the state lies, and the data.
+    #[cfg(target_os = "none")]
+    pub(crate) const STATE_AT: usize = core::mem::offset_of!(Self, state);
+    #[cfg(target_os = "none")]
+    pub(crate) const DATA_AT: usize = core::mem::offset_of!(Self, data);
+
     const_fn! {
         /// A free lock around `data`.
         pub fn new(data: T) -> Self {

@@ -1,5 +1,5 @@
 //! The hand-written exclusives (or, in a build with `portable`, their twins) on real cores, and the
-//! hand-written copies; and what is appended behind gates.
+//! hand-written copies; and what is appended behind gates, or to locked queues.
 #![no_std]
 #![no_main]
 
@@ -9,6 +9,7 @@ mod appends;
 mod bodies;
 mod copies;
 mod cores;
+mod locked_appends;
 mod probes;
 mod stress;
 

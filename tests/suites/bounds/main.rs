@@ -16,6 +16,7 @@ mod dense;
 mod hand;
 mod hogs;
 mod killed;
+mod locked_appends;
 mod longest;
 mod missed;
 mod quiet;

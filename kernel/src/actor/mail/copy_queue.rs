@@ -56,6 +56,15 @@ pub(crate) struct Gulp {
 }
 
 impl CopyQueue {
+    /// How many bytes behind its beginning the place lies, and behind that its limit.
+    #[cfg(target_os = "none")]
+    pub(super) const PLACE_AT: usize = {
+        use core::mem::offset_of;
+
+        assert!(offset_of!(Self, fast_limit) == offset_of!(Self, place) + 8, "loaded as a pair");
+        offset_of!(Self, place)
+    };
+
     /// An empty queue that begins with `segment`.
     pub(crate) fn new(segment: NonNull<Segment>, careful: bool) -> Self {
         let limit = Segment::limit(segment).as_ptr() as usize;

@@ -91,6 +91,17 @@ pub(crate) struct Mailbox {
     let_at: AtomicU64,
 }
 
+// A checker's locks are larger than the machine's.
+#[cfg(target_os = "none")]
+const _: () = {
+    use crate::arch::queue_layout::{LOCK_AT, PLACE_AT, WAITING_AT};
+
+    assert!(offset_of!(Mailbox, inside) + SpinLock::<Inside>::STATE_AT == LOCK_AT);
+    let queue = SpinLock::<Inside>::DATA_AT + offset_of!(Inside, queue);
+    assert!(offset_of!(Mailbox, inside) + queue + CopyQueue::PLACE_AT == PLACE_AT);
+    assert!(offset_of!(Mailbox, waiting) == WAITING_AT);
+};
+
 /// Bytes of a mailbox's buffer before it has grown.
 pub(crate) const FIRST_SEGMENT_BYTES: usize = 1024;
 

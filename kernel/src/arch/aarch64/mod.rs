@@ -15,6 +15,7 @@ pub mod gic;
 pub mod image;
 pub mod ipi;
 pub mod irq;
+pub mod locked_append;
 pub mod mmu;
 pub mod percpu;
 pub mod psci;

@@ -6,7 +6,8 @@
 use core::arch::global_asm;
 
 use super::frame::{ELR, FPCR, Q, SIZE, SP};
-use crate::arch::stack_layout::{FAULT_STACK_BYTES, FRAME_IN_BLOCK};
+use super::locked_append;
+use crate::arch::stack_layout::{FAULT_STACK_BYTES, FRAME_IN_BLOCK, SEQUENCE_IN_BLOCK};
 
 global_asm!(
     r#"
@@ -48,7 +49,7 @@ global_asm!(
         b       \handler
     .endm
 
-    // Saves the rest in the frame at x0.
+    // Saves the rest in the frame at x0. Where the code was is in x2 afterwards.
     .macro SAVE
         stp     x2, x3, [x0, #16]
         stp     x4, x5, [x0, #32]
@@ -68,26 +69,25 @@ global_asm!(
         mrs     x2, elr_el1
         mrs     x3, spsr_el1
         stp     x2, x3, [x0, #{elr}]
-        mrs     x2, fpcr
-        mrs     x3, fpsr
-        stp     x2, x3, [x0, #{fpcr}]
-        add     x2, x0, #{q}
-        stp     q0, q1, [x2]
-        stp     q2, q3, [x2, #32]
-        stp     q4, q5, [x2, #64]
-        stp     q6, q7, [x2, #96]
-        stp     q8, q9, [x2, #128]
-        stp     q10, q11, [x2, #160]
-        stp     q12, q13, [x2, #192]
-        stp     q14, q15, [x2, #224]
-        stp     q16, q17, [x2, #256]
-        stp     q18, q19, [x2, #288]
-        stp     q20, q21, [x2, #320]
-        stp     q22, q23, [x2, #352]
-        stp     q24, q25, [x2, #384]
-        stp     q26, q27, [x2, #416]
-        stp     q28, q29, [x2, #448]
-        stp     q30, q31, [x2, #480]
+        mrs     x3, fpcr
+        mrs     x4, fpsr
+        stp     x3, x4, [x0, #{fpcr}]
+        stp     q0, q1, [x0, #{q}]
+        stp     q2, q3, [x0, #{q} + 32]
+        stp     q4, q5, [x0, #{q} + 64]
+        stp     q6, q7, [x0, #{q} + 96]
+        stp     q8, q9, [x0, #{q} + 128]
+        stp     q10, q11, [x0, #{q} + 160]
+        stp     q12, q13, [x0, #{q} + 192]
+        stp     q14, q15, [x0, #{q} + 224]
+        stp     q16, q17, [x0, #{q} + 256]
+        stp     q18, q19, [x0, #{q} + 288]
+        stp     q20, q21, [x0, #{q} + 320]
+        stp     q22, q23, [x0, #{q} + 352]
+        stp     q24, q25, [x0, #{q} + 384]
+        stp     q26, q27, [x0, #{q} + 416]
+        stp     q28, q29, [x0, #{q} + 448]
+        stp     q30, q31, [x0, #{q} + 480]
     .endm
 
     .section .text.vectors, "ax"
@@ -135,7 +135,13 @@ magpie_unexpected:
 
 magpie_interrupt_entry:
     SAVE
+    // If it came into a sequence that holds a lock, that is taken back first.
+    ldur    x1, [x0, #{sequence_in_block} - {frame_in_block}]
+    sub     x2, x2, x1
+    cmp     x2, #{most_bytes}
     mov     x19, x0
+    b.lo    2f
+3:
     bl      magpie_interrupt
     mov     x0, x19
     // Falls through.
@@ -151,23 +157,22 @@ magpie_restore:
     msr     fpsr, x3
     ldr     x2, [x0, #{sp}]
     mov     sp, x2
-    add     x2, x0, #{q}
-    ldp     q0, q1, [x2]
-    ldp     q2, q3, [x2, #32]
-    ldp     q4, q5, [x2, #64]
-    ldp     q6, q7, [x2, #96]
-    ldp     q8, q9, [x2, #128]
-    ldp     q10, q11, [x2, #160]
-    ldp     q12, q13, [x2, #192]
-    ldp     q14, q15, [x2, #224]
-    ldp     q16, q17, [x2, #256]
-    ldp     q18, q19, [x2, #288]
-    ldp     q20, q21, [x2, #320]
-    ldp     q22, q23, [x2, #352]
-    ldp     q24, q25, [x2, #384]
-    ldp     q26, q27, [x2, #416]
-    ldp     q28, q29, [x2, #448]
-    ldp     q30, q31, [x2, #480]
+    ldp     q0, q1, [x0, #{q}]
+    ldp     q2, q3, [x0, #{q} + 32]
+    ldp     q4, q5, [x0, #{q} + 64]
+    ldp     q6, q7, [x0, #{q} + 96]
+    ldp     q8, q9, [x0, #{q} + 128]
+    ldp     q10, q11, [x0, #{q} + 160]
+    ldp     q12, q13, [x0, #{q} + 192]
+    ldp     q14, q15, [x0, #{q} + 224]
+    ldp     q16, q17, [x0, #{q} + 256]
+    ldp     q18, q19, [x0, #{q} + 288]
+    ldp     q20, q21, [x0, #{q} + 320]
+    ldp     q22, q23, [x0, #{q} + 352]
+    ldp     q24, q25, [x0, #{q} + 384]
+    ldp     q26, q27, [x0, #{q} + 416]
+    ldp     q28, q29, [x0, #{q} + 448]
+    ldp     q30, q31, [x0, #{q} + 480]
     ldp     x4, x5, [x0, #32]
     ldp     x6, x7, [x0, #48]
     ldp     x8, x9, [x0, #64]
@@ -185,6 +190,11 @@ magpie_restore:
     ldp     x2, x3, [x0, #16]
     ldp     x0, x1, [x0]
     eret
+
+2:
+    bl      magpie_withdraw
+    mov     x0, x19
+    b       3b
     "#,
     size = const SIZE,
     sp = const SP,
@@ -193,6 +203,8 @@ magpie_restore:
     q = const Q,
     fault_bytes = const FAULT_STACK_BYTES,
     frame_in_block = const FRAME_IN_BLOCK,
+    sequence_in_block = const SEQUENCE_IN_BLOCK,
+    most_bytes = const locked_append::MOST_BYTES,
 );
 
 unsafe extern "C" {

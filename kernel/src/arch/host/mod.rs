@@ -11,6 +11,7 @@ pub mod cpu;
 pub mod gic;
 pub mod ipi;
 pub mod irq;
+pub mod locked_append;
 pub mod percpu;
 pub mod random;
 pub mod switch;

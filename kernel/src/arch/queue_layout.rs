@@ -1,0 +1,9 @@
+//! What is where in a queue that senders lock: what the assembly that appends to one and the vectors rely on. Whose queue it is, and what
+//! it is for, is above.
+
+/// Where the lock is: free while it is 0, held while it is 1.
+pub const LOCK_AT: usize = 0;
+/// Where the place is that the next word goes to, and behind it how far a sender may write without a second look.
+pub const PLACE_AT: usize = 8;
+/// Where the number of messages that wait is, in four bytes.
+pub const WAITING_AT: usize = 104;
