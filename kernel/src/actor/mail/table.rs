@@ -28,6 +28,17 @@ pub(crate) const fn range(slots: usize, workers: usize, index: usize) -> Range {
     }
 }
 
+/// In whose range a slot is, when `slots` are shared out to `workers`, and where there.
+const fn place_in(slots: usize, workers: usize, slot: usize) -> (usize, usize) {
+    let (each, more) = (slots / workers, slots % workers);
+    let longer = more * (each + 1);
+    if slot < longer || each == 0 {
+        (slot / (each + 1), slot % (each + 1))
+    } else {
+        (more + (slot - longer) / each, (slot - longer) % each)
+    }
+}
+
 /// The slots.
 pub(crate) struct Table {
     slots: Box<[AtomicPtr<Mailbox>]>,
@@ -72,13 +83,9 @@ impl Table {
 
     /// Whose range a slot is in, and where.
     pub(crate) fn place_of(&self, slot: usize) -> Place {
-        let worker = (0..self.workers).find(|&worker| {
-            let range = self.range_of(worker);
-            slot < range.first + range.slots
-        });
-        let worker = worker.unwrap_or(0);
+        let (worker, offset) = place_in(self.slots.len(), self.workers, slot);
         // There are fewer mailboxes than a `u16` has values.
-        Place { worker: worker as u16, offset: (slot - self.range_of(worker).first) as u16 }
+        Place { worker: worker as u16, offset: offset as u16 }
     }
 
     /// A thief has put `mailbox` into `slot`: makes known whose it is. Returns where it is now; a full barrier has passed
@@ -115,7 +122,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::range;
+    use super::{place_in, range};
 
     #[test]
     fn ranges_are_contiguous_and_as_even_as_can_be() {
@@ -126,6 +133,9 @@ mod tests {
                     let range = range(slots, workers, index);
                     assert_eq!(range.first, next);
                     assert!(range.slots == slots / workers || range.slots == slots / workers + 1);
+                    for offset in 0..range.slots {
+                        assert_eq!(place_in(slots, workers, range.first + offset), (index, offset));
+                    }
                     next += range.slots;
                 }
                 assert_eq!(next, slots);

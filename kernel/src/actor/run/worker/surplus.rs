@@ -67,7 +67,12 @@ impl Worker {
     pub(in crate::actor::run) fn wait_among(&self, waiting: usize) -> u64 {
         const EAGERNESS: u64 = 8;
         let wait = sched::setting_ticks(Setting::ShareWaitMicroseconds);
-        if waiting > 1 && self.worth.pays() { wait / EAGERNESS } else { wait }
+        if waiting > 1 && self.is_worth_robbing() { wait / EAGERNESS } else { wait }
+    }
+
+    /// Whether mailboxes that were stolen from it lately kept the thief busy for long. From any core.
+    pub(in crate::actor::run) fn is_worth_robbing(&self) -> bool {
+        self.worth.pays()
     }
 
     /// Whether another worker may take one of its mailboxes. From any core. Each is looked at, because the look notes when
