@@ -55,6 +55,8 @@ mod live_count;
 #[cfg(any(loom, shuttle))]
 mod lives;
 #[cfg(any(loom, shuttle))]
+mod locked_append;
+#[cfg(any(loom, shuttle))]
 mod mailboxes;
 #[cfg(any(loom, shuttle))]
 mod mutex;
@@ -102,6 +104,7 @@ fn main() -> std::process::ExitCode {
             lists::MODELS,
             swap::MODELS,
             handshake::MODELS,
+            locked_append::MODELS,
             mailboxes::MODELS,
             guests::MODELS,
             in_hand::MODELS,

@@ -8,7 +8,7 @@ use core::ptr::{self, NonNull};
 
 use magpie::internals::arch::atomic::{AtomicPtr, AtomicU64};
 use magpie::internals::arch::{Steal, SwapOutcome, barrier, deque_ops, swap};
-use magpie_tests::{ensure, kernel_test};
+use magpie_tests::{LockedQueue, ensure, kernel_test};
 
 type Slots = [AtomicPtr<u64>; 4];
 
@@ -57,6 +57,12 @@ fn probe_double_swap(thief_slot: &AtomicPtr<u64>, victim_slot: &AtomicPtr<u64>) 
 
 #[unsafe(no_mangle)]
 #[inline(never)]
+fn probe_locked_append(queue: &LockedQueue, words: [u64; 3]) -> bool {
+    queue.append(words)
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
 fn probe_barrier_full() {
     barrier::full();
 }
@@ -82,6 +88,9 @@ kernel_test! {
         ensure!(last == Some(items[1]), "the last");
         let (thief_slot, victim_slot) = (AtomicPtr::new(items[0].as_ptr()), AtomicPtr::new(items[1].as_ptr()));
         ensure!(probe_double_swap(&thief_slot, &victim_slot) || probe_double_swap(&thief_slot, &victim_slot), "nobody else swaps");
+        let queue = LockedQueue::new(3);
+        ensure!(probe_locked_append(&queue, [1, 2, 3]), "there was room");
+        ensure!(!probe_locked_append(&queue, [4, 5, 6]), "there was none any more");
         Ok(())
     }
 }

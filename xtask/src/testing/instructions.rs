@@ -20,7 +20,7 @@ struct Expected {
     instructions: &'static [&'static str],
 }
 
-/// From `kernel/src/arch/aarch64/{deque_ops,swap,barrier}.rs`; `kernel/litmus` says why each is there.
+/// From `kernel/src/arch/aarch64/{deque_ops,swap,locked_append,barrier}.rs`; `kernel/litmus` says why each is there.
 const EXPECTED: &[Expected] = &[
     // top, to see free slots; bottom, to publish the item.
     Expected { symbol: "probe_push_bottom", instructions: &["ldar", "stlr"] },
@@ -37,6 +37,9 @@ const EXPECTED: &[Expected] = &[
         symbol: "probe_double_swap",
         instructions: &["ldaxr", "stxr", "ldaxr", "stlxr", "stlr", "stlr"],
     },
+    // The lock, its end where there is no room, the actor's word, and the lock's end; and that by an interrupt.
+    Expected { symbol: "probe_locked_append", instructions: &["ldaxr", "stxr", "stlr", "ldar", "stlr"] },
+    Expected { symbol: "magpie_withdraw", instructions: &["stlr"] },
     Expected { symbol: "probe_barrier_full", instructions: &["dmb ish"] },
 ];
 

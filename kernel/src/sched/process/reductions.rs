@@ -15,7 +15,7 @@ pub fn charge(reductions: u64) {
 
 /// Takes back what the running process was charged for something that it has not done.
 pub(crate) fn uncharge(reductions: u64) {
-    charge(reductions.wrapping_neg());
+    StackBlock::current().uncharge(reductions);
 }
 
 /// What the running turn was charged.
