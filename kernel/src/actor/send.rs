@@ -77,12 +77,12 @@ unsafe fn send_packed<M: Message, P: Packed<M>>(
         };
     }
     if append::EXISTS && const { !is_long::<M>() } {
-        // SAFETY: promised by the caller.
+        // SAFETY: promised by the caller; if it is appended the message is not used again, nor dropped.
         return unsafe {
             if append_locked(mailbox, target, packed) {
                 return Ok(());
             }
-            send_charged(mailbox, cell, word, deliver, ptr::read(packed))
+            send_slowly_short(mailbox, cell, word, deliver, ptr::read(packed))
         };
     }
     // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
@@ -149,22 +149,22 @@ unsafe fn send_first_short<M: Message, P: Packed<M>>(
     unsafe { write_or_send_slowly(mailbox, cell, word, deliver, &raw const *packed) }
 }
 
-/// As [`send_first_short`], of a message that was charged, and was not sent.
+/// As [`send_slowly`], for a message that comes in registers.
 ///
 /// # Safety
 /// As [`send_slowly`].
 #[cold]
 #[inline(never)]
-unsafe fn send_charged<M: Message, P: Packed<M>>(
+unsafe fn send_slowly_short<M: Message, P: Packed<M>>(
     mailbox: &'static Mailbox,
     cell: CellRef,
     word: Word,
     deliver: Deliver,
     packed: P,
 ) -> Result<(), SendError<M>> {
-    sched::uncharge(1);
-    // SAFETY: promised by the caller.
-    unsafe { send_first_short(mailbox, cell, word, deliver, packed) }
+    let packed = ManuallyDrop::new(packed);
+    // SAFETY: promised by the caller; it is not used again, nor dropped.
+    unsafe { send_slowly(mailbox, cell, word, deliver, &raw const *packed, Gives::ByRule) }
 }
 
 /// # Safety
@@ -410,7 +410,7 @@ enum Gives {
     Up,
 }
 
-/// The actor has ended or is detached, or the queue is closed, bounded or full.
+/// The actor has ended or is detached, or the queue is closed, bounded or full, or somebody else has its lock. It is charged already.
 ///
 /// # Safety
 /// As [`send_packed`], and the function is that of a target for messages of type `M`. What is at `packed` is valid.

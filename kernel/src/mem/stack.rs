@@ -281,11 +281,6 @@ impl StackBlock {
         self.charged.store(self.charged.load(Ordering::Relaxed).wrapping_add(reductions), Ordering::Relaxed);
     }
 
-    /// Takes back what the turn was charged for something that was not done. Its count may have begun anew in between.
-    pub(crate) fn uncharge(&self, reductions: u64) {
-        self.charged.store(self.charged().saturating_sub(reductions), Ordering::Relaxed);
-    }
-
     /// What the turn that runs on this stack was charged.
     pub(crate) fn charged(&self) -> u64 {
         self.charged.load(Ordering::Relaxed)

@@ -76,6 +76,13 @@ impl Table {
         self.slots[range.first..][..range.slots].iter().map(|slot| slot.load(Ordering::Acquire))
     }
 
+    /// The same from this place of the range on, and then from its beginning.
+    pub(crate) fn all_of_from(&self, range: Range, start: usize) -> impl Iterator<Item = *mut Mailbox> {
+        let (first, from) = self.slots[range.first..][..range.slots].split_at(start);
+        // Acquire: as in `at`.
+        from.iter().chain(first).map(|slot| slot.load(Ordering::Acquire))
+    }
+
     /// The range of a worker.
     pub(crate) fn range_of(&self, worker: usize) -> Range {
         range(self.slots.len(), self.workers, worker)

@@ -22,9 +22,10 @@ use crate::actor::mail::Mailbox;
 use crate::arch::atomic::Ordering;
 use crate::arch::swap::double_swap;
 use crate::arch::{SwapOutcome, clock};
+use crate::machine;
+use crate::sched::{self, Setting};
 use crate::sync::PreemptGuard;
 use crate::trace::{self, Kind};
-use crate::{machine, sched};
 
 /// Tries to steal one mailbox for a worker that has run dry. Called in its turn, between batches.
 pub(super) fn try_steal(thief: &Worker) -> bool {
@@ -42,7 +43,7 @@ pub(super) fn try_steal(thief: &Worker) -> bool {
 
 fn search(thief: &Worker) -> bool {
     Worker::statistics(&PreemptGuard::new()).mailbox_steal_attempts.bump();
-    let found = (empty_slot(thief), find(thief, clock::now()));
+    let found = (empty_slot(thief), find(thief, clock::now()).filter(|&slot| has_mail(thief, slot)));
     // The worker's turn is its core's until it is over, so this is the core that it was before.
     let here = PreemptGuard::new();
     let statistics = Worker::statistics(&here);
@@ -79,6 +80,13 @@ fn search(thief: &Worker) -> bool {
     }
 }
 
+/// Whether the mailbox in a slot still has mail that nobody has in hand, some time after it was found. The swap would not notice.
+fn has_mail(thief: &Worker, slot: usize) -> bool {
+    // SAFETY: mailboxes are never freed; null while a thief has the slot.
+    unsafe { thief.executor.table.at(slot).as_ref() }
+        .is_some_and(|mailbox| mailbox.waiting() > 0 && !mailbox.is_being_processed() && !mailbox.is_pinned())
+}
+
 /// Makes known where the two mailboxes are now, and wakes the worker of the one that was given if mail came
 /// for it meanwhile. The one that was gained the thief looks at anyway, before it waits.
 fn hand_over(thief: &Worker, gained: (NonNull<Mailbox>, usize), given: (NonNull<Mailbox>, usize)) {
@@ -111,15 +119,20 @@ fn empty_slot(thief: &Worker) -> Option<usize> {
 /// A slot of the victim's whose mailbox may leave, when mail there waits for `wait` clock ticks; one sweep from place `start` of its range,
 /// until the turn is to end.
 fn full_slot(thief: &Worker, victim: &Worker, start: usize, (now, wait): (u64, u64)) -> Option<usize> {
-    let (first, end) = (victim.range.first, victim.range.first + victim.range.slots);
-    let start = (first + start).min(end);
-    let mut slots = (start..end).chain(first..start).take_while(|_| !sched::is_exhausted());
-    slots.find(|&slot| {
-        // SAFETY: mailboxes are never freed; null while a thief has the slot.
-        unsafe { thief.executor.table.at(slot).as_ref() }
-            .is_some_and(|mailbox| mailbox.may_be_stolen(now, wait))
-    })
+    let range = victim.range;
+    let start = start.min(range.slots);
+    let mailboxes = thief.executor.table.all_of_from(range, start).take_while(|_| !sched::is_exhausted());
+    // SAFETY: mailboxes are never freed; null while a thief has the slot.
+    let may_be_stolen = |mailbox: *mut Mailbox| {
+        unsafe { mailbox.as_ref() }.is_some_and(|mailbox| mailbox.may_be_stolen(now, wait))
+    };
+    let place = mailboxes.map(may_be_stolen).position(|may| may)?;
+    let place = start + place;
+    Some(range.first + if place < range.slots { place } else { place - range.slots })
 }
+
+/// Who has found something and looked at so many mailboxes looks no further for a better one: it would be stale by then.
+const ENOUGH: usize = 256;
 
 /// A slot whose mailbox may leave, of the best victim by the rule that has one. All workers are looked at once: most searches find nothing, and to
 /// try one victim after the other, each the best of those that were left, took as long as all the rest on sixteen cores.
@@ -131,21 +144,27 @@ fn find(thief: &Worker, now: u64) -> Option<usize> {
     };
     // One for all: their ranges are of the same length, or one longer.
     let start = thief.random_below(thief.range.slots);
-    let mut best = None;
+    let wait = sched::setting_ticks(Setting::ShareWaitMicroseconds);
+    let (mut best, mut looked_at) = (None, 0);
     for worker in thief.executor.workers() {
-        if sched::is_exhausted() {
-            return None;
+        // What was found is taken, though the turn is to end: it might be asked to each time.
+        if sched::is_exhausted() || (best.is_some() && looked_at > ENOUGH) {
+            break;
         }
         if worker.index == thief.index {
             continue;
         }
+        looked_at += worker.range.slots;
         // Counted only where that says anything.
         let with_mail = if rule == MailboxVictim::Load || worker.is_worth_robbing() {
             worker.mailboxes_with_mail()
         } else {
             1
         };
-        if let Some(slot) = full_slot(thief, worker, start, (now, worker.wait_among(with_mail as usize))) {
+        if with_mail == 0 {
+            continue;
+        }
+        if let Some(slot) = full_slot(thief, worker, start, (now, worker.wait_of(wait, with_mail as usize))) {
             let cost = cost(thief, worker, rule, with_mail);
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, slot));

@@ -107,7 +107,8 @@ macro_rules! append {
 /// over what it speaks of.
 ///
 /// # Safety
-/// Such a queue lies there; whoever holds its lock may write from its place to its limit.
+/// Such a queue lies there; whoever holds its lock may write from its place to its limit. The caller is no handler: the block is that of the code
+/// that it has interrupted, whose own sequence would not be known any more.
 #[inline(always)]
 pub unsafe fn append<const N: usize>(queue: *const (), words: &Words, only_if: (&AtomicU64, u64)) -> bool {
     // SAFETY: by contract. The lock is this sequence's until its last store, because whatever interrupts it takes that back first. Acquire and

@@ -13,11 +13,6 @@ pub fn charge(reductions: u64) {
     StackBlock::current().charge(reductions);
 }
 
-/// Takes back what the running process was charged for something that it has not done.
-pub(crate) fn uncharge(reductions: u64) {
-    StackBlock::current().uncharge(reductions);
-}
-
 /// What the running turn was charged.
 pub(crate) fn charged() -> u64 {
     StackBlock::current().charged()

@@ -65,8 +65,12 @@ impl Worker {
     /// Less if several mailboxes wait, and those that were stolen from it lately kept the thief busy for long: then a thief
     /// that has run dry is in need of the next, and will not carry it back.
     pub(in crate::actor::run) fn wait_among(&self, waiting: usize) -> u64 {
+        self.wait_of(sched::setting_ticks(Setting::ShareWaitMicroseconds), waiting)
+    }
+
+    /// The same of what the setting says, for who looks at many workers.
+    pub(in crate::actor::run) fn wait_of(&self, wait: u64, waiting: usize) -> u64 {
         const EAGERNESS: u64 = 8;
-        let wait = sched::setting_ticks(Setting::ShareWaitMicroseconds);
         if waiting > 1 && self.is_worth_robbing() { wait / EAGERNESS } else { wait }
     }
 
