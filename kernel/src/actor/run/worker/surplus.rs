@@ -85,10 +85,8 @@ impl Worker {
         if self.executor.victim_rule == MailboxVictim::None || self.executor.is_stopping() {
             return false;
         }
-        let with_mail = self.mailboxes_with_mail();
-        if with_mail == 0 {
-            return false;
-        }
+        // Counted only where that says anything.
+        let with_mail = if self.is_worth_robbing() { self.mailboxes_with_mail() } else { 1 };
         let wait = self.wait_among(with_mail as usize);
         let looked_at = self.mailboxes().take_while(|_| !stops());
         looked_at.filter(|mailbox| mailbox.may_be_stolen(now, wait)).count() > 0
