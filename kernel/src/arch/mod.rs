@@ -17,6 +17,7 @@ pub(crate) mod handlers;
 pub(crate) mod outcomes;
 #[cfg(any(target_os = "none", test))]
 mod page_tables;
+#[cfg(target_os = "none")]
 pub(crate) mod queue_layout;
 pub(crate) mod stack_layout;
 mod target;

@@ -122,8 +122,8 @@ fn full_slot(thief: &Worker, victim: &Worker, start: usize, (now, wait): (u64, u
     let range = victim.range;
     let start = start.min(range.slots);
     let mailboxes = thief.executor.table.all_of_from(range, start).take_while(|_| !sched::is_exhausted());
-    // SAFETY: mailboxes are never freed; null while a thief has the slot.
     let may_be_stolen = |mailbox: *mut Mailbox| {
+        // SAFETY: mailboxes are never freed; null while a thief has the slot.
         unsafe { mailbox.as_ref() }.is_some_and(|mailbox| mailbox.may_be_stolen(now, wait))
     };
     let place = mailboxes.map(may_be_stolen).position(|may| may)?;
