@@ -19,7 +19,7 @@ pub struct LockedQueue {
     /// 0 while it is free, 1 while it is held.
     pub lock: AtomicU32,
     place: AtomicPtr<u8>,
-    /// Up to where a sender writes; null for a queue that wants care.
+    /// Up to where a sender writes; null for a queue that wants care, or in which nothing waits.
     pub limit: AtomicPtr<u8>,
     _gap: [u64; GAP],
     /// How many wait.
@@ -50,7 +50,7 @@ impl LockedQueue {
         }
     }
 
-    /// Appends these, if the lock is free, something waits, and there is room. From three words on.
+    /// Appends these, if the lock is free, and there is room. From three words on.
     #[inline(always)]
     pub fn append<const COUNT: usize>(&self, words: [u64; COUNT]) -> bool {
         let mut all: Words = [MaybeUninit::uninit(); MOST_WORDS];

@@ -228,7 +228,7 @@ unsafe fn write_at_once<M: Message, P: Packed<M>>(
         drop(inside);
         return false;
     }
-    let Some(place) = inside.queue.reserve_fast(bytes) else {
+    let Some(place) = inside.queue.reserve_plain(bytes) else {
         drop(inside);
         return false;
     };
@@ -376,6 +376,7 @@ pub(super) fn send_dropping_nothing<M: Message + Copy>(
 pub(super) fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>, actor: (CellRef, Word)) {
     let before = mailbox.waiting();
     if before == 0 {
+        debug_assert!(!inside.queue.admits(), "a queue admits more, and nobody was told of the first");
         return count_first(mailbox, inside, actor);
     }
     mailbox.set_waiting(before + 1);
@@ -393,6 +394,7 @@ fn count_first(mailbox: &Mailbox, mut inside: SpinGuard<'_, Inside>, actor: (Cel
     if executor.take_in_hand(mailbox, data, actor, here) {
         return;
     }
+    data.queue.admit();
     mailbox.set_waiting(1);
     run::leave_lane(mailbox, inside.preempt());
     if !mailbox.hand.wake_from_rest(mailbox, inside.preempt()) {

@@ -8,8 +8,8 @@
 //! is allocated at all. (Were it only as large as all before, a chain of two would leave a segment behind that
 //! is as small as the first, and each gulp would cost another allocation, for ever.)
 //!
-//! The common path of a send is one comparison with `fast_limit`. A queue that asks for more care (it is
-//! closed, or bounded) has a `fast_limit` of zero, so that every send takes the slow path.
+//! The common path of a send is one comparison with `fast_limit` (`arch/locked_append`). A queue in which nothing waits, whose first message
+//! somebody must be told of, has a `fast_limit` of zero, and so has one that asks for more care (it is closed, or bounded).
 
 use core::ptr::{self, NonNull};
 
@@ -26,7 +26,7 @@ const MOST_MOVED_BYTES: usize = 1024;
 pub(crate) struct CopyQueue {
     /// Where the next envelope goes.
     place: NonNull<u8>,
-    /// Up to where a send may write without a second look: `limit`, or zero.
+    /// Up to where a send may write without a second look: `limit`, or zero. Not zero only while something waits.
     fast_limit: usize,
     /// Where the last segment ends.
     limit: usize,
@@ -71,7 +71,7 @@ impl CopyQueue {
         let place = Segment::begin(segment);
         Self {
             place,
-            fast_limit: if careful { 0 } else { limit },
+            fast_limit: 0,
             limit,
             head: place,
             first: segment,
@@ -85,17 +85,15 @@ impl CopyQueue {
     /// Room for `bytes` at the end, unless there is none without a second look. The caller must write an
     /// envelope of that size there.
     #[inline(always)]
-    pub(crate) fn reserve_fast(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        let place = self.place;
-        if place.as_ptr() as usize + bytes > self.fast_limit {
+    pub(crate) fn reserve_plain(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        if self.careful {
             return None;
         }
-        // SAFETY: within the segment, by the check above.
-        self.place = unsafe { place.add(bytes) };
-        Some(place)
+        self.reserve(bytes)
     }
 
-    /// As [`Self::reserve_fast`], for a caller who has looked whether the queue is open and within bounds.
+    /// As [`Self::reserve_plain`], for a caller who has looked whether the queue is open and within bounds.
+    #[inline(always)]
     pub(crate) fn reserve(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         if !self.has_room(bytes) {
             return None;
@@ -129,10 +127,28 @@ impl CopyQueue {
         self.careful
     }
 
-    /// From now on every send takes the slow path, or no longer does.
+    /// From now on every send takes the slow path, or no longer does, as soon as something waits.
     pub(super) fn set_careful(&mut self, careful: bool) {
         self.careful = careful;
-        self.fast_limit = if careful { 0 } else { self.limit };
+        self.admit_none();
+    }
+
+    /// Whether something may be written without a second look.
+    pub(crate) fn admits(&self) -> bool {
+        self.fast_limit != 0
+    }
+
+    /// Nothing waits any more: of the next message somebody must be told.
+    #[inline(always)]
+    pub(super) fn admit_none(&mut self) {
+        self.fast_limit = 0;
+    }
+
+    /// Something waits, and whoever must know has been told, or will be before the lock is given back: more needs no second look, unless every
+    /// send does.
+    #[inline(always)]
+    pub(crate) fn admit(&mut self) {
+        self.fast_limit = if self.careful { 0 } else { self.limit };
     }
 
     /// Bytes that a segment must have to follow the last one, for an envelope of `bytes`.
@@ -152,7 +168,9 @@ impl CopyQueue {
         self.last = segment;
         self.place = Segment::begin(segment);
         self.limit = Segment::limit(segment).as_ptr() as usize;
-        self.set_careful(self.careful);
+        if self.fast_limit != 0 {
+            self.fast_limit = self.limit;
+        }
     }
 
     /// Links a chain at the end that is no longer written to. Each of its segments has noted where its mail begins.
@@ -402,7 +420,7 @@ mod tests {
         assert_eq!(room, behind(read));
         queue.skip_oldest(16);
         assert!(queue.is_empty());
-        let place = queue.reserve_fast(8).expect("room");
+        let place = queue.reserve_plain(8).expect("room");
         // SAFETY: there is room; the read word is alive.
         unsafe {
             place.cast::<u64>().write(10);

@@ -86,12 +86,16 @@ fn take_if<'a>(
     if inside.queue.is_empty() {
         // How many wait is an estimate where many were put back.
         mailbox.set_waiting(0);
+        inside.queue.admit_none();
         return None;
     }
     if !may_go(oldest.cast()) {
         return None;
     }
     mailbox.set_waiting(waiting - 1);
+    if waiting == 1 {
+        inside.queue.admit_none();
+    }
     Some(lift(&mut inside.queue, oldest, room))
 }
 

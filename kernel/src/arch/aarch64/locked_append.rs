@@ -30,12 +30,12 @@ const INSTRUCTION_BYTES: u64 = 4;
 // Places in a sequence, in instructions behind its beginning: at the first three it may hold the lock.
 /// The exclusive store has succeeded or failed.
 const TRIED: u64 = 3;
-/// Nothing is written, because there is no room, or nothing waits: about to give the lock back.
+/// Nothing is written, because there is no room, or another word: about to give the lock back.
 const GIVES_UP: u64 = 5;
 /// From here on it holds the lock.
 const HOLDS: u64 = 7;
 /// The stores of the words begin, of which there are as many as the low bits of its address say.
-const STORES: u64 = 15;
+const STORES: u64 = 14;
 /// Behind them: the count, and the first store to what the lock guards.
 const STORES_TO_COMMIT: u64 = 1;
 /// That store, the one of the count, and the one that frees the lock.
@@ -73,7 +73,6 @@ macro_rules! append {
             "ccmp x10, {b}, #2, eq",
             "ldr w11, [x9, #{waiting}]",
             "b.hi 4b",
-            "cbz w11, 4b",
             $stores,
             "add w11, w11, #1",
             "str x10, [x9, #{place}]",
@@ -102,8 +101,7 @@ macro_rules! append {
     }};
 }
 
-/// Appends the first `N` words to the queue, from three to seven, if its lock is free, something waits there, there is room, and the word of
-/// `only_if` has that value; charges the turn one reduction, whether it does or not. Whoever left that value there with a release has handed
+/// Appends the first `N` words to the queue, from three to seven, if its lock is free, there is room, and the word of `only_if` has that value; charges the turn one reduction, whether it does or not. Whoever left that value there with a release has handed
 /// over what it speaks of.
 ///
 /// # Safety

@@ -114,7 +114,11 @@ impl Mailbox {
             }
             emptied
         };
-        self.set_waiting(self.waiting() + messages);
+        let waiting = self.waiting() + messages;
+        self.set_waiting(waiting);
+        if waiting > 0 {
+            inside.queue.admit();
+        }
         if let Some(mut emptied) = emptied {
             // SAFETY: empty; it is kept by its last reader, and if that is a suspended behaviour, freed by it.
             unsafe {

@@ -131,6 +131,7 @@ impl Mailbox {
         inside.queue.note_unchecked();
         let before = self.waiting();
         self.set_waiting(before + messages);
+        inside.queue.admit();
         if before > 0 || inside.closed {
             return None;
         }
@@ -159,6 +160,7 @@ impl Mailbox {
         inside.queue.note_unchecked();
         let before = self.waiting();
         self.set_waiting(before + 1);
+        inside.queue.admit();
         if before > 0 {
             return Ok(None);
         }
