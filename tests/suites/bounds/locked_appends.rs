@@ -3,12 +3,14 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
 
+use magpie::actor::{Actor, Config, Context, Executor, Receive};
 use magpie::arch::CoreId;
 use magpie::internals::sync::PreemptGuard;
-use magpie::sched::{self, Setting, Spawn};
-use magpie::stats;
+use magpie::sched::{self, JoinError, Priority, Setting, Spawn};
+use magpie::{stats, time};
 use magpie_tests::{Changed, Failure, LockedQueue, Outcome, amount, ensure, ensure_eq, kernel_test};
 
 const SENDERS: u64 = 4;
@@ -122,6 +124,66 @@ kernel_test! {
             let found: [u64; 5] = core::array::from_fn(|word| queue.word(index * 5 + word));
             ensure!(found == entry(0, index as u64), "entry {index} is {found:x?}");
         }
+        Ok(())
+    }
+}
+
+/// Counts its messages.
+struct Sink(u64);
+
+impl Actor for Sink {}
+
+struct Item;
+
+struct HowMany;
+
+impl Receive<Item> for Sink {
+    type Reply = ();
+
+    fn receive(&mut self, _: Item, _: &mut Context<Self>) {
+        self.0 += 1;
+    }
+}
+
+impl Receive<HowMany> for Sink {
+    type Reply = u64;
+
+    fn receive(&mut self, _: HowMany, _: &mut Context<Self>) -> u64 {
+        self.0
+    }
+}
+
+kernel_test! {
+    /// Whoever is killed where it sends leaves the mailbox as it should be: others send to it, and what was sent arrives once.
+    async fn a_sender_that_is_killed_leaves_no_lock_behind() -> Outcome {
+        let executor = Executor::start(&Config::default())?;
+        let sink = executor.handle().spawn(Sink(0))?;
+        let senders = sink.clone();
+        let kills = async move {
+            let (sink, mut all) = (senders, 0);
+            for round in 0..amount("rounds", 1_500) {
+                let (sent, flood) = (Arc::new(AtomicU64::new(0)), sink.clone());
+                let noted = sent.clone();
+                let sender = Spawn::new().pinned(CoreId::BOOT).start(async move {
+                    loop {
+                        if flood.send(Item).is_ok() {
+                            noted.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                })?;
+                // A tick of the clock is 16 instructions.
+                time::sleep(Duration::from_nanos(15_000 + 16 * (round % 97))).await;
+                sender.process().kill();
+                ensure_eq!(sender.await, Err(JoinError::Killed), "how the sender ended");
+                let found = sink.ask(HowMany).await?;
+                let sent = sent.load(Ordering::Relaxed);
+                ensure!(found == all + sent || found == all + sent + 1, "{sent} were sent, {} came", found - all);
+                all = found;
+            }
+            Ok(())
+        };
+        Spawn::new().pinned(CoreId::BOOT).priority(Priority::High).start(kills)?.await??;
+        executor.stop().await;
         Ok(())
     }
 }

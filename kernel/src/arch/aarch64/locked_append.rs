@@ -27,7 +27,7 @@ use crate::arch::stack_layout::{CHARGED_IN_BLOCK, SEQUENCE_IN_BLOCK};
 
 const INSTRUCTION_BYTES: u64 = 4;
 
-// Places in a sequence, in instructions behind its beginning: at the first three it may hold the lock.
+// Places in a sequence, in instructions behind its beginning.
 /// The exclusive store has succeeded or failed.
 const TRIED: u64 = 3;
 /// Nothing is written, because there is no room, or another word: about to give the lock back.
