@@ -388,7 +388,7 @@ pub(super) fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>, actor: (Ce
 fn count_first(mailbox: &Mailbox, mut inside: SpinGuard<'_, Inside>, actor: (CellRef, Word)) {
     mailbox.note_first();
     // While the lock is held the mailbox stays open, and so the executor alive.
-    // SAFETY: the mailbox is open, because the queue had room; it cannot be closed while the lock is held.
+    // SAFETY: the mailbox is open, as whoever wrote the message has seen; it cannot be closed while the lock is held.
     let executor = unsafe { ExecutorState::of(mailbox) };
     let (data, here) = inside.parts();
     if executor.take_in_hand(mailbox, data, actor, here) {
@@ -467,26 +467,25 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
         match inside.bound.exceeded_by(mailbox.waiting().saturating_add(aside)) {
             None => {}
             Some(refused) => {
-                drop(inside);
-                match refused {
-                    _ if gives == Gives::Up => return Err(SendError::Full(packed.unpack())),
-                    WhenFull::Refuse => return Err(SendError::Full(packed.unpack())),
-                    WhenFull::DropNewest => {
-                        drop(packed);
-                        return Ok(());
+                let forgotten = match refused {
+                    WhenFull::DropOldest if gives == Gives::ByRule && aside > 0 => {
+                        drop(inside);
+                        run::forget_oldest(cell, word)
                     }
-                    WhenFull::DropOldest if aside > 0 => {
-                        if run::forget_oldest(cell, word) == Err(Stays) {
-                            drop(packed);
-                            return Ok(());
-                        }
+                    // With the lock that this was seen under: afterwards there may be room, or the mailbox be another actor's.
+                    WhenFull::DropOldest if gives == Gives::ByRule => oldest::forget(mailbox, inside),
+                    WhenFull::DropNewest if gives == Gives::ByRule => {
+                        drop(inside);
+                        Err(Stays)
                     }
-                    WhenFull::DropOldest => {
-                        if oldest::forget(mailbox) == Err(Stays) {
-                            drop(packed);
-                            return Ok(());
-                        }
+                    WhenFull::Refuse | WhenFull::DropNewest | WhenFull::DropOldest => {
+                        drop(inside);
+                        return Err(SendError::Full(packed.unpack()));
                     }
+                };
+                if forgotten == Err(Stays) {
+                    drop(packed);
+                    return Ok(());
                 }
                 // There is room by now, or less is in the way.
                 continue;

@@ -8,7 +8,7 @@
 //! is allocated at all. (Were it only as large as all before, a chain of two would leave a segment behind that
 //! is as small as the first, and each gulp would cost another allocation, for ever.)
 //!
-//! The common path of a send is one comparison with `fast_limit` (`arch/locked_append`). A queue in which nothing waits, whose first message
+//! A short message where something waits takes one comparison with `fast_limit` (`arch/locked_append`), any other looks at the parts of it. A queue in which nothing waits, whose first message
 //! somebody must be told of, has a `fast_limit` of zero, and so has one that asks for more care (it is closed, or bounded).
 
 use core::ptr::{self, NonNull};

@@ -8,8 +8,9 @@ use core::ptr::{self, NonNull};
 
 use super::copy_queue::CopyQueue;
 use super::envelope::{Envelope, LARGEST_ENVELOPE_BYTES};
-use super::mailbox::Mailbox;
+use super::mailbox::{Inside, Mailbox};
 use crate::actor::storage::{CellRef, Word};
+use crate::sync::SpinGuard;
 
 /// Room for any envelope: more than a kilobyte, so it stays where it is made.
 pub(crate) struct Room([MaybeUninit<u64>; LARGEST_ENVELOPE_BYTES / size_of::<u64>()]);
@@ -52,12 +53,12 @@ impl Taken<'_> {
 #[derive(PartialEq, Eq)]
 pub(crate) struct Stays;
 
-/// Takes the oldest message out of a mailbox and drops it, unless the mailbox is empty by now. Out of line, because every
-/// sender would need the room.
+/// Takes the oldest message out of a mailbox, with the lock under which the caller has seen that it is to be forgotten, and drops it without.
+/// Out of line, because every sender would need the room.
 #[inline(never)]
-pub(crate) fn forget(mailbox: &Mailbox) -> Result<(), Stays> {
+pub(crate) fn forget(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) -> Result<(), Stays> {
     let (mut room, mut stays) = (Room::new(), false);
-    let taken = take_if(mailbox, &mut room, |envelope| {
+    let taken = take_if(mailbox, inside, &mut room, |envelope| {
         stays = !is_message(envelope);
         !stays
     });
@@ -69,15 +70,15 @@ pub(crate) fn forget(mailbox: &Mailbox) -> Result<(), Stays> {
 
 /// Takes the oldest envelope out of a mailbox.
 pub(crate) fn take<'a>(mailbox: &Mailbox, room: &'a mut Room) -> Option<Taken<'a>> {
-    take_if(mailbox, room, |_| true)
+    take_if(mailbox, mailbox.inside.lock(), room, |_| true)
 }
 
 fn take_if<'a>(
     mailbox: &Mailbox,
+    mut inside: SpinGuard<'_, Inside>,
     room: &'a mut Room,
     may_go: impl FnOnce(NonNull<Envelope>) -> bool,
 ) -> Option<Taken<'a>> {
-    let mut inside = mailbox.inside.lock();
     let waiting = mailbox.waiting();
     if waiting == 0 {
         return None;
