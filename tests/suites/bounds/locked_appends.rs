@@ -158,15 +158,14 @@ kernel_test! {
     async fn a_sender_that_is_killed_leaves_no_lock_behind() -> Outcome {
         let executor = Executor::start(&Config::default())?;
         let sink = executor.handle().spawn(Sink(0))?;
-        let senders = sink.clone();
         let kills = async move {
-            let (sink, mut all) = (senders, 0);
+            let mut all = 0;
             for round in 0..amount("rounds", 1_500) {
-                let (sent, flood) = (Arc::new(AtomicU64::new(0)), sink.clone());
+                let sent = Arc::new(AtomicU64::new(0));
                 let noted = sent.clone();
                 let sender = Spawn::new().pinned(CoreId::BOOT).start(async move {
                     loop {
-                        if flood.send(Item).is_ok() {
+                        if sink.send(Item).is_ok() {
                             noted.fetch_add(1, Ordering::Relaxed);
                         }
                     }
