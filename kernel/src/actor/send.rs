@@ -272,8 +272,8 @@ unsafe fn append_in_hand<M: Message, P: Packed<M>>(
     }
 }
 
-/// Appends a message that is not long to the mailbox's queue, without a preemption guard, if its lock is free, something waits there, there is
-/// room and the actor is attached. It is charged, whether that is so or not.
+/// Appends a message that is not long to the mailbox's queue, without a preemption guard, if its lock is free, the actor attached, and there is
+/// room without a second look: so only where something waits. It is charged, whether that is so or not.
 ///
 /// # Safety
 /// As [`write_at_once`].
@@ -412,7 +412,7 @@ enum Gives {
     Up,
 }
 
-/// The actor has ended or is detached, or the queue is closed, bounded or full, or somebody else has its lock. It is charged already.
+/// The actor has ended or is detached, or the queue is closed, bounded or full, or somebody else has its lock. It was charged, if it was about to be written.
 ///
 /// # Safety
 /// As [`send_packed`], and the function is that of a target for messages of type `M`. What is at `packed` is valid.

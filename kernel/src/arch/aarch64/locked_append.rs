@@ -101,8 +101,8 @@ macro_rules! append {
     }};
 }
 
-/// Appends the first `N` words to the queue, from three to seven, if its lock is free, there is room, and the word of `only_if` has that value; charges the turn one reduction, whether it does or not. Whoever left that value there with a release has handed
-/// over what it speaks of.
+/// Appends the first `N` words to the queue, from three to seven, if its lock is free, there is room, and the word of `only_if` has that value.
+/// Charges the turn one reduction, whether it does or not. Whoever left that value there with a release has handed over what it speaks of.
 ///
 /// # Safety
 /// Such a queue lies there; whoever holds its lock may write from its place to its limit. The caller is no handler: the block is that of the code
@@ -149,8 +149,8 @@ pub unsafe fn withdraw(frame: &mut Frame, sequence: u64) {
     let commit = STORES + stores + STORES_TO_COMMIT;
     let queue = ptr::with_exposed_provenance_mut::<u8>(frame.x[9] as usize);
     if commit < at && at < commit + COMMIT {
-        // SAFETY: by contract the code has stored the queue's new place, which is what its place says by now, and holds the lock.
-        unsafe { queue.add(WAITING_AT).cast::<u32>().write(frame.x[11] as u32) };
+        // SAFETY: by contract the code has stored the queue's new place, and holds the lock. Relaxed: a hint for whoever does not.
+        unsafe { &*queue.add(WAITING_AT).cast::<AtomicU32>() }.store(frame.x[11] as u32, Ordering::Relaxed);
         frame.elr = begin + (commit + COMMIT) * INSTRUCTION_BYTES;
     } else if at == GIVES_UP || (HOLDS..=commit).contains(&at) || (at == TRIED && frame.x[10] as u32 == 0) {
         frame.elr = begin;
