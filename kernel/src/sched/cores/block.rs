@@ -83,6 +83,8 @@ pub(crate) struct Core {
     pub shortages: Cell<u32>,
     /// Deep in an interrupt: the owner's side of the queues must not be touched, unless the loop waits.
     pub in_interrupt: Cell<bool>,
+    /// That interrupt has met a turn with preemption enabled, so nobody is in the middle of the queues, and its end may leave that turn.
+    pub has_met_turn: Cell<bool>,
     /// Its loop waits for an interrupt, and does no more to its queues than to look at them.
     pub waits: Cell<bool>,
     /// What a preemption or a crash leaves to the fresh core loop.
@@ -252,6 +254,7 @@ impl Core {
                 has_judged: Cell::new(false),
                 shortages: Cell::new(0),
                 in_interrupt: Cell::new(false),
+                has_met_turn: Cell::new(false),
                 waits: Cell::new(false),
                 handover: Cell::new(Handover::Nothing),
                 left_stack: Cell::new(None),

@@ -69,6 +69,8 @@ impl Reason {
     /// It goes on.
     pub(crate) const NONE: Self =
         Self { kills: false, asks: false, suspends: false, is_urgent: false, looks: false, ends: false };
+    /// It is suspended for something more urgent, and nothing else.
+    pub(crate) const URGENT: Self = Self { suspends: true, is_urgent: true, ..Self::NONE };
 }
 
 /// A turn that was interrupted, with the core's loop gone from its stack.

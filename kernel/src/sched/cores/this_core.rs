@@ -27,6 +27,15 @@ impl<'a> ThisCore<'a> {
         Some(Self { core, here: PhantomData })
     }
 
+    /// In an interrupt that has met a turn with preemption enabled: the code that was interrupted is not in the middle of anything. `None` elsewhere.
+    ///
+    /// It is for [`Self::choose`], because the end of such an interrupt may leave the turn.
+    #[inline(always)]
+    pub(crate) fn that_may_leave_turn(here: &'a PreemptGuard) -> Option<Self> {
+        let core = Core::current(here).filter(|core| core.has_met_turn.get())?;
+        Some(Self { core, here: PhantomData })
+    }
+
     /// # Safety
     /// The caller is a core's loop: preemption is disabled, and stays so as long as this lives.
     #[inline(always)]
@@ -71,11 +80,11 @@ impl<'a> ThisCore<'a> {
         unsafe { self.core.queue.take() }
     }
 
-    /// Chooses what has the next turn. The caller is the loop between two turns, or what interrupts it while it waits; there is no choice
-    /// yet.
+    /// Chooses what has the next turn. The caller is the loop between two turns, what interrupts it while it waits, or what interrupts a turn
+    /// and leaves it, or takes back the choice; there is no choice yet.
     #[inline(always)]
     pub(crate) fn choose(&self, process: Runnable) {
-        // Who is not the loop has this value only while that waits.
+        // Who is not the loop has this value only while that waits, or in an interrupt of a turn.
         self.core.chosen.put(process.into_pointer());
     }
 

@@ -27,11 +27,7 @@ impl ProcessRef {
 pub(crate) fn woken(process: Runnable, here: &PreemptGuard) {
     process.set_enqueued_at(clock::now());
     trace_wake(&process, Kind::Woken);
-    let Some(core) = ThisCore::of(here) else {
-        // From an interrupt not into the global queue either: the code that was interrupted may hold its lock.
-        let target = place_from_outside(&process);
-        return deliver(process, target);
-    };
+    let Some(core) = ThisCore::of(here) else { return woken_in_interrupt(process, here) };
     if process.affinity_mask() == core.id().mask() {
         // There is no other place for it.
         return keep(&core, process);
@@ -50,6 +46,22 @@ pub(crate) fn woken(process: Runnable, here: &PreemptGuard) {
         return;
     }
     keep(&core, process);
+}
+
+/// The same in an interrupt. Something urgent for which the turn that was interrupted is left at the end of that is chosen for the next
+/// (`preempt::consider`), so it goes through no queue.
+#[inline(never)]
+fn woken_in_interrupt(process: Runnable, here: &PreemptGuard) {
+    if let Some(core) = ThisCore::that_may_leave_turn(here)
+        && urgent::preempts_the_turn(process.priority())
+        && may_be_chosen(&core, &process)
+        && (process.affinity_mask() == core.id().mask() || place_from_outside(&process).id() == core.id())
+    {
+        return core.choose(process);
+    }
+    // Not into the global queue either: the code that was interrupted may hold its lock.
+    let target = place_from_outside(&process);
+    deliver(process, target);
 }
 
 /// Writes down that a process became runnable, if a trace is on.
@@ -112,10 +124,16 @@ fn keep(core: &ThisCore<'_>, process: Runnable) {
 #[inline(always)]
 fn keep_urgent(core: &ThisCore<'_>, process: Runnable) {
     let is_between_turns = StackBlock::current().process().is_null();
-    if is_between_turns && !process.has_deadline() && !core.queue.has_urgent() && !core.chosen.is_some() {
+    if is_between_turns && may_be_chosen(core, &process) {
         return core.choose(process);
     }
     queue_urgent(core, process);
+}
+
+/// Whether something urgent would have the next turn: nothing else that is waits.
+#[inline(always)]
+fn may_be_chosen(core: &ThisCore<'_>, process: &Header) -> bool {
+    !process.has_deadline() && !core.queue.has_urgent() && !core.chosen.is_some()
 }
 
 #[inline(never)]

@@ -24,6 +24,14 @@ pub(crate) fn preempts(waiting: Priority, running: Priority) -> bool {
     waiting.is_urgent() && waiting < running
 }
 
+/// Whether what waits with this priority preempts the turn in progress, of which the caller is a part, or which it has interrupted.
+#[inline(always)]
+pub(super) fn preempts_the_turn(waiting: Priority) -> bool {
+    let running = NonNull::new(StackBlock::current().process().cast::<Header>());
+    // SAFETY: the process runs on this stack, so it is alive.
+    running.is_some_and(|running| preempts(waiting, unsafe { running.as_ref() }.priority()))
+}
+
 /// Whether something waits on this core that goes before what runs there, which is `High`, or may: of what other cores have sent nobody knows
 /// yet when it is due, and of what a timer that is due wakes, or an interrupt has raised (`may_wake`), nor whether it is `Max`. So where
 /// there are deadlines, or was ever a `Max` process, a timer is fired whoever it wakes: the job of that begins no earlier.

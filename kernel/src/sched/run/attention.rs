@@ -20,7 +20,8 @@
 //! What is urgent does not wait for all of it: of the timers those that wake something urgent fire first, and if something urgent
 //! waits then, the rest is put off until that has had its turn, a bounded number of times in a row.
 //!
-//! The most frequent of all this, one timer that wakes something urgent, has a way of its own ([`first`]), which looks at nothing else.
+//! The most frequent of all this, one timer that wakes something urgent, has a way of its own ([`first`]), which looks at nothing else; so has what is urgent
+//! and waits.
 //!
 //! That the dispatch scheme was changed sets no bit: a core notices at the end of its slice.
 
@@ -32,10 +33,10 @@ use crate::arch::{clock, timer};
 use crate::mem::heap::HEAP;
 use crate::sched::cores::here::is_wanted_urgently;
 use crate::sched::cores::{self, Core, ThisCore, calls};
-use crate::sched::place::{enqueue, global, waker};
+use crate::sched::place::{enqueue, global, pick, waker};
 use crate::sched::policy::settings::{self, Setting};
-use crate::sched::process::Runnable;
-use crate::sched::run::{balance, ending, give_back, offline, remains, slice};
+use crate::sched::process::{Priority, Runnable};
+use crate::sched::run::{balance, ending, give_back, offline, remains, reserve, slice};
 #[cfg(target_os = "none")]
 use crate::sched::run::{collect, watchdog};
 use crate::time;
@@ -57,15 +58,14 @@ pub(crate) fn note_timer(core: &Core) {
     core.ask_for_timers();
 }
 
-/// What a timer that is due has woken, if it is urgent and may have the next turn before the loop looks at anything else. The bit stays set,
-/// so the end of that turn leads to [`attend`].
+/// What is urgent, and may have the next turn before the loop looks at anything else: a timer that is due has woken it, an interrupt has ended a turn
+/// for it, or it waits. The bit stays set, so the end of that turn leads to [`attend`].
 #[inline(always)]
 pub(crate) fn first(core: &ThisCore<'_>) -> Option<Runnable> {
     // Relaxed: set by this core's own interrupt.
     let is_timer_due = core.timer_due.load(Ordering::Relaxed) == 1;
-    if !is_timer_due
+    if !(is_timer_due || waits_urgently(core))
         || calls::all() != 0
-        || core.raised.has_urgent()
         || ending::is_wanted(core)
         || core.put_off.get() >= MOST_PUT_OFF
         || give_back::is_wanted(core)
@@ -74,16 +74,29 @@ pub(crate) fn first(core: &ThisCore<'_>) -> Option<Runnable> {
         return None;
     }
     core.turn_ended_at.set(0);
+    carry_out_urgent(core);
     let more = time::expire_one_urgent(core.id(), core.here(), |waker| waker::wake_in_loop(core, waker));
-    // What is more urgent goes first, and what is in the queues. What is urgent has a turn on the core's last stack, too.
-    if more || core.queue.has_urgent() {
+    // What is more urgent goes first. What is urgent has a turn on the core's last stack, too.
+    if more {
         return None;
     }
-    let chosen = core.take_chosen();
-    if chosen.is_some() {
-        core.put_off.set(core.put_off.get() + 1);
+    let process = if core.queue.has_urgent() { first_of_queues(core)? } else { core.take_chosen()? };
+    core.put_off.set(core.put_off.get() + 1);
+    Some(process)
+}
+
+/// The same of what waits in the queues, where something urgent is flagged. It may be gone.
+#[inline(never)]
+fn first_of_queues(core: &ThisCore<'_>) -> Option<Runnable> {
+    if !core.queue.has_more_urgent(Priority::Normal) {
+        return None;
     }
-    chosen
+    let process = pick::next(core)?;
+    if reserve::is_kept_waiting(core, &process) {
+        enqueue::requeue(core, process);
+        return None;
+    }
+    Some(process)
 }
 
 /// Looks at everything. Whether the loop goes on.

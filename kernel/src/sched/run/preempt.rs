@@ -40,7 +40,6 @@ use core::ptr::{self, NonNull};
 use crate::arch::switch::Frame;
 use crate::arch::{append, clock};
 use crate::mem::stack::StackBlock;
-#[cfg(target_os = "none")]
 use crate::sched::cores::calls;
 use crate::sched::cores::handover::{Handover, Interrupted, Reason};
 use crate::sched::cores::in_turn::Turn;
@@ -81,6 +80,15 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         }
         return;
     }
+    let process = NonNull::new(block.process().cast::<Header>());
+    if let Some(process) = process
+        && core.chosen.is_some()
+    {
+        // SAFETY: by contract. In a turn nothing was chosen but by the handler of this interrupt, which has found preemption enabled.
+        if unsafe { makes_way(core, block, process, frame, masked_at) } {
+            return;
+        }
+    }
     #[cfg(target_os = "none")]
     if calls::all() & calls::HALT != 0 {
         if !block.process().is_null() && !block.preempt().is_enabled() {
@@ -96,7 +104,6 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     if has_judged {
         return;
     }
-    let process = NonNull::new(block.process().cast::<Header>());
     // SAFETY: the process runs, so it is alive.
     let reason = process.and_then(|process| reason(core, block, unsafe { process.as_ref() }));
     let is_wanted = reason.is_some() || (process.is_none() && is_urgent(core));
@@ -147,6 +154,52 @@ pub(crate) unsafe fn end_section(frame: *mut Frame) {
     unsafe { consider(frame) }
 }
 
+/// The turn is left for what the handler of the interrupt has chosen, unless it is to end besides, or the core is called: then that goes into its
+/// queue. Whether it was dealt with.
+///
+/// # Safety
+/// As [`consider`], and the turn of `process` runs on the stack of `block` with preemption enabled.
+// By itself, or whatever an interrupt decides would save registers for this.
+#[inline(never)]
+unsafe fn makes_way(
+    core: &'static Core,
+    block: &'static StackBlock,
+    process: NonNull<Header>,
+    frame: *mut Frame,
+    masked_at: u64,
+) -> bool {
+    // SAFETY: its turn was interrupted, so it is alive.
+    if calls::all() != 0 || !is_left_alone(core, unsafe { process.as_ref() }) {
+        // SAFETY: by contract.
+        unsafe { take_back_choice(block) };
+        return false;
+    }
+    core.begin_masked(masked_at);
+    // SAFETY: by contract; preemption is enabled, so the turn holds no lock.
+    unsafe { lend_stack(core, block, process, frame, Reason::URGENT) };
+    true
+}
+
+/// Whether nobody is to end in the turn of a process, and nobody looks behind it.
+#[inline(always)]
+fn is_left_alone(core: &Core, process: &Header) -> bool {
+    !process.run_state().is_killed_or_ending() && !kill::is_any_pending() && !core.in_turn.turn().looks()
+}
+
+/// What was chosen for the next turn goes into its queue, because the turn that was interrupted may go on.
+///
+/// # Safety
+/// As [`consider`], and a turn runs on the stack of `block` with preemption enabled.
+#[cold]
+#[inline(never)]
+unsafe fn take_back_choice(block: &StackBlock) {
+    // What it changes it guards, and the end of that must not come here again. What it requests is considered by the caller.
+    block.preempt().reset(1);
+    // SAFETY: by contract nobody else is in the middle of the core's queues, and preemption is disabled as long as this lives.
+    enqueue::queue_chosen(&unsafe { ThisCore::of_loop() });
+    block.preempt().reset(0);
+}
+
 /// Why the turn of a process on this core is to be left, or something is to become of it; `None` if it goes on.
 #[inline(always)]
 fn reason(core: &Core, block: &StackBlock, process: &Header) -> Option<Reason> {
@@ -159,10 +212,14 @@ fn reason(core: &Core, block: &StackBlock, process: &Header) -> Option<Reason> {
     let may_wake_urgent =
         |core: &Core| (is_timer_due && is_urgent_timer_due(core)) || core.raised.has_urgent();
     let priority = process.priority();
-    let is_urgent = (core.queue.has_more_urgent(priority)
-        || (urgent::preempts(Priority::High, priority) && may_wake_urgent(core))
+    let is_urgent = ((urgent::preempts(Priority::High, priority) && may_wake_urgent(core))
+        || core.queue.has_more_urgent(priority)
         || urgent::may_go_before(core, process, may_wake_urgent))
         && !ending::is_granted(core, process);
+    if is_urgent && is_left_alone(core, process) {
+        // Whatever else there is comes to the same.
+        return Some(Reason::URGENT);
+    }
     let is_resident = is_resident(process);
     let is_over = if is_resident {
         turn.is_long()
@@ -349,7 +406,10 @@ unsafe fn lend_stack(
         block.preempt().reset(0);
         if reason.is_urgent {
             // SAFETY: by contract; interrupts are masked.
-            unsafe { end_soon(block, process, frame) };
+            unsafe {
+                take_back_choice(block);
+                end_soon(block, process, frame);
+            }
         }
         return;
     };

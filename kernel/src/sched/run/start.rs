@@ -6,6 +6,7 @@
 use crate::arch::handlers::{self, Fault, Handlers, Verdict};
 use crate::arch::switch::Frame;
 use crate::arch::{CoreId, append, percpu};
+use crate::mem::stack::StackBlock;
 use crate::sched::cores::{self, Core};
 use crate::sched::place::waker;
 #[cfg(target_os = "none")]
@@ -58,17 +59,21 @@ pub unsafe fn prepare(
 static DEVICE: Once<fn(u32)> = Once::new();
 
 /// A device's interrupt. Whom it wakes is delivered as from another core: the code that was interrupted may be in the
-/// middle of this core's queues.
+/// middle of this core's queues. Unless that is a turn with preemption enabled: then somebody urgent is chosen for the next turn.
 fn on_device(number: u32) {
     slice::in_handler(
         || "a device",
         |core, _| {
             core.in_interrupt.set(true);
+            let block = StackBlock::current();
+            // The handler disables preemption once.
+            core.has_met_turn.set(block.preempt().is_held_once() && !block.process().is_null());
             if let Some(device) = DEVICE.get() {
                 // Not who was interrupted.
                 let _nobody = PaidBy::nobody();
                 device(number);
             }
+            core.has_met_turn.set(false);
             core.in_interrupt.set(false);
         },
     );

@@ -180,9 +180,8 @@ pub(crate) unsafe fn arm(timer: NonNull<Timer>, deadline: u64) -> usize {
     }
     publish_apart(core, &queue);
     drop(queue);
-    if let Some(next) = CoreId::new(core).and_then(next_deadline) {
-        comparator::arm_if_earlier(next);
-    }
+    // For this one alone: what is due before it has been armed for, and if its moment has passed the core's loop looks anyway.
+    comparator::arm_if_earlier(deadline.max(1));
     core
 }
 
