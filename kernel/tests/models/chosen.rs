@@ -1,5 +1,5 @@
-//! What a core's loop has chosen for its next turn, in no queue: who asks whether anything is left finds it, what came first has the
-//! first turn, and it does not wait behind a turn of another.
+//! What a core's loop, or an interrupt of a turn that is left for it, has chosen for the next turn, in no queue: who asks whether anything is left
+//! finds it, what came first has the first turn, and it does not wait behind a turn of another.
 
 use core::ptr::NonNull;
 
@@ -30,7 +30,15 @@ pub const MODELS: &[Model] = &[
             Mutant { name: "chosen-put-anywhere", rejected_by: &["loom"] },
             step("chosen-take-keeps"),
             step("chosen-queued-late"),
+            // As above.
+            Mutant { name: "chosen-in-a-section", rejected_by: &["loom"] },
         ],
+    },
+    Model {
+        name: "chosen::is_taken_back",
+        preemptions: None,
+        body: is_taken_back,
+        mutants: &[step("chosen-stays-in-turn")],
     },
 ];
 
@@ -106,6 +114,10 @@ struct Core {
     waits: AtomicBool,
     in_turn: InTurn,
     word: PreemptWord,
+    /// A stack is free for a loop that leaves a turn. If none is, one is from then on.
+    has_stack: AtomicBool,
+    /// It is tried again by an interrupt.
+    tries_again: AtomicBool,
     /// The turns that began, oldest first, as digits; 9 is that of another process.
     turns: AtomicU64,
 }
@@ -120,11 +132,17 @@ impl Core {
             let number = self.taken.fetch_add(1, Ordering::Relaxed) + 1;
             self.wakes(number as usize);
         }
+        if self.tries_again.load(Ordering::Relaxed) {
+            self.tries_again.store(false, Ordering::Relaxed);
+            self.consider();
+        }
     }
 
-    /// `enqueue::keep_urgent` in an interrupt while the loop waits, otherwise `deliver`; then `preempt::consider`.
+    /// `enqueue::keep_urgent` in an interrupt while the loop waits, `woken_in_interrupt` in one that has met a turn, otherwise `deliver`; then
+    /// `preempt::consider`.
     fn wakes(&self, number: usize) {
-        let waits = self.waits.load(Ordering::Relaxed) || mutant("chosen-put-anywhere");
+        let has_met_turn = self.in_turn.is_in() && (self.word.is_enabled() || mutant("chosen-in-a-section"));
+        let waits = self.waits.load(Ordering::Relaxed) || has_met_turn || mutant("chosen-put-anywhere");
         if waits && self.queue.load(Ordering::Relaxed) == 0 && !self.chosen.is_some() {
             self.chosen.put(process(number));
         } else {
@@ -153,12 +171,29 @@ impl Core {
     /// `preempt::consider`: a turn that is left goes back, and the loop gives the next.
     fn consider(&self) {
         let is_turn = self.in_turn.is_in();
+        if is_turn && self.chosen.is_some() {
+            assert!(self.word.is_enabled(), "a choice is made in a section, whose turn cannot be left");
+            return self.leaves_turn();
+        }
         let is_wanted = self.queue.load(Ordering::Relaxed) != 0;
         if decide(&self.word, Found { is_turn, is_wanted }) {
+            self.leaves_turn();
+        }
+    }
+
+    /// `preempt::lend_stack`.
+    fn leaves_turn(&self) {
+        if self.has_stack.load(Ordering::Relaxed) {
             self.in_turn.end();
             self.word.reset(1);
-            self.gives_turns();
+            return self.gives_turns();
         }
+        self.has_stack.store(true, Ordering::Relaxed);
+        if !mutant("chosen-stays-in-turn") {
+            self.queue_chosen();
+        }
+        self.tries_again.store(true, Ordering::Relaxed);
+        self.check();
     }
 
     /// The loop gives turns, short ones to what is urgent, and then one that goes on for ever. As `core_loop::run`.
@@ -197,11 +232,26 @@ impl Core {
         if self.word.is_requested() {
             self.consider();
         }
+        self.check();
+    }
+
+    /// In the turn that goes on.
+    fn check(&self) {
+        assert!(!self.in_turn.is_in() || !self.chosen.is_some(), "something is chosen in a turn");
     }
 }
 
 /// Two interrupts come wherever they like: both have their turns, in order, once.
 fn has_its_turn() {
+    two_interrupts(true);
+}
+
+/// The same, where no stack is free at first for the loop that leaves a turn: nothing is chosen in the turn that goes on.
+fn is_taken_back() {
+    two_interrupts(false);
+}
+
+fn two_interrupts(has_stack: bool) {
     let core = Arc::new(Core {
         chosen: Chosen::new(),
         queue: AtomicU64::new(0),
@@ -210,6 +260,8 @@ fn has_its_turn() {
         waits: AtomicBool::new(false),
         in_turn: InTurn::new(),
         word: PreemptWord::new(1),
+        has_stack: AtomicBool::new(has_stack),
+        tries_again: AtomicBool::new(false),
         turns: AtomicU64::new(0),
     });
     let loops = task(|core: &Core| {
@@ -227,6 +279,8 @@ fn has_its_turn() {
     });
     run(&core, [loops, sends]);
     // What has not come yet comes now, in the turn that goes on for ever.
+    core.check();
+    core.interrupts();
     core.interrupts();
     let mut turns = core.turns.load(Ordering::Relaxed);
     let mut urgent = 0;
@@ -239,5 +293,5 @@ fn has_its_turn() {
         turns /= 10;
     }
     assert_eq!(urgent, 12, "one has had no turn, or two, or before its time");
-    assert!(!core.chosen.is_some(), "something is chosen in a turn");
+    core.check();
 }

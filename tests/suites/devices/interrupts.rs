@@ -17,16 +17,16 @@ use magpie_tests::{Failure, amount, comes, ensure, ensure_eq, kernel_test};
 /// Lines without a device, on every machine that the tests are run on.
 const FIRST: u32 = 100;
 
-fn line(index: u32) -> Line {
+pub(crate) fn line(index: u32) -> Line {
     Line { number: FIRST + index, trigger: Trigger::Edge }
 }
 
 /// Has the line's device ask once.
-fn ask(index: u32) {
+pub(crate) fn ask(index: u32) {
     gic::set_pending(line(index).number);
 }
 
-fn cores() -> impl Iterator<Item = CoreId> {
+pub(crate) fn cores() -> impl Iterator<Item = CoreId> {
     (0..machine::cores()).filter_map(CoreId::new)
 }
 

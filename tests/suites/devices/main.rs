@@ -6,5 +6,6 @@ extern crate alloc;
 
 mod interrupts;
 mod registers;
+mod urgent;
 
 magpie_tests::suite!();

@@ -168,6 +168,7 @@ unsafe fn makes_way(
     frame: *mut Frame,
     masked_at: u64,
 ) -> bool {
+    debug_assert!(block.preempt().is_enabled(), "what has the next turn was chosen in a section of this one");
     // SAFETY: its turn was interrupted, so it is alive.
     if calls::all() != 0 || !is_left_alone(core, unsafe { process.as_ref() }) {
         // SAFETY: by contract.
