@@ -48,29 +48,61 @@ pub(crate) enum Cause {
 /// Says that code has faulted: why, with which registers, in what.
 pub(crate) type Report = fn(&Fault, &Frame, &str);
 
-/// What is to become of a turn.
+/// What is to become of a turn: any of these. One word, because an interrupt decides it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reason {
-    /// Its process was killed.
-    pub kills: bool,
-    /// It works for an executor, and is asked whether it was killed.
-    pub asks: bool,
-    /// It is suspended.
-    pub suspends: bool,
-    /// For something more urgent.
-    pub is_urgent: bool,
-    /// What waits behind a resident is looked at.
-    pub looks: bool,
-    /// It is a resident's, and told to end between two pieces of work.
-    pub ends: bool,
-}
+pub(crate) struct Reason(u32);
 
 impl Reason {
-    /// It goes on.
-    pub(crate) const NONE: Self =
-        Self { kills: false, asks: false, suspends: false, is_urgent: false, looks: false, ends: false };
-    /// It is suspended for something more urgent, and nothing else.
-    pub(crate) const URGENT: Self = Self { suspends: true, is_urgent: true, ..Self::NONE };
+    /// Nothing: it goes on.
+    pub(crate) const NONE: Self = Self(0);
+    /// Its process was killed.
+    pub(crate) const KILLS: Self = Self(1);
+    /// It works for an executor, and is asked whether it was killed.
+    pub(crate) const ASKS: Self = Self(1 << 1);
+    /// It is suspended.
+    pub(crate) const SUSPENDS: Self = Self(1 << 2);
+    /// It is suspended, for something more urgent.
+    pub(crate) const URGENT: Self = Self(Self::SUSPENDS.0 | 1 << 3);
+    /// What waits behind a resident is looked at.
+    pub(crate) const LOOKS: Self = Self(1 << 4);
+    /// It is a resident's, and told to end between two pieces of work.
+    pub(crate) const ENDS: Self = Self(1 << 5);
+
+    /// All of both.
+    #[inline(always)]
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The same without another.
+    #[inline(always)]
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Whether another is a part of it.
+    #[inline(always)]
+    pub(crate) fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// It is suspended, for whatever.
+    #[inline(always)]
+    pub(crate) fn suspends(self) -> bool {
+        self.has(Self::SUSPENDS)
+    }
+
+    /// For something more urgent.
+    #[inline(always)]
+    pub(crate) fn is_urgent(self) -> bool {
+        self.has(Self::URGENT)
+    }
+
+    /// What waits behind it is looked at.
+    #[inline(always)]
+    pub(crate) fn looks(self) -> bool {
+        self.has(Self::LOOKS)
+    }
 }
 
 /// A turn that was interrupted, with the core's loop gone from its stack.

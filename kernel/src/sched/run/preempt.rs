@@ -105,27 +105,29 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
         return;
     }
     // SAFETY: the process runs, so it is alive.
-    let reason = process.and_then(|process| reason(core, block, unsafe { process.as_ref() }));
-    let is_wanted = reason.is_some() || (process.is_none() && is_urgent(core));
+    let mut reason = process.map_or(Reason::NONE, |process| reason(core, block, unsafe { process.as_ref() }));
+    let is_wanted = reason != Reason::NONE || (process.is_none() && is_urgent(core));
     let leaves = preemption::decide(block.preempt(), Found { is_turn: process.is_some(), is_wanted });
-    if let (true, Some(process), Some(mut reason)) = (leaves, process, reason) {
-        if reason.asks {
+    if let (true, Some(process)) = (leaves, process) {
+        if reason.has(Reason::ASKS) {
+            reason = reason.without(Reason::ASKS);
             // SAFETY: by contract; preemption was enabled, so the turn holds no lock, and its process is alive.
-            reason.kills = unsafe { is_to_end(core, block, process) };
-            reason.asks = false;
+            if unsafe { is_to_end(core, block, process) } {
+                reason = reason.and(Reason::KILLS);
+            }
             if reason == Reason::NONE {
                 return;
             }
         }
-        if reason.kills {
+        if reason.has(Reason::KILLS) {
             core.begin_masked(masked_at);
             // SAFETY: by contract; preemption was enabled, so the turn holds no lock, and its code will not go on.
             unsafe { crash::end_killed(&*frame) };
         }
-        if reason.ends {
+        if reason.has(Reason::ENDS) {
             // SAFETY: by contract; preemption was enabled, so the turn holds no lock, and its process is alive.
             unsafe { end_turn(core, block, process, frame) };
-            if !reason.looks {
+            if !reason.looks() {
                 return block.preempt().clear_request();
             }
         }
@@ -170,21 +172,16 @@ unsafe fn makes_way(
 ) -> bool {
     debug_assert!(block.preempt().is_enabled(), "what has the next turn was chosen in a section of this one");
     // SAFETY: its turn was interrupted, so it is alive.
-    if calls::all() != 0 || !is_left_alone(core, unsafe { process.as_ref() }) {
+    if calls::all() != 0 || !is_left_alone(unsafe { process.as_ref() }) {
         // SAFETY: by contract.
         unsafe { take_back_choice(block) };
         return false;
     }
     core.begin_masked(masked_at);
+    let reason = if core.in_turn.turn().looks() { Reason::URGENT.and(Reason::LOOKS) } else { Reason::URGENT };
     // SAFETY: by contract; preemption is enabled, so the turn holds no lock.
-    unsafe { lend_stack(core, block, process, frame, Reason::URGENT) };
+    unsafe { lend_stack(core, block, process, frame, reason) };
     true
-}
-
-/// Whether nobody is to end in the turn of a process, and nobody looks behind it.
-#[inline(always)]
-fn is_left_alone(core: &Core, process: &Header) -> bool {
-    !process.run_state().is_killed_or_ending() && !kill::is_any_pending() && !core.in_turn.turn().looks()
 }
 
 /// What was chosen for the next turn goes into its queue, because the turn that was interrupted may go on.
@@ -201,11 +198,11 @@ unsafe fn take_back_choice(block: &StackBlock) {
     block.preempt().reset(0);
 }
 
-/// Why the turn of a process on this core is to be left, or something is to become of it; `None` if it goes on.
+/// Why the turn of a process on this core is to be left, or something is to become of it.
 #[inline(always)]
-fn reason(core: &Core, block: &StackBlock, process: &Header) -> Option<Reason> {
+fn reason(core: &Core, block: &StackBlock, process: &Header) -> Reason {
     if process.run_state().is_killed() && ends_at_once(block, process) {
-        return Some(Reason { kills: true, ..Reason::NONE });
+        return Reason::KILLS;
     }
     let turn = core.in_turn.turn();
     // Once, because interrupts are masked, and mostly none is.
@@ -217,38 +214,28 @@ fn reason(core: &Core, block: &StackBlock, process: &Header) -> Option<Reason> {
         || core.queue.has_more_urgent(priority)
         || urgent::may_go_before(core, process, may_wake_urgent))
         && !ending::is_granted(core, process);
-    if is_urgent && is_left_alone(core, process) {
-        // Whatever else there is comes to the same.
-        return Some(Reason::URGENT);
-    }
     let is_resident = is_resident(process);
-    let is_over = if is_resident {
-        turn.is_long()
+    let is_over = || {
+        if is_resident {
+            turn.is_long()
+        } else {
+            (turn.slices() >= SLICE_ENDS && (is_timer_due || others_wait_now(core)))
+                || aside::is_spent(core, process)
+        }
+    };
+    let mut reason = if is_urgent {
+        Reason::URGENT
+    } else if is_over() {
+        Reason::SUSPENDS
+    } else if turn.is_to_end() {
+        Reason::ENDS
     } else {
-        turn.slices() >= SLICE_ENDS && (is_timer_due || others_wait_now(core))
+        Reason::NONE
     };
-    let is_spent = !is_resident && aside::is_spent(core, process);
-    let may_end = !block.is_shielded();
-    let is_ended_from_outside = may_end && process.run_state().is_killed_or_ending();
-    let is_asked =
-        may_end && process.vtable().is_to_end.is_some() && (is_ended_from_outside || kill::is_any_pending());
-    let suspends = is_urgent | is_over | is_spent;
-    // Mostly nothing of all this, and interrupts are masked.
-    if !(suspends | is_ended_from_outside | is_asked | turn.looks() | turn.is_to_end()) {
-        return None;
+    if turn.looks() {
+        reason = reason.and(Reason::LOOKS);
     }
-    let mut reason = Reason {
-        kills: false,
-        asks: false,
-        suspends,
-        is_urgent,
-        looks: turn.looks(),
-        ends: turn.is_to_end() && !suspends,
-    };
-    if is_ended_from_outside | is_asked {
-        note_kill(&mut reason, process, turn);
-    }
-    (reason != Reason::NONE).then_some(reason)
+    if is_left_alone(process) { reason } else { reason.and(of_kills(block, process, turn)) }
 }
 
 /// Whether a process that was killed ends here, whatever else is to be.
@@ -258,16 +245,29 @@ fn ends_at_once(block: &StackBlock, process: &Header) -> bool {
     !block.is_shielded() && process.vtable().is_to_end.is_none()
 }
 
+/// Whether nobody is to end in the turn of a process.
+#[inline(always)]
+fn is_left_alone(process: &Header) -> bool {
+    !process.run_state().is_killed_or_ending() && !kill::is_any_pending()
+}
+
 /// The rest of [`reason`], where something was killed.
 #[cold]
 #[inline(never)]
-fn note_kill(reason: &mut Reason, process: &Header, turn: Turn) {
+fn of_kills(block: &StackBlock, process: &Header, turn: Turn) -> Reason {
+    let state = process.run_state();
+    if block.is_shielded() {
+        return Reason::NONE;
+    }
     // A turn in which what was killed drops what it owns is granted a slice.
-    let kills =
-        process.run_state().is_killed() || (process.run_state().is_ending() && turn.slices() >= SLICE_ENDS);
-    let is_asked = process.vtable().is_to_end.is_some();
-    reason.kills = kills && !is_asked;
-    reason.asks = is_asked && (kills || kill::is_any_pending());
+    let kills = state.is_killed() || (state.is_ending() && turn.slices() >= SLICE_ENDS);
+    if process.vtable().is_to_end.is_none() {
+        if kills { Reason::KILLS } else { Reason::NONE }
+    } else if kills || kill::is_any_pending() {
+        Reason::ASKS
+    } else {
+        Reason::NONE
+    }
 }
 
 /// Whether the piece of an executor's work that runs was killed, and can end where it is.
@@ -405,7 +405,7 @@ unsafe fn lend_stack(
         // The next attempt is two slices away, or with the next interrupt.
         core.in_turn.begin_again();
         block.preempt().reset(0);
-        if reason.is_urgent {
+        if reason.is_urgent() {
             // SAFETY: by contract; interrupts are masked.
             unsafe {
                 take_back_choice(block);
@@ -432,32 +432,33 @@ unsafe fn lend_stack(
 pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
     let Interrupted { process, block, reason, mut turn } = interrupted;
     // What is urgent does not wait for the look, unless the turn goes on.
-    let looks = reason.looks && !reason.is_urgent;
+    let looks = reason.looks() && !reason.is_urgent();
     // SAFETY: by contract; the turn holds no lock, because preemption was enabled, and its process is alive.
-    let ends = looks && unsafe { slice::look_behind(core, process, turn.looks_again()) } && !reason.suspends;
+    let ends =
+        looks && unsafe { slice::look_behind(core, process, turn.looks_again()) } && !reason.suspends();
     if ends {
         turn = turn.asked_to_end();
     }
     // SAFETY: as above.
-    let handed_over = if reason.suspends { unsafe { hand_over(core, process) } } else { None };
+    let handed_over = if reason.suspends() { unsafe { hand_over(core, process) } } else { None };
     let Some((suspended, resident)) = handed_over else {
-        if reason.looks && !looks {
+        if reason.looks() && !looks {
             // SAFETY: as above. The turn is to end anyway.
             unsafe { slice::look_behind(core, process, turn.looks_again()) };
         }
-        core.statistics.detachments_refused.add(reason.suspends.into());
-        if reason.is_urgent {
+        core.statistics.detachments_refused.add(reason.suspends().into());
+        if reason.is_urgent() {
             // SAFETY: as above. What was suspended in a sequence of instructions begins it anew when it goes on.
             unsafe { ask_to_end(block, process) };
         }
         core.in_turn.go_on(turn);
-        if reason.suspends {
+        if reason.suspends() {
             // The next attempt is two slices away.
             core.in_turn.begin_again();
         }
         // The turn goes on, and what was woken for what it let go has to be seen meanwhile.
         enqueue::queue_chosen(core);
-        if reason.is_urgent || ends {
+        if reason.is_urgent() || ends {
             // By an interrupt it is told that it is to end, and what is urgent is tried again. Last, because the turn must come on until then.
             try_again_soon();
         }
@@ -481,7 +482,7 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
     if suspended.run_state().is_ending() {
         ending::note();
     }
-    if reason.is_urgent {
+    if reason.is_urgent() {
         core.statistics.urgent_preemptions.bump();
     }
     if let Some(resident) = resident {
@@ -489,7 +490,7 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         core.prefer_bound();
         enqueue::requeue_at(core, resident, now);
         enqueue::requeue_at(core, suspended, now);
-    } else if reason.is_urgent && turn.slices() == 0 {
+    } else if reason.is_urgent() && turn.slices() == 0 {
         // Its time was not over.
         enqueue::requeue_as_next(core, suspended, now);
     } else {
