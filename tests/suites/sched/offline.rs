@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 
 use magpie::actor::{Config, Executor};
-use magpie::arch::CoreId;
-use magpie::sched::{self, OfflineError, Spawn, SpawnError, yield_now};
+use magpie::arch::{CoreId, CoreSet};
+use magpie::sched::{self, OfflineError, Priority, Spawn, SpawnError, yield_now};
 use magpie::stats::Activity;
 use magpie::{machine, stats, time};
 use magpie_tests::{Failure, ensure, ensure_eq, kernel_test};
@@ -148,6 +148,56 @@ kernel_test! {
         }
         ensure_eq!(elsewhere, 0, "processes that ended on a core out of service");
         ensure_eq!(after, before, "turns on cores out of service");
+        Ok(())
+    }
+}
+
+/// On this core, whose neighbour is another: takes it out of service while somebody as urgent waits behind this turn. Where that one ran, if it had not
+/// run before; `None` if it had, or if this turn is on another core.
+async fn leaves_one_behind(last: CoreId, may_run: CoreSet) -> Result<Option<Option<CoreId>>, Failure> {
+    // Who has begun this one is pinned to the core, and ends.
+    time::sleep(Duration::from_micros(50)).await;
+    if sched::current_core() != Some(last) {
+        return Ok(None);
+    }
+    let has_run = Arc::new(AtomicBool::new(false));
+    let runs = has_run.clone();
+    let urgent = Spawn::new().priority(Priority::High).affinity(may_run);
+    let waits = urgent.start(async move {
+        runs.store(true, Ordering::Relaxed);
+        sched::current_core()
+    })?;
+    if sched::offline(last).is_err() {
+        waits.await?;
+        return Ok(None);
+    }
+    let is_behind = !has_run.load(Ordering::Relaxed);
+    let ran_on = waits.await;
+    ensure_eq!(sched::online(last), Ok(()), "coming back");
+    Ok(is_behind.then_some(ran_on?))
+}
+
+kernel_test! {
+    /// What is urgent and waits on a core that goes out of service is handed on before it has a turn there.
+    #[cores(2)]
+    async fn what_is_urgent_is_handed_on() -> Outcome {
+        let last = core(machine::cores() - 1);
+        let may_run = CoreSet::of(CoreId::BOOT).with(last);
+        let mut behind = 0;
+        for _ in 0..500 {
+            let begins = Spawn::new().pinned(last).start(async move {
+                // On this core, unless another takes it.
+                Spawn::new().priority(Priority::High).affinity(may_run).start(leaves_one_behind(last, may_run))
+            })?;
+            if let Some(ran_on) = begins.await??.await?? {
+                ensure_eq!(ran_on, Some(CoreId::BOOT), "where it ran that waited on a core out of service");
+                behind += 1;
+            }
+            if behind == 20 {
+                break;
+            }
+        }
+        ensure!(behind > 0, "nothing ever waited there, so the test says nothing");
         Ok(())
     }
 }

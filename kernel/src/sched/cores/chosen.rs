@@ -1,9 +1,11 @@
-//! What a core's loop has chosen for its next turn before it looks at its queues: something urgent that was woken on the core between
-//! two turns, where nothing else urgent waits. It would come next anyway, so it need not go through a queue.
+//! What has a core's next turn, chosen before its loop looks at its queues: something urgent that was woken on the core between
+//! two turns, or by an interrupt that leaves the turn which it has met, where nothing else urgent waits. It would come next anyway, so it need not
+//! go through a queue.
 //!
-//! The core puts it there in its loop, or in an interrupt while its loop waits. The loop takes it before it looks for anything to run. It
-//! goes into its queue, before the other, where something else urgent comes meanwhile, and before whatever looks at the queues for long.
-//! So no thief need find it, and during a turn there is none. Who asks whether anything is left to run finds it as it finds what is in a queue.
+//! The core puts it there in its loop, in an interrupt while its loop waits, or in one that has met a turn with preemption enabled. The end of that one
+//! leaves the turn, or puts the choice into its queue (`run/preempt.rs`): so while a turn goes on there is none. The loop takes it before it looks
+//! for anything to run. It goes into its queue, before the other, where something else urgent comes meanwhile, and before whatever looks at the
+//! queues for long. So no thief need find it. Who asks whether anything is left to run finds it as it finds what is in a queue.
 
 use core::ptr::{self, NonNull};
 
@@ -28,7 +30,7 @@ impl<T> Chosen<T> {
         !self.0.load(Ordering::Relaxed).is_null()
     }
 
-    /// Chooses it. There is none. On its core, in its loop between two turns, or in an interrupt while that waits.
+    /// Chooses it. There is none. On its core, in its loop between two turns, in an interrupt while that waits, or in one that has met a turn.
     #[inline(always)]
     pub fn put(&self, process: NonNull<T>) {
         debug_assert!(!self.is_some(), "a core's loop has two choices");
@@ -36,10 +38,10 @@ impl<T> Chosen<T> {
         self.0.store(process.as_ptr(), Ordering::Relaxed);
     }
 
-    /// Takes it. On its core, in its loop between two turns, or in an interrupt while that waits.
+    /// Takes it. On its core, in its loop between two turns, in an interrupt while that waits, or at the end of one that has met a turn.
     #[inline(always)]
     pub fn take(&self) -> Option<NonNull<T>> {
-        // Relaxed, both: its core's own. No exchange, because interrupts come here only while the loop waits, and does not.
+        // Relaxed, both: its core's own. No exchange, because interrupts come here only while the loop waits, or a turn goes on, and neither does.
         let process = NonNull::new(self.0.load(Ordering::Relaxed))?;
         self.0.store(ptr::null_mut(), Ordering::Relaxed);
         Some(process)

@@ -130,10 +130,13 @@ fn keep_urgent(core: &ThisCore<'_>, process: Runnable) {
     queue_urgent(core, process);
 }
 
-/// Whether something urgent would have the next turn: nothing else that is waits.
+/// Whether something urgent would have the next turn: nothing else that is waits, here or for any core.
 #[inline(always)]
 fn may_be_chosen(core: &ThisCore<'_>, process: &Header) -> bool {
-    !process.has_deadline() && !core.queue.has_urgent() && !core.chosen.is_some()
+    !process.has_deadline()
+        && !core.queue.has_urgent()
+        && !core.chosen.is_some()
+        && !global::has_work_for(core)
 }
 
 #[inline(never)]

@@ -85,10 +85,11 @@ pub(crate) fn first(core: &ThisCore<'_>) -> Option<Runnable> {
     Some(process)
 }
 
-/// The same of what waits in the queues, where something urgent is flagged. It may be gone.
+/// The same of what waits in the queues, where something urgent is flagged. It may be gone. A core that is out of service hands it on, and what was
+/// raised for others is carried out one by one before such turns.
 #[inline(never)]
 fn first_of_queues(core: &ThisCore<'_>) -> Option<Runnable> {
-    if !core.queue.has_more_urgent(Priority::Normal) {
+    if is_offline(core) || core.raised.has_any() || !core.queue.has_more_urgent(Priority::Normal) {
         return None;
     }
     let process = pick::next(core)?;

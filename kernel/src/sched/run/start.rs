@@ -66,8 +66,9 @@ fn on_device(number: u32) {
         |core, _| {
             core.in_interrupt.set(true);
             let block = StackBlock::current();
-            // The handler disables preemption once.
-            core.has_met_turn.set(block.preempt().is_held_once() && !block.process().is_null());
+            // The handler disables preemption once. A turn that has run out of stack is left by a way of its own.
+            let may_leave = block.preempt().is_held_once() && !block.is_in_reserve();
+            core.has_met_turn.set(may_leave && !block.process().is_null());
             if let Some(device) = DEVICE.get() {
                 // Not who was interrupted.
                 let _nobody = PaidBy::nobody();
