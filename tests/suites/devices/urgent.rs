@@ -10,7 +10,7 @@ use magpie::arch::CoreId;
 use magpie::internals::mem::stack;
 use magpie::internals::sync::PreemptGuard;
 use magpie::interrupt::Interrupt;
-use magpie::sched::{self, JoinError, JoinHandle, Priority, Spawn};
+use magpie::sched::{JoinError, JoinHandle, Priority, Spawn};
 use magpie::stats;
 use magpie::time::{self, Instant};
 use magpie_tests::{Failure, HANGS_AFTER, amount, comes, ensure, ensure_eq, kernel_test};
