@@ -204,6 +204,16 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Core> {
     (0..count()).filter_map(get)
 }
 
+/// Those of a mask.
+pub(crate) fn of_mask(mut mask: u64) -> impl Iterator<Item = &'static Core> {
+    core::iter::from_fn(move || {
+        let index = mask.trailing_zeros() as usize;
+        // Nothing to take away when none is left.
+        mask &= mask.wrapping_sub(1);
+        get(index)
+    })
+}
+
 /// Makes `cores` core blocks. Returns how many could be made: fewer when memory runs out.
 pub(crate) fn install(cores: usize) -> usize {
     let mut made = 0;

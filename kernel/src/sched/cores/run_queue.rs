@@ -100,9 +100,9 @@ impl RunQueue {
         self.of(priority).stealable() + by_deadline
     }
 
-    /// The same for the owner, which need not look where nothing was flagged. To others a bit may seem clear for a moment
+    /// The same without a look where nothing was flagged. To others than the owner a bit may seem clear for a moment
     /// ([`ReadyMask::unflag`]).
-    pub(crate) fn stealable_here(&self) -> usize {
+    pub(crate) fn stealable_where_flagged(&self) -> usize {
         let flagged = self.ready.bits();
         let waiting = Priority::ALL.into_iter().filter(|priority| flagged & priority.bit() != 0);
         let by_deadline = if flagged & BY_DEADLINE == 0 { 0 } else { self.deadlines.stealable() };

@@ -58,8 +58,11 @@ fn say_crowded(core: &Core, is_crowded: bool) {
 #[inline(always)]
 pub(crate) fn note_waiting(core: &Core, now: u64, is_in_turn: impl FnOnce() -> bool) {
     // Mostly nothing does, and this may be in an interrupt.
-    let waiting =
-        if core.queue.is_flagged() { crowding(is_in_turn(), core.queue.stealable_here()) } else { 0 };
+    let waiting = if core.queue.is_flagged() {
+        crowding(is_in_turn(), core.queue.stealable_where_flagged())
+    } else {
+        0
+    };
     core.crowd.lasts(waiting > 0, now);
     say_crowded(core, waiting >= CROWD);
 }
@@ -67,7 +70,10 @@ pub(crate) fn note_waiting(core: &Core, now: u64, is_in_turn: impl FnOnce() -> b
 /// Whether a thief may take from a core at `now`. Records what it sees.
 pub(crate) fn may_be_robbed(core: &Core, now: u64) -> bool {
     // Most have nothing, and to ask all queues takes long. A flag may seem clear for a moment, as if the caller had looked a moment before.
-    let waiting =
-        if core.queue.is_flagged() { crowding(core.in_turn.is_in(), core.queue.stealable()) } else { 0 };
+    let waiting = if core.queue.is_flagged() {
+        crowding(core.in_turn.is_in(), core.queue.stealable_where_flagged())
+    } else {
+        0
+    };
     core.crowd.lasts(waiting > 0, now) | is_enough(core, waiting)
 }

@@ -174,7 +174,7 @@ pub(crate) fn call_thief(core: &ThisCore<'_>) {
 
 #[inline(never)]
 fn call_idle_core(core: &Core) {
-    call_idle_core_for(core, core.queue.stealable_here());
+    call_idle_core_for(core, core.queue.stealable_where_flagged());
 }
 
 #[inline(always)]

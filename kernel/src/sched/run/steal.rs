@@ -37,8 +37,7 @@ pub(crate) fn has_candidate(core: &Core) -> bool {
 #[inline(never)]
 fn candidates(thief: &Core) -> u64 {
     let (left_out, now) = (thief.id().mask() | wake::idle_cores(), clock::now());
-    cores::all()
-        .filter(|other| left_out & other.id().mask() == 0)
+    cores::of_mask(cores::existing() & !left_out)
         .filter(|other| place::may_be_robbed(other, now) | run_next_is_stale(other))
         .fold(0, |found, other| found | other.id().mask())
 }
