@@ -150,12 +150,11 @@ pub(crate) fn any_backlog() -> bool {
 }
 
 /// Whether any resident has something that may leave for another core, at `now` in clock ticks. All are looked at,
-/// because the look notes what it sees; or until something urgent has come for the caller, a core's loop. One that waits has found nothing, and who
-/// puts something there wakes it: idle cores ask, and mostly most of them do.
+/// because the look notes what it sees; or until something urgent has come for the caller, a core's loop.
 pub(crate) fn any_surplus(now: u64) -> bool {
     let has_surplus = |process: &ManuallyDrop<ProcessRef>| {
         // SAFETY: alive under the lock, and only residents are on the list.
-        process.run_state().is_dispatchable() && unsafe { resident(process.pointer()) }.has_surplus(now)
+        !process.is_done() && unsafe { resident(process.pointer()) }.has_surplus(now)
     };
     let here = PreemptGuard::new();
     let residents = RESIDENTS.lock();
