@@ -174,6 +174,12 @@ impl RunQueue {
             .any(|priority| priority < than && mask & priority.bit() != 0 && !self.has_none(priority))
     }
 
+    /// Whether something urgent waits here. Out of line, for who asks seldom.
+    #[inline(never)]
+    pub(crate) fn has_urgent_waiting(&self) -> bool {
+        self.has_more_urgent(Priority::Normal)
+    }
+
     /// When the first is due of those with a deadline that this core has put into its queues.
     #[inline(always)]
     pub(crate) fn earliest(&self) -> u64 {

@@ -118,19 +118,7 @@ pub(crate) fn charge(core: &Core, process: &Header, now: u64) -> bool {
 /// Whether nothing is left for the turn of a process that runs on this core, if it has a share.
 #[inline(always)]
 pub(crate) fn is_spent(core: &Core, process: &Header) -> bool {
-    process.share().is_some() && is_share_over(core)
-}
-
-/// If it is not, the turn is interrupted when it is: an interrupt before that has armed the timer for something else.
-#[cold]
-#[inline(never)]
-fn is_share_over(core: &Core) -> bool {
-    let end = core.share_end.get();
-    let is_over = clock::now() >= end;
-    if !is_over && end != u64::MAX {
-        comparator::arm_if_earlier(end);
-    }
-    is_over
+    process.share().is_some() && !comparator::is_ahead(core.share_end.get())
 }
 
 /// Arms the share's timer. The caller was told to.

@@ -33,10 +33,10 @@ use crate::arch::{clock, timer};
 use crate::mem::heap::HEAP;
 use crate::sched::cores::here::is_wanted_urgently;
 use crate::sched::cores::{self, Core, ThisCore, calls};
-use crate::sched::place::{enqueue, global, pick, waker};
+use crate::sched::place::{enqueue, global, waker};
 use crate::sched::policy::settings::{self, Setting};
-use crate::sched::process::{Priority, Runnable};
-use crate::sched::run::{balance, ending, give_back, offline, remains, reserve, slice};
+use crate::sched::process::Runnable;
+use crate::sched::run::{balance, ending, give_back, offline, remains, slice};
 #[cfg(target_os = "none")]
 use crate::sched::run::{collect, watchdog};
 use crate::time;
@@ -58,10 +58,20 @@ pub(crate) fn note_timer(core: &Core) {
     core.ask_for_timers();
 }
 
+/// What comes before the loop looks at everything.
+pub(crate) enum First {
+    /// This one's turn.
+    Turn(Runnable),
+    /// The turn of what waits in the queues.
+    Queues,
+    /// Nothing.
+    Nothing,
+}
+
 /// What is urgent, and may have the next turn before the loop looks at anything else: a timer that is due has woken it, an interrupt has ended a turn
 /// for it, or it waits. The bit stays set, so the end of that turn leads to [`attend`].
 #[inline(always)]
-pub(crate) fn first(core: &ThisCore<'_>) -> Option<Runnable> {
+pub(crate) fn first(core: &ThisCore<'_>) -> First {
     // Relaxed: set by this core's own interrupt.
     let is_timer_due = core.timer_due.load(Ordering::Relaxed) == 1;
     if !(is_timer_due || waits_urgently(core))
@@ -71,33 +81,33 @@ pub(crate) fn first(core: &ThisCore<'_>) -> Option<Runnable> {
         || give_back::is_wanted(core)
         || remains::is_wanted(core)
     {
-        return None;
+        return First::Nothing;
     }
     core.turn_ended_at.set(0);
     carry_out_urgent(core);
     let more = time::expire_one_urgent(core.id(), core.here(), |waker| waker::wake_in_loop(core, waker));
-    // What is more urgent goes first. What is urgent has a turn on the core's last stack, too.
+    // What is more urgent goes first.
     if more {
-        return None;
+        return First::Nothing;
     }
-    let process = if core.queue.has_urgent() { first_of_queues(core)? } else { core.take_chosen()? };
-    core.put_off.set(core.put_off.get() + 1);
-    Some(process)
+    let first = if core.queue.has_urgent() {
+        first_of_queues(core)
+    } else {
+        // What is urgent has a turn on the core's last stack, too.
+        core.take_chosen().map_or(First::Nothing, First::Turn)
+    };
+    if !matches!(first, First::Nothing) {
+        core.put_off.set(core.put_off.get() + 1);
+    }
+    first
 }
 
-/// The same of what waits in the queues, where something urgent is flagged. It may be gone. A core that is out of service hands it on, and what was
-/// raised for others is carried out one by one before such turns.
-#[inline(never)]
-fn first_of_queues(core: &ThisCore<'_>) -> Option<Runnable> {
-    if is_offline(core) || core.raised.has_any() || !core.queue.has_more_urgent(Priority::Normal) {
-        return None;
-    }
-    let process = pick::next(core)?;
-    if reserve::is_kept_waiting(core, &process) {
-        enqueue::requeue(core, process);
-        return None;
-    }
-    Some(process)
+/// The same where something urgent is flagged in the queues. It may be gone. A core that is out of service hands it on, and what was raised for others
+/// is carried out one by one before such turns.
+#[inline(always)]
+fn first_of_queues(core: &ThisCore<'_>) -> First {
+    let waits = core.chosen.is_some() || core.queue.has_urgent_waiting();
+    if !waits || is_offline(core) || core.raised.has_any() { First::Nothing } else { First::Queues }
 }
 
 /// Looks at everything. Whether the loop goes on.

@@ -17,6 +17,7 @@ use crate::sched::cores::{Core, ThisCore, population, roll_call};
 use crate::sched::place::{enqueue, pick};
 use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, PieceNow, ProcessRef, Runnable, Step};
+use crate::sched::run::attention::First;
 use crate::sched::run::{
     aside, attention, due, ending, give_back, idle, remains, reserve, resume, slice, steal,
 };
@@ -71,12 +72,15 @@ enum Next {
 #[inline(always)]
 unsafe fn next(core: &ThisCore<'_>) -> Option<Next> {
     if core.queue.wants_attention() {
-        if let Some(process) = attention::first(core) {
-            return Some(Next::Turn(process));
-        }
-        // SAFETY: by contract.
-        if unsafe { !attention::attend(core) } {
-            return None;
+        match attention::first(core) {
+            First::Turn(process) => return Some(Next::Turn(process)),
+            First::Queues => {}
+            // SAFETY: by contract.
+            First::Nothing => {
+                if unsafe { !attention::attend(core) } {
+                    return None;
+                }
+            }
         }
     }
     // What is given back comes before a turn of who gives it back.

@@ -147,19 +147,7 @@ fn look_at(core: &ThisCore<'_>, priority: Priority) -> Option<Runnable> {
 /// Whether a turn, which something urgent would end, is the one in which what was killed drops what it owns, and has time left for that.
 #[inline(always)]
 pub(crate) fn is_granted(core: &Core, process: &Header) -> bool {
-    process.run_state().is_ending() && has_time_left(core)
-}
-
-/// If it has, it is interrupted when that is over: an interrupt before that has armed the timer for something else.
-#[cold]
-#[inline(never)]
-fn has_time_left(core: &Core) -> bool {
-    let until = core.granted_until.get();
-    let is_left = clock::now() < until;
-    if is_left {
-        comparator::arm_if_earlier(until);
-    }
-    is_left
+    process.run_state().is_ending() && comparator::is_ahead(core.granted_until.get())
 }
 
 /// Whether one that was taken from a queue has nothing to do but to end.

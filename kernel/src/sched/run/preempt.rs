@@ -188,8 +188,7 @@ unsafe fn makes_way(
 ///
 /// # Safety
 /// As [`consider`], and a turn runs on the stack of `block` with preemption enabled.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 unsafe fn take_back_choice(block: &StackBlock) {
     // What it changes it guards, and the end of that must not come here again. What it requests is considered by the caller.
     block.preempt().reset(1);
@@ -201,7 +200,8 @@ unsafe fn take_back_choice(block: &StackBlock) {
 /// Why the turn of a process on this core is to be left, or something is to become of it.
 #[inline(always)]
 fn reason(core: &Core, block: &StackBlock, process: &Header) -> Reason {
-    if process.run_state().is_killed() && ends_at_once(block, process) {
+    if process.run_state().is_killed() && !block.is_shielded() && process.vtable().is_to_end.is_none() {
+        // Here, whatever else is to be.
         return Reason::KILLS;
     }
     let turn = core.in_turn.turn();
@@ -236,13 +236,6 @@ fn reason(core: &Core, block: &StackBlock, process: &Header) -> Reason {
         reason = reason.and(Reason::LOOKS);
     }
     if is_left_alone(process) { reason } else { reason.and(of_kills(block, process, turn)) }
-}
-
-/// Whether a process that was killed ends here, whatever else is to be.
-#[cold]
-#[inline(never)]
-fn ends_at_once(block: &StackBlock, process: &Header) -> bool {
-    !block.is_shielded() && process.vtable().is_to_end.is_none()
 }
 
 /// Whether nobody is to end in the turn of a process.
@@ -298,7 +291,7 @@ fn is_resident(process: &Header) -> bool {
 /// what an interrupt has raised.
 #[inline(always)]
 fn is_urgent(core: &Core) -> bool {
-    core.queue.has_more_urgent(Priority::Low) || is_urgent_timer_due(core) || core.raised.has_urgent()
+    core.queue.has_urgent_waiting() || is_urgent_timer_due(core) || core.raised.has_urgent()
 }
 
 /// Whether a timer is due that wakes something urgent.

@@ -13,7 +13,6 @@ use crate::sched::cores::handover::Crashed;
 use crate::sched::cores::remains::Remains;
 use crate::sched::cores::{Core, ThisCore};
 use crate::sched::policy::settings::{self, Setting};
-use crate::sched::process::Priority;
 #[cfg(target_os = "none")]
 use crate::sched::run::collect;
 use crate::sched::run::{attention, reserve};
@@ -84,7 +83,7 @@ pub(super) fn go_on(core: &ThisCore<'_>) {
     loop {
         attention::look_for_urgent(core);
         // Not what is flagged: the flag may be stale, and then nobody would come back here.
-        let waits = core.queue.has_more_urgent(Priority::Normal) || core.chosen.is_some();
+        let waits = core.queue.has_urgent_waiting() || core.chosen.is_some();
         let least = match (core.on_reserve.get(), is_overdue(core, &remains)) {
             // Who has the next turn may go on for ever, and nobody else could have one.
             (true, _) => usize::MAX,

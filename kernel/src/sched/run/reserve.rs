@@ -47,15 +47,8 @@ pub(crate) fn prepare(core: &Core) {
 
 /// Whether a process that the core's loop has taken must wait, because the loop runs on the core's last stack. After as
 /// many refusals as processes wait in its queue, the loop looks for something to steal.
-#[inline(always)]
 pub(crate) fn is_kept_waiting(core: &Core, process: &Header) -> bool {
-    core.on_reserve.get() && waits_for_stack(core, process)
-}
-
-#[cold]
-#[inline(never)]
-fn waits_for_stack(core: &Core, process: &Header) -> bool {
-    if process.has_yielded() || process.priority() <= Priority::High {
+    if !core.on_reserve.get() || process.has_yielded() || process.priority() <= Priority::High {
         return false;
     }
     if let Some(free) = stack::take() {
