@@ -64,8 +64,10 @@ impl FreshStack {
     /// and nothing of the core's.
     #[inline(always)]
     pub(crate) unsafe fn begin(self, core: &Core) -> ! {
-        core.on_reserve.set(self.is_reserve);
-        if self.is_reserve {
+        // Also one of the pool is the core's last, where the reserve is in use.
+        let is_last = self.is_reserve || !reserve::is_there(core);
+        core.on_reserve.set(is_last);
+        if is_last {
             core.ask_attention();
         }
         let block = self.stack.block();

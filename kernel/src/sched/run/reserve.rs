@@ -22,6 +22,15 @@ pub(crate) fn take(core: &Core) -> Option<StackRef> {
     Some(reserve)
 }
 
+/// Whether the core has it in hand.
+#[inline(always)]
+pub(crate) fn is_there(core: &Core) -> bool {
+    let reserve = core.reserve.take();
+    let is_there = reserve.is_some();
+    core.reserve.set(reserve);
+    is_there
+}
+
 /// A stack is not needed any more: the core's reserve comes first. With it, the core is not on its last stack.
 pub(crate) fn keep_or_give(core: &Core, stack: StackRef) {
     match core.reserve.take() {
