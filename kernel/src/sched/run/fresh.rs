@@ -45,16 +45,13 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
 /// A stack for a core's loop to go on with: from the pool or, if that is empty, the core's reserve.
 pub(crate) struct FreshStack {
     stack: StackRef,
-    is_reserve: bool,
 }
 
 impl FreshStack {
     /// Takes one, unless all are in use. With preemption disabled.
     #[inline(always)]
     pub(crate) fn take(core: &Core) -> Option<Self> {
-        let from_pool = stack::take();
-        let is_reserve = from_pool.is_none();
-        Some(Self { stack: from_pool.or_else(|| reserve::take(core))?, is_reserve })
+        Some(Self { stack: stack::take().or_else(|| reserve::take(core))? })
     }
 
     /// Begins the core's loop on it, which finds what was handed over.
@@ -64,8 +61,8 @@ impl FreshStack {
     /// and nothing of the core's.
     #[inline(always)]
     pub(crate) unsafe fn begin(self, core: &Core) -> ! {
-        // Also one of the pool is the core's last, where the reserve is in use.
-        let is_last = self.is_reserve || !reserve::is_there(core);
+        // The reserve, or one of the pool where the reserve is in use.
+        let is_last = !reserve::is_there(core);
         core.on_reserve.set(is_last);
         if is_last {
             core.ask_attention();

@@ -188,7 +188,8 @@ unsafe fn makes_way(
 ///
 /// # Safety
 /// As [`consider`], and a turn runs on the stack of `block` with preemption enabled.
-#[inline(always)]
+#[cold]
+#[inline(never)]
 unsafe fn take_back_choice(block: &StackBlock) {
     // What it changes it guards, and the end of that must not come here again. What it requests is considered by the caller.
     block.preempt().reset(1);
