@@ -75,8 +75,8 @@ unsafe fn next(core: &ThisCore<'_>) -> Option<Next> {
         match attention::first(core) {
             First::Turn(process) => return Some(Next::Turn(process)),
             First::Queues => {}
-            // SAFETY: by contract.
             First::Nothing => {
+                // SAFETY: by contract.
                 if unsafe { !attention::attend(core) } {
                     return None;
                 }
