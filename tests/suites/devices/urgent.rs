@@ -165,7 +165,7 @@ async fn sees_more(seen: &AtomicU64, than: u64) -> Result<(), Failure> {
 }
 
 kernel_test! {
-    /// The turn that it has met is that of a process which is killed meanwhile, or crashes: nothing is lost, and each stack comes back.
+    /// The turn that it has met is that of a process which is killed meanwhile: what comes then is told, and what comes afterwards.
     #[machine("crashes")]
     async fn comes_while_the_turn_is_killed() -> Outcome {
         let rounds = amount("rounds", 60);

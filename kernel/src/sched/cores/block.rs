@@ -93,7 +93,7 @@ pub(crate) struct Core {
     pub left_stack: Cell<Option<StackRef>>,
     /// The stack that its loop goes on with when a turn is suspended and no other stack is left.
     pub reserve: Cell<Option<StackRef>>,
-    /// Its loop runs on that stack.
+    /// Its loop runs on the core's last stack: that one, or another while that is in use.
     pub on_reserve: Cell<bool>,
     /// How the code has faulted that a fresh core loop finds crashed, and what says so.
     pub fault: Cell<Option<(Fault, Report)>>,

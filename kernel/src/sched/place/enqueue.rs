@@ -49,7 +49,7 @@ pub(crate) fn woken(process: Runnable, here: &PreemptGuard) {
 }
 
 /// The same in an interrupt. Something urgent for which the turn that was interrupted is left at the end of that is chosen for the next
-/// (`preempt::consider`), so it goes through no queue.
+/// (`preempt::makes_way`), so it goes through no queue.
 #[inline(never)]
 fn woken_in_interrupt(process: Runnable, here: &PreemptGuard) {
     if let Some(core) = ThisCore::that_may_leave_turn(here)

@@ -118,7 +118,7 @@ pub(crate) fn charge(core: &Core, process: &Header, now: u64) -> bool {
 /// Whether nothing is left for the turn of a process that runs on this core, if it has a share.
 #[inline(always)]
 pub(crate) fn is_spent(core: &Core, process: &Header) -> bool {
-    process.share().is_some() && !comparator::is_ahead(core.share_end.get())
+    process.share().is_some() && !comparator::arm_if_ahead(core.share_end.get())
 }
 
 /// Arms the share's timer. The caller was told to.

@@ -147,7 +147,7 @@ fn look_at(core: &ThisCore<'_>, priority: Priority) -> Option<Runnable> {
 /// Whether a turn, which something urgent would end, is the one in which what was killed drops what it owns, and has time left for that.
 #[inline(always)]
 pub(crate) fn is_granted(core: &Core, process: &Header) -> bool {
-    process.run_state().is_ending() && comparator::is_ahead(core.granted_until.get())
+    process.run_state().is_ending() && comparator::arm_if_ahead(core.granted_until.get())
 }
 
 /// Whether one that was taken from a queue has nothing to do but to end.

@@ -24,7 +24,7 @@ pub(crate) fn arm_if_earlier(at: u64) {
 /// In what a turn is asked when it is interrupted, so it is interrupted then. `u64::MAX` never comes.
 #[cold]
 #[inline(never)]
-pub(crate) fn is_ahead(at: u64) -> bool {
+pub(crate) fn arm_if_ahead(at: u64) -> bool {
     let is_ahead = clock::now() < at;
     if is_ahead && at != u64::MAX {
         timer::arm_if_earlier(at);
