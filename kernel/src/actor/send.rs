@@ -534,10 +534,26 @@ fn room_in_hand(mailbox: &Mailbox, bytes: usize) -> Option<(NonNull<u8>, bool, P
         }
     };
     if let Some(segment) = fresh {
-        // SAFETY: just made, and empty.
-        unsafe { Segment::free(segment) };
+        keep_for_next(mailbox, segment);
     }
     room
+}
+
+/// A segment was made, which may have taken longer than a slice, and is not needed any more: the mailbox keeps it, or each message would make
+/// another one.
+#[cold]
+#[inline(never)]
+fn keep_for_next(mailbox: &Mailbox, segment: NonNull<Segment>) {
+    let inside = mailbox.inside.lock();
+    // SAFETY: just made, and empty; the mailbox's lock is held.
+    unsafe {
+        if inside.closed {
+            drop(inside);
+            Segment::free(segment);
+        } else {
+            mailbox.hand.keep_larger(segment);
+        }
+    }
 }
 
 /// Gives a mailbox another segment with room for `bytes`, allocated outside its lock. Whether it could.

@@ -30,7 +30,7 @@ impl Hand {
     ///
     /// # Safety
     /// The segment is as good as new, and the caller's, who gives it up.
-    pub(in crate::actor::mail) unsafe fn keep_larger(&self, segment: NonNull<Segment>) {
+    pub(in crate::actor) unsafe fn keep_larger(&self, segment: NonNull<Segment>) {
         if self.keep_spare(segment) {
             return;
         }
