@@ -159,7 +159,7 @@ impl Hand {
         _here: &PreemptGuard,
     ) {
         if self.may_open.load(Ordering::Relaxed) {
-            self.set_plain(false);
+            self.set_several();
             self.segment.store(segment.as_ptr(), Ordering::Relaxed);
             // SAFETY: by contract.
             unsafe { self.gate.open(cursor, limit_for_batch(cursor, segment, MOST_GROWTH_BYTES)) };
@@ -178,23 +178,31 @@ impl Hand {
         }
     }
 
-    /// Plain mail that is kept here, and was checked, becomes a batch, which ends where `cursor` says. Returns its segment, and
-    /// where it ends.
+    /// Sole mail that is kept here, and was checked, becomes a batch, which ends where `cursor` says. Returns its segment, and
+    /// where it ends. As for [`Self::become_batch`], it may grow by more if it `is_alone`.
     ///
     /// # Safety
-    /// As for [`Self::open_for_batch`], and there is plain mail.
+    /// As for [`Self::open_for_batch`], and there is sole mail.
     #[inline(always)]
-    pub(crate) unsafe fn become_plain_batch(
+    pub(crate) unsafe fn become_sole_batch(
         &self,
         cursor: &AtomicPtr<u8>,
+        is_alone: bool,
     ) -> (NonNull<Segment>, NonNull<u8>) {
         let end = self.end.load(Ordering::Relaxed);
         cursor.store(end, Ordering::Relaxed);
-        // SAFETY: by contract. A plain segment is not longer than a batch may grow.
-        unsafe {
+        // SAFETY: by contract.
+        let (segment, end) = unsafe {
             self.gate.move_cursor(cursor);
             (self.noted_segment(), NonNull::new_unchecked(end))
+        };
+        // A plain segment is not longer than a batch may grow.
+        if self.has_grown() {
+            let growth = if is_alone { MOST_GROWTH_ALONE_BYTES } else { MOST_GROWTH_BYTES };
+            self.gate.set_limit(limit_for_batch(cursor, segment, growth));
+            self.note_most_of_sole(segment, end.as_ptr().addr() - Segment::begin(segment).as_ptr().addr());
         }
+        (segment, end)
     }
 
     /// The most memory in which mail has lain here since [`Self::allow`], and the most messages that have. Of more than a few the number is
@@ -245,7 +253,7 @@ impl Hand {
     /// is a pointer, though the segment that it led to was freed long ago, and another's memory lies there.
     pub(super) fn reset(&self) {
         self.gate.forget();
-        self.set_plain(false);
+        self.set_several();
         self.follows.store(false, Ordering::Relaxed);
         if let Some(spare) = self.take_spare() {
             // SAFETY: empty, and nobody else uses it.

@@ -222,6 +222,11 @@ pub(crate) unsafe fn count_chain(first: NonNull<Segment>, head: NonNull<u8>) -> 
     count
 }
 
+/// How many envelopes there are at most in so many bytes.
+pub(super) fn most_in(bytes: usize) -> u32 {
+    (bytes / size_of::<Envelope>()) as u32
+}
+
 /// How many envelopes there are in a chain, from `head` in its first segment on: exactly if they are few. Of many, how many of
 /// the shortest would fit, because counting takes as long as there are envelopes.
 ///
@@ -232,7 +237,7 @@ pub(super) unsafe fn estimate_chain(first: NonNull<Segment>, head: NonNull<u8>) 
     // SAFETY: by contract.
     unsafe {
         let bytes = chain_used_bytes(first, head);
-        if bytes <= FEW_BYTES { count_chain(first, head) } else { (bytes / size_of::<Envelope>()) as u32 }
+        if bytes <= FEW_BYTES { count_chain(first, head) } else { most_in(bytes) }
     }
 }
 

@@ -102,8 +102,8 @@ impl Batch {
         self.mailbox.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);
         // SAFETY: by contract; a batch lives until its mailbox is put down or another takes over, and the gate goes with it.
         let (segment, position, end, is_unchecked) = unsafe {
-            if mailbox.hand.is_plain_and_checked() {
-                let (segment, end) = mailbox.hand.become_plain_batch(self.extent.end_cell());
+            if mailbox.hand.is_sole_and_checked() {
+                let (segment, end) = mailbox.hand.become_sole_batch(self.extent.end_cell(), is_alone);
                 (segment, Segment::begin(segment), end, false)
             } else {
                 mailbox.hand.become_batch(self.extent.end_cell(), is_alone)

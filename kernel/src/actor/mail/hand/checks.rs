@@ -14,7 +14,7 @@
 //! `checks`).
 
 use super::Hand;
-use super::held::PLAIN;
+use super::held::{GROWN, SOLE};
 use crate::arch::atomic::Ordering;
 use crate::sync::PreemptGuard;
 
@@ -25,7 +25,13 @@ impl Hand {
     /// What is kept here is plain, and checked.
     #[inline(always)]
     pub(crate) fn is_plain_and_checked(&self) -> bool {
-        self.nature() == PLAIN
+        self.nature() == SOLE
+    }
+
+    /// What is kept here is sole, and checked.
+    #[inline(always)]
+    pub(crate) fn is_sole_and_checked(&self) -> bool {
+        self.nature() & !GROWN == SOLE
     }
 
     /// What is kept here is unchecked from now on. On the core of the worker that has the mailbox in hand.

@@ -150,7 +150,7 @@ impl Hand {
         self.note_most(&held);
         let end = if held.first == held.last {
             cursor.store(held.end.as_ptr(), Ordering::Relaxed);
-            self.set_plain(false);
+            self.set_several();
             self.follows.store(false, Ordering::Relaxed);
             // SAFETY: by contract.
             unsafe { self.gate.move_cursor(cursor) };
@@ -166,6 +166,36 @@ impl Hand {
             end
         };
         (held.first, held.begin, end, is_unchecked)
+    }
+
+    /// As [`Self::note_most`], of what is sole, in a segment that has grown.
+    #[inline(always)]
+    pub(super) fn note_most_of_sole(&self, segment: NonNull<Segment>, used_bytes: usize) {
+        // SAFETY: in hand.
+        let bytes = unsafe { segment.as_ref() }.capacity_bytes();
+        let recent_bytes = self.recent_bytes.load(Ordering::Relaxed);
+        self.recent_bytes.store(used_bytes.max(recent_bytes - recent_bytes / 4), Ordering::Relaxed);
+        if bytes > self.most_bytes.load(Ordering::Relaxed) {
+            self.most_bytes.store(bytes, Ordering::Relaxed);
+        }
+        // It is looked at more closely if it may be more than ever.
+        if segment::most_in(used_bytes) > self.most_messages.load(Ordering::Relaxed) {
+            self.note_more_messages(segment, used_bytes);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_more_messages(&self, mut segment: NonNull<Segment>, used_bytes: usize) {
+        let begin = Segment::begin(segment);
+        // SAFETY: in hand, used that far, and nothing of it was delivered.
+        let messages = unsafe {
+            segment.as_mut().set_end(begin.add(used_bytes));
+            segment::estimate_chain(segment, begin)
+        };
+        if messages > self.most_messages.load(Ordering::Relaxed) {
+            self.most_messages.store(messages, Ordering::Relaxed);
+        }
     }
 
     /// Notes how much there is. It is sealed.

@@ -1,7 +1,7 @@
 //! Mail in hand as it lies in segments: one, or several that are linked.
 //!
-//! What is *plain* lies in one segment that has not grown, from its beginning on: then where it begins and which segment is its last
-//! need not be looked up.
+//! What is *sole* lies in one segment, from its beginning on: then where it begins and which segment is its last need not be looked up. It is
+//! *plain* if that segment has not grown: then a batch may grow to its end.
 
 use core::ptr::NonNull;
 
@@ -9,9 +9,11 @@ use super::{Hand, MOST_GROWTH_BYTES};
 use crate::actor::mail::segment::Segment;
 use crate::arch::atomic::Ordering;
 
-/// In the hand's nature: what is kept here, or was until it became a batch, lies in one segment that has not grown, from its
-/// beginning on, and the gate's limit is the segment's.
-pub(super) const PLAIN: u8 = 1;
+/// In the hand's nature: what is kept here, or was until it became a batch, lies in one segment, from its beginning on.
+pub(super) const SOLE: u8 = 1;
+
+/// And that segment has grown: it is longer than a batch may grow.
+pub(super) const GROWN: u8 = 4;
 
 /// Mail in hand, in one segment or several.
 #[derive(Clone, Copy)]
@@ -47,7 +49,7 @@ impl Hand {
         unsafe {
             let (first, end) =
                 (self.noted_segment(), NonNull::new_unchecked(self.end.load(Ordering::Relaxed)));
-            if self.is_plain() {
+            if self.is_sole() {
                 return Held { first, begin: Segment::begin(first), last: first, end };
             }
             Held {
@@ -59,20 +61,25 @@ impl Hand {
         }
     }
 
-    /// Keeps mail here that is not plain.
+    /// Keeps mail here that is not sole.
     pub(super) fn keep(&self, held: Held) {
-        self.set_plain(false);
+        self.set_several();
         self.segment.store(held.first.as_ptr(), Ordering::Relaxed);
         self.begin.store(held.begin.as_ptr(), Ordering::Relaxed);
         self.last.store(held.last.as_ptr(), Ordering::Relaxed);
         self.end.store(held.end.as_ptr(), Ordering::Relaxed);
     }
 
-    /// Whether what is kept here, or was until it became a batch that nothing follows, is a segment that has not grown, used
-    /// from its beginning on.
+    /// Whether what is kept here, or was until it became a batch that nothing follows, is one segment, used from its beginning on.
     #[inline(always)]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.nature() & PLAIN != 0
+    pub(crate) fn is_sole(&self) -> bool {
+        self.nature() & SOLE != 0
+    }
+
+    /// Of what is sole: whether its segment has grown.
+    #[inline(always)]
+    pub(crate) fn has_grown(&self) -> bool {
+        self.nature() & GROWN != 0
     }
 
     #[inline(always)]
@@ -80,21 +87,26 @@ impl Hand {
         self.nature.load(Ordering::Relaxed)
     }
 
+    /// It is not sole from now on.
     #[inline(always)]
-    pub(super) fn set_plain(&self, is_plain: bool) {
-        let kept = self.nature() & !PLAIN;
-        self.nature.store(if is_plain { kept | PLAIN } else { kept }, Ordering::Relaxed);
+    pub(super) fn set_several(&self) {
+        self.nature.store(self.nature() & !(SOLE | GROWN), Ordering::Relaxed);
     }
 
     /// This segment is all that there is, and empty, or used from its beginning on.
     #[inline(always)]
     pub(crate) fn note_sole(&self, segment: NonNull<Segment>) {
         self.segment.store(segment.as_ptr(), Ordering::Relaxed);
-        self.begin.store(Segment::begin(segment).as_ptr(), Ordering::Relaxed);
-        self.last.store(segment.as_ptr(), Ordering::Relaxed);
         self.gate.set_limit(Segment::limit(segment).as_ptr());
         // SAFETY: the segment is what is in hand's.
         let has_grown = unsafe { segment.as_ref() }.capacity_bytes() > MOST_GROWTH_BYTES;
-        self.set_plain(!has_grown);
+        let kept = self.nature() & !(SOLE | GROWN);
+        self.nature.store(kept | if has_grown { SOLE | GROWN } else { SOLE }, Ordering::Relaxed);
+    }
+
+    /// All of a batch was delivered that was sole, in a segment that has grown: to the end of that goes what comes next.
+    #[inline(always)]
+    pub(crate) fn end_growth(&self, segment: NonNull<Segment>) {
+        self.gate.set_limit(Segment::limit(segment).as_ptr());
     }
 }

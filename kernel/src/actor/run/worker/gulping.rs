@@ -128,6 +128,13 @@ impl Worker {
         Some(segment)
     }
 
+    /// All of a batch was delivered that was sole, in a segment that has grown: whether the mailbox may keep that in hand, and rest.
+    #[inline(always)]
+    fn ends_growth(&self, mailbox: &Mailbox, batch: &Batch) -> bool {
+        let segment = self.own_segment(batch);
+        segment.inspect(|&segment| mailbox.hand.end_growth(segment)).is_some()
+    }
+
     /// Whether a segment of the batch's has not grown.
     #[inline(always)]
     fn is_small(&self, segment: NonNull<Segment>) -> bool {
@@ -223,7 +230,11 @@ impl Worker {
             let private = unsafe { self.private() };
             let mailbox = batch.mailbox();
             if delivered == Delivered::All {
-                if private.is_listed.get() && mailbox.hand.is_plain() && mailbox.waiting() == 0 {
+                if private.is_listed.get()
+                    && mailbox.hand.is_sole()
+                    && mailbox.waiting() == 0
+                    && (!mailbox.hand.has_grown() || self.ends_growth(mailbox, batch))
+                {
                     self.let_rest(mailbox, &here);
                     let was_single = self.count_listed(began_with - *budget, &mut singles);
                     let here = if was_single && singles % lane::LOOKED_AT == 0 {
