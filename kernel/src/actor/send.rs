@@ -539,20 +539,25 @@ fn room_in_hand(mailbox: &Mailbox, bytes: usize) -> Option<(NonNull<u8>, bool, P
     room
 }
 
-/// A segment was made, which may have taken longer than a slice, and is not needed any more: the mailbox keeps it, or each message would make
-/// another one.
+/// A segment was made, which may have taken longer than a slice, and is not needed any more: the mailbox keeps it where that is possible, or each
+/// message would make another one.
 #[cold]
 #[inline(never)]
 fn keep_for_next(mailbox: &Mailbox, segment: NonNull<Segment>) {
     let inside = mailbox.inside.lock();
-    // SAFETY: just made, and empty; the mailbox's lock is held.
-    unsafe {
-        if inside.closed {
-            drop(inside);
-            Segment::free(segment);
-        } else {
-            mailbox.hand.keep_larger(segment);
-        }
+    // While the lock is held the mailbox stays open, and so the executor alive.
+    // SAFETY: the mailbox is open; the segment was just made.
+    let is_short = || unsafe { segment.as_ref().capacity_bytes() < ExecutorState::of(mailbox).segment_bytes };
+    let unused = if !inside.closed && mailbox.may_keep_spare(inside.preempt()) && !is_short() {
+        // SAFETY: just made, empty, and given up.
+        unsafe { mailbox.hand.exchange_for_larger(segment) }
+    } else {
+        Some(segment)
+    };
+    drop(inside);
+    if let Some(segment) = unused {
+        // SAFETY: empty, and nobody else has it.
+        unsafe { Segment::free(segment) };
     }
 }
 

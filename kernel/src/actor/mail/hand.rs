@@ -24,7 +24,7 @@
 //!   ([`checks`]).
 //!
 //! Every access is relaxed: one core's, or ordered by the mailbox's lock or its processing flag. Other cores read the gate alone,
-//! and never find their own core there; the spare segment, whoever has the lock may take.
+//! and never find their own core there; and the spare segment, which is whoever's that has the lock while the mailbox is in nobody's hand.
 //!
 //! Here is what a hand consists of, its gate, and mail that comes and goes. How its mail lies in segments is in [`held`], how it
 //! rests in [`resting`], and where its mail goes then if not into its own segment in [`lane`], which of it was checked in [`checks`], what follows a batch in [`following`], and the segment for the next time in [`spare`].
@@ -84,7 +84,7 @@ pub(crate) struct Hand {
     follows: AtomicBool,
     /// The mailbox has no bound: its gate may be opened.
     may_open: AtomicBool,
-    /// Unless that is plain: where the mail that is kept here begins in its first segment, and its last segment.
+    /// Unless that is sole: where the mail that is kept here begins in its first segment, and its last segment.
     begin: AtomicPtr<u8>,
     last: AtomicPtr<Segment>,
     /// An empty segment for the next time, or null.
@@ -179,16 +179,12 @@ impl Hand {
     }
 
     /// Sole mail that is kept here, and was checked, becomes a batch, which ends where `cursor` says. Returns its segment, and
-    /// where it ends. As for [`Self::become_batch`], it may grow by more if it `is_alone`.
+    /// where it ends.
     ///
     /// # Safety
     /// As for [`Self::open_for_batch`], and there is sole mail.
     #[inline(always)]
-    pub(crate) unsafe fn become_sole_batch(
-        &self,
-        cursor: &AtomicPtr<u8>,
-        is_alone: bool,
-    ) -> (NonNull<Segment>, NonNull<u8>) {
+    pub(crate) unsafe fn become_sole_batch(&self, cursor: &AtomicPtr<u8>) -> (NonNull<Segment>, NonNull<u8>) {
         let end = self.end.load(Ordering::Relaxed);
         cursor.store(end, Ordering::Relaxed);
         // SAFETY: by contract.
@@ -198,8 +194,7 @@ impl Hand {
         };
         // A plain segment is not longer than a batch may grow.
         if self.has_grown() {
-            let growth = if is_alone { MOST_GROWTH_ALONE_BYTES } else { MOST_GROWTH_BYTES };
-            self.gate.set_limit(limit_for_batch(cursor, segment, growth));
+            self.gate.set_limit(limit_for_batch(cursor, segment, MOST_GROWTH_BYTES));
             self.note_most_of_sole(segment, end.as_ptr().addr() - Segment::begin(segment).as_ptr().addr());
         }
         (segment, end)

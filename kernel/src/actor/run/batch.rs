@@ -103,7 +103,7 @@ impl Batch {
         // SAFETY: by contract; a batch lives until its mailbox is put down or another takes over, and the gate goes with it.
         let (segment, position, end, is_unchecked) = unsafe {
             if mailbox.hand.is_sole_and_checked() {
-                let (segment, end) = mailbox.hand.become_sole_batch(self.extent.end_cell(), is_alone);
+                let (segment, end) = mailbox.hand.become_sole_batch(self.extent.end_cell());
                 (segment, Segment::begin(segment), end, false)
             } else {
                 mailbox.hand.become_batch(self.extent.end_cell(), is_alone)

@@ -56,6 +56,8 @@ pub(crate) struct Core {
     pub worth: sharing::Worth,
     /// As a thief: whom it has taken from, if its next turn is to tell whether that was worth it.
     pub taken_from: Cell<Option<CoreId>>,
+    /// As a thief: whom it has taken from last and when, until it has nothing to do again.
+    pub robbed: Cell<Option<(&'static Self, u64)>>,
     /// Of how many kills this core has heard, see `run/ending.rs`.
     pub kills_heard: Cell<u32>,
     /// How often it still looks for what was killed.
@@ -251,6 +253,7 @@ impl Core {
                 // A new process is assumed to run long until some turned out not to.
                 worth: sharing::Worth::new(true),
                 taken_from: Cell::new(None),
+                robbed: Cell::new(None),
                 kills_heard: Cell::new(0),
                 looks_for_killed: Cell::new(0),
                 granted_until: Cell::new(0),

@@ -125,7 +125,7 @@ impl Core {
     /// A turn begins.
     #[inline(always)]
     pub(crate) fn begin_turn(&self, now: u64) {
-        // Relaxed: this core alone writes and reads it.
+        // Relaxed: this core alone writes it, and to others it is an estimate.
         self.open.turn[0].store(now, Ordering::Relaxed);
         #[cfg(feature = "traced")]
         if trace::is_on() {

@@ -18,7 +18,9 @@ pub(crate) fn is_backlog(core: &Core, stealable: usize) -> bool {
 }
 
 fn is_enough(core: &Core, waiting: u64) -> bool {
-    waiting > 0 && (core.worth.pays() || waiting >= settings::get(Setting::ShareProcesses))
+    waiting > 0
+        && (core.worth.pays()
+            || (waiting >= settings::get(Setting::ShareProcesses) && core.crowd.calls_at_once()))
 }
 
 /// The cores on which so much waits that the balancer may take some of it, as each has seen itself at the end of a slice.
@@ -63,7 +65,7 @@ pub(crate) fn note_waiting(core: &Core, now: u64, is_in_turn: impl FnOnce() -> b
     } else {
         0
     };
-    core.crowd.lasts(waiting > 0, now);
+    core.crowd.lasts(waiting > 0, core.turn_began_at(), now);
     say_crowded(core, waiting >= CROWD);
 }
 
@@ -75,5 +77,5 @@ pub(crate) fn may_be_robbed(core: &Core, now: u64) -> bool {
     } else {
         0
     };
-    core.crowd.lasts(waiting > 0, now) | is_enough(core, waiting)
+    core.crowd.lasts(waiting > 0, core.turn_began_at(), now) | is_enough(core, waiting)
 }

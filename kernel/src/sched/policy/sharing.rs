@@ -4,8 +4,8 @@
 //! unless it waits:
 //!
 //! - nobody is called for a lone process that its core will reach soon. A thief is called at once only for a queue of
-//!   `share.processes`, or if the processes that were taken from that core lately kept the thief busy for long
-//!   ([`Worth`]);
+//!   `share.processes`, unless what thieves found there of late was little, or if the processes that were taken from that core lately kept the
+//!   thief busy for long ([`Worth`]);
 //! - what has waited for `share.wait_us` may be taken, however little it is. A core is *crowded* while it has one
 //!   process in hand and at least one waiting; whoever looks at it notes since when. A core where processes only wake
 //!   one another is never found crowded for long, because in between it has only one.
@@ -20,36 +20,75 @@
 use crate::arch::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sched::policy::settings::{self, Setting};
 
-/// Since when a core has been seen to have more than it runs.
-pub(crate) struct Crowd(AtomicU64);
+/// Since when a core has been seen to have more than it runs, and what came of it when thieves took that.
+///
+/// Where one turn has gone on for `share.wait_us`, what waits behind it may leave as soon as it has been seen for as long. Where turns follow one another
+/// each that waits soon has its own, and others come. Thieves take from there, too; but if what they take is done in less than
+/// that time, they wait for twice as long before they come again, up to sixteen times, and until one of them has found more to do.
+pub(crate) struct Crowd {
+    since: AtomicU64,
+    /// How many thefts in a row were not worth it, up to [`Self::MOST`], and when the last one was made, or judged.
+    in_vain: AtomicU32,
+    tried_at: AtomicU64,
+}
 
 impl Crowd {
+    const MOST: u32 = 4;
+
     pub(crate) const fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self { since: AtomicU64::new(0), in_vain: AtomicU32::new(0), tried_at: AtomicU64::new(0) }
     }
 
     /// It does not hold. Written only if it is news: others read it.
     #[inline(always)]
     pub(crate) fn ends(&self) {
-        if self.0.load(Ordering::Relaxed) != 0 {
-            self.0.store(0, Ordering::Relaxed);
+        if self.since.load(Ordering::Relaxed) != 0 {
+            self.since.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Whether `is_crowded` holds at `now`, and did at a look long ago and at each since. Relaxed: a hint; two cores
-    /// that look at once may take each other's note for their own.
-    pub(crate) fn lasts(&self, is_crowded: bool, now: u64) -> bool {
+    /// Whether `is_crowded` holds at `now`, and did at a look long ago and at each since, so that work may leave. The core's turn has gone on since
+    /// `turn_began`. Relaxed, as everywhere here: a hint; two cores that look at once may take each other's note for their own.
+    pub(crate) fn lasts(&self, is_crowded: bool, turn_began: u64, now: u64) -> bool {
         if !is_crowded {
             self.ends();
             return false;
         }
-        match self.0.load(Ordering::Relaxed) {
+        let wait = settings::ticks(Setting::ShareWaitMicroseconds);
+        match self.since.load(Ordering::Relaxed) {
             0 => {
-                self.0.store(now, Ordering::Relaxed);
+                self.since.store(now, Ordering::Relaxed);
                 false
             }
-            since => now.saturating_sub(since) >= settings::ticks(Setting::ShareWaitMicroseconds),
+            since => {
+                let in_vain = self.in_vain.load(Ordering::Relaxed);
+                let is_over = || now.saturating_sub(self.tried_at.load(Ordering::Relaxed)) >= wait << in_vain;
+                now.saturating_sub(since) >= wait
+                    && (in_vain == 0 || now.saturating_sub(turn_began) >= wait || is_over())
+            }
         }
+    }
+
+    /// Whether a thief may be called at once if many wait.
+    #[inline(always)]
+    pub(crate) fn calls_at_once(&self) -> bool {
+        self.in_vain.load(Ordering::Relaxed) == 0
+    }
+
+    /// A thief has taken something. If thefts were in vain of late it is the only one until it is judged, or has had time enough.
+    pub(crate) fn note_theft(&self, now: u64) {
+        if !self.calls_at_once() {
+            self.tried_at.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// A thief that took something has nothing to do any more at `now`, this many clock ticks later.
+    pub(crate) fn judge(&self, ticks: u64, now: u64) {
+        if ticks >= settings::ticks(Setting::ShareWaitMicroseconds) {
+            return self.in_vain.store(0, Ordering::Relaxed);
+        }
+        self.in_vain.store((self.in_vain.load(Ordering::Relaxed) + 1).min(Self::MOST), Ordering::Relaxed);
+        self.tried_at.store(now, Ordering::Relaxed);
     }
 }
 
@@ -92,12 +131,31 @@ mod tests {
     fn a_crowd_must_be_seen_twice_and_not_dissolve_between() {
         let wait = settings::ticks(Setting::ShareWaitMicroseconds);
         let crowd = Crowd::new();
-        assert!(!crowd.lasts(true, 1));
-        assert!(!crowd.lasts(true, wait));
-        assert!(crowd.lasts(true, wait + 1));
-        assert!(!crowd.lasts(false, wait + 2));
-        assert!(!crowd.lasts(true, wait + 3));
-        assert!(crowd.lasts(true, 2 * wait + 3));
+        assert!(!crowd.lasts(true, 0, 1));
+        assert!(!crowd.lasts(true, 0, wait));
+        assert!(crowd.lasts(true, wait, wait + 1));
+        assert!(!crowd.lasts(false, 0, wait + 2));
+        assert!(!crowd.lasts(true, 0, wait + 3));
+        assert!(crowd.lasts(true, 0, 2 * wait + 3));
+    }
+
+    #[test]
+    fn thieves_that_find_little_come_seldom_but_to_what_waits_behind_a_turn() {
+        let wait = settings::ticks(Setting::ShareWaitMicroseconds);
+        let crowd = Crowd::new();
+        assert!(!crowd.lasts(true, 0, 1) && crowd.calls_at_once());
+        let mut now = wait + 1;
+        for patience in [2, 4, 8, 16, 16] {
+            crowd.judge(wait - 1, now);
+            assert!(!crowd.calls_at_once());
+            let next = now + patience * wait;
+            assert!(!crowd.lasts(true, next - 1, next - 1), "so soon after {patience}");
+            assert!(crowd.lasts(true, next - 1 - wait, next - 1), "behind a turn");
+            assert!(crowd.lasts(true, next, next), "never again");
+            now = next;
+        }
+        crowd.judge(wait, now);
+        assert!(crowd.calls_at_once() && crowd.lasts(true, now, now));
     }
 
     #[test]

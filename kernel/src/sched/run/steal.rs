@@ -49,6 +49,7 @@ fn run_next_is_stale(other: &Core) -> bool {
 
 /// Searches the other cores for work; what it takes goes into this core's own queue.
 pub(crate) fn search(core: &ThisCore<'_>) -> bool {
+    judge_crowd(core);
     if !may_steal(core) {
         return false;
     }
@@ -62,7 +63,7 @@ pub(crate) fn search(core: &ThisCore<'_>) -> bool {
     let (mut taken, mut last_victim) = (0, None);
     while taken == 0 {
         let Some(victim) = victim::choose(core, rule, &mut candidates) else { break };
-        last_victim = Some(victim.id());
+        last_victim = Some(victim);
         core.statistics.steal_attempts.bump();
         taken = rob(core, victim);
         victim::record(core, victim, taken > 0);
@@ -72,7 +73,12 @@ pub(crate) fn search(core: &ThisCore<'_>) -> bool {
         core.statistics.steal_failures_empty.bump();
         return false;
     }
-    core.taken_from.set(last_victim);
+    if let Some(victim) = last_victim {
+        let now = clock::now();
+        victim.crowd.note_theft(now);
+        core.robbed.set(Some((victim, now)));
+        core.taken_from.set(Some(victim.id()));
+    }
     core.ask_attention();
     core.statistics.steals.bump();
     core.statistics.processes_stolen.add(taken as u64);
@@ -167,5 +173,13 @@ pub(crate) fn judge_theft(core: &Core) {
     let victim = core.taken_from.take().and_then(|victim| cores::get(victim.index()));
     if let Some(victim) = victim {
         victim.worth.note(clock::now().saturating_sub(core.turn_began_at()));
+    }
+}
+
+/// This core has nothing to do: tells whether what it took last was worth it.
+fn judge_crowd(core: &Core) {
+    if let Some((victim, since)) = core.robbed.take() {
+        let now = clock::now();
+        victim.crowd.judge(now.saturating_sub(since), now);
     }
 }

@@ -3,7 +3,7 @@
 //! What is *sole* lies in one segment, from its beginning on: then where it begins and which segment is its last need not be looked up. It is
 //! *plain* if that segment has not grown: then a batch may grow to its end.
 
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 
 use super::{Hand, MOST_GROWTH_BYTES};
 use crate::actor::mail::segment::Segment;
@@ -97,6 +97,9 @@ impl Hand {
     #[inline(always)]
     pub(crate) fn note_sole(&self, segment: NonNull<Segment>) {
         self.segment.store(segment.as_ptr(), Ordering::Relaxed);
+        // Or a collection would take segments for alive that were freed.
+        self.begin.store(ptr::null_mut(), Ordering::Relaxed);
+        self.last.store(ptr::null_mut(), Ordering::Relaxed);
         self.gate.set_limit(Segment::limit(segment).as_ptr());
         // SAFETY: the segment is what is in hand's.
         let has_grown = unsafe { segment.as_ref() }.capacity_bytes() > MOST_GROWTH_BYTES;

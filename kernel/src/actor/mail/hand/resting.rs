@@ -44,7 +44,7 @@ impl Hand {
     ///
     /// # Safety
     /// The caller is the worker that has it in hand, and nothing of it is left. Its gate is open. What was here is
-    /// plain, or the segment was [noted](Self::note_sole).
+    /// sole, and the gate's limit that of its segment, or that was [noted](Self::note_sole).
     #[inline(always)]
     pub(crate) unsafe fn rest(&self) -> bool {
         // SAFETY: by contract the batch was what is noted here.

@@ -1,5 +1,5 @@
-//! The empty segment that a mailbox keeps for the next time it is gulped or taken in hand. Whoever has the mailbox's lock may
-//! take it.
+//! The empty segment that a mailbox keeps for the next time it is gulped or taken in hand. It is the worker's that has the mailbox in hand, on its core
+//! with preemption disabled; while none has, it is whoever's that has the mailbox's lock.
 
 use core::ptr::{self, NonNull};
 
@@ -30,18 +30,31 @@ impl Hand {
     ///
     /// # Safety
     /// The segment is as good as new, and the caller's, who gives it up.
-    pub(in crate::actor) unsafe fn keep_larger(&self, segment: NonNull<Segment>) {
-        if self.keep_spare(segment) {
-            return;
-        }
-        if let Some(kept) = self.take_spare() {
-            // SAFETY: both are empty, and nobody else has them.
-            unsafe {
-                let is_larger = segment.as_ref().capacity_bytes() > kept.as_ref().capacity_bytes();
-                let (larger, smaller) = if is_larger { (segment, kept) } else { (kept, segment) };
-                self.keep_spare(larger);
+    pub(in crate::actor::mail) unsafe fn keep_larger(&self, segment: NonNull<Segment>) {
+        // SAFETY: by contract; the other one is empty, and nobody else has it.
+        unsafe {
+            if let Some(smaller) = self.exchange_for_larger(segment) {
                 Segment::free(smaller);
             }
         }
+    }
+
+    /// As [`Self::keep_larger`], but the other one is returned.
+    ///
+    /// # Safety
+    /// As there.
+    pub(in crate::actor) unsafe fn exchange_for_larger(
+        &self,
+        segment: NonNull<Segment>,
+    ) -> Option<NonNull<Segment>> {
+        let Some(kept) = self.take_spare() else {
+            self.keep_spare(segment);
+            return None;
+        };
+        // SAFETY: both are empty, and nobody else has them.
+        let is_larger = unsafe { segment.as_ref().capacity_bytes() > kept.as_ref().capacity_bytes() };
+        let (larger, smaller) = if is_larger { (segment, kept) } else { (kept, segment) };
+        self.keep_spare(larger);
+        Some(smaller)
     }
 }

@@ -131,6 +131,11 @@ impl Mailbox {
         self.being_processed.put_down();
     }
 
+    /// Whether the caller, who has the mailbox's lock, may exchange the hand's spare segment: nobody has the mailbox in hand, or it is in hand here.
+    pub(crate) fn may_keep_spare(&self, here: &PreemptGuard) -> bool {
+        self.being_processed.is_free() || self.hand.is_here(here)
+    }
+
     /// For whoever has counted a message and passed a full barrier since: whether a worker has a batch from here in
     /// hand, which will look again.
     #[inline(always)]

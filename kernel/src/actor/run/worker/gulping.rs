@@ -131,6 +131,10 @@ impl Worker {
     /// All of a batch was delivered that was sole, in a segment that has grown: whether the mailbox may keep that in hand, and rest.
     #[inline(always)]
     fn ends_growth(&self, mailbox: &Mailbox, batch: &Batch) -> bool {
+        if mailbox.is_tried() {
+            // The loop that it was handed over to takes its time.
+            return false;
+        }
         let segment = self.own_segment(batch);
         segment.inspect(|&segment| mailbox.hand.end_growth(segment)).is_some()
     }
@@ -360,7 +364,7 @@ impl Worker {
     }
 
     /// All of the batch in this segment was delivered. If mail follows it in hand the batch goes on with that, or leaves it to
-    /// another turn of the mailbox's, which is listed then; what came from the list and has grown comes to rest. Preemption
+    /// another turn of the mailbox's, which is listed then; what came from the list comes to rest, if it was not sole or has been handed over. Preemption
     /// is off.
     #[inline(never)]
     fn come_to_end(&self, mailbox: &'static Mailbox, batch: &Batch, here: &PreemptGuard) -> End {
