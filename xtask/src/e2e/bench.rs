@@ -20,6 +20,7 @@ pub const CASES: &[Case] = &[
     ("bench::a_page_has_the_figures", page),
     ("bench::sweeps_a_grid_of_settings", sweep),
     ("bench::short_slices_cost_little", short_slices),
+    ("bench::thefts_in_vain_are_rare", thefts_in_vain),
     ("bench::collections_take_no_longer_on_several_cores", collections),
     ("bench::notices_a_misspelt_setting", misspelt),
     ("bench::fails_with_a_wrong_result", wrong_result),
@@ -374,6 +375,21 @@ fn short_slices(bench: &Bench<'_>) -> Result<Outcome> {
     check(&[SUSPENDED_SENDER], "50", MOST_FOR_SUSPENDED)?;
     for microseconds in ["52", "54", "57", "60"] {
         check(&[SUSPENDED_SENDER], microseconds, MOST_FOR_SUSPENDED_OFTEN)?;
+    }
+    Ok(Outcome::Passed)
+}
+
+/// What waits for room on one core is done at once: to take it from there is not worth it, and thieves find that out. In instructions of all cores, which
+/// were 2.1 times as many on four.
+fn thefts_in_vain(bench: &Bench<'_>) -> Result<Outcome> {
+    const SPEC: &str = "send-wait:1000:20:16";
+    const MOST: f64 = 1.5;
+    let text = measure(bench, &[SPEC, "--cores", "1,2,4,8"])?;
+    let row = columns(&text, SPEC)?;
+    let alone = number(&row, 0)?;
+    for column in 1..4 {
+        let ratio = number(&row, column)? / alone;
+        ensure!(ratio <= MOST, "it costs {ratio:.2} times as much on more cores, not {MOST}:\n{text}");
     }
     Ok(Outcome::Passed)
 }
