@@ -65,7 +65,7 @@ pub(crate) fn note_waiting(core: &Core, now: u64, is_in_turn: impl FnOnce() -> b
     } else {
         0
     };
-    core.crowd.lasts(waiting > 0, core.turn_began_at(), now);
+    core.crowd.note(waiting > 0, now);
     say_crowded(core, waiting >= CROWD);
 }
 

@@ -27,7 +27,7 @@ use crate::sched::policy::settings::{self, Setting};
 /// that time, they wait for twice as long before they come again, up to sixteen times, and until one of them has found more to do.
 pub(crate) struct Crowd {
     since: AtomicU64,
-    /// How many thefts in a row were not worth it, up to [`Self::MOST`], and when the last one was made, or judged.
+    /// How many thefts in a row were not worth it, up to [`Self::MOST`], and when the last one was made.
     in_vain: AtomicU32,
     tried_at: AtomicU64,
 }
@@ -47,26 +47,28 @@ impl Crowd {
         }
     }
 
-    /// Whether `is_crowded` holds at `now`, and did at a look long ago and at each since, so that work may leave. The core's turn has gone on since
-    /// `turn_began`. Relaxed, as everywhere here: a hint; two cores that look at once may take each other's note for their own.
-    pub(crate) fn lasts(&self, is_crowded: bool, turn_began: u64, now: u64) -> bool {
+    /// Records whether `is_crowded` holds at `now`. Relaxed, as everywhere here: a hint; two cores that look at once may take each other's note for
+    /// their own.
+    #[inline(always)]
+    pub(crate) fn note(&self, is_crowded: bool, now: u64) {
         if !is_crowded {
             self.ends();
-            return false;
+        } else if self.since.load(Ordering::Relaxed) == 0 {
+            self.since.store(now, Ordering::Relaxed);
         }
+    }
+
+    /// As [`Self::note`]: whether it holds, and did at a look long ago and at each since, so that work may leave. The core's turn has gone on since
+    /// `turn_began`.
+    pub(crate) fn lasts(&self, is_crowded: bool, turn_began: u64, now: u64) -> bool {
+        self.note(is_crowded, now);
         let wait = settings::ticks(Setting::ShareWaitMicroseconds);
-        match self.since.load(Ordering::Relaxed) {
-            0 => {
-                self.since.store(now, Ordering::Relaxed);
-                false
-            }
-            since => {
-                let in_vain = self.in_vain.load(Ordering::Relaxed);
-                let is_over = || now.saturating_sub(self.tried_at.load(Ordering::Relaxed)) >= wait << in_vain;
-                now.saturating_sub(since) >= wait
-                    && (in_vain == 0 || now.saturating_sub(turn_began) >= wait || is_over())
-            }
-        }
+        let in_vain = self.in_vain.load(Ordering::Relaxed);
+        is_crowded
+            && self.since.load(Ordering::Relaxed) + wait <= now
+            && (in_vain == 0
+                || turn_began + wait <= now
+                || self.tried_at.load(Ordering::Relaxed) + (wait << in_vain) <= now)
     }
 
     /// Whether a thief may be called at once if many wait.
@@ -75,20 +77,16 @@ impl Crowd {
         self.in_vain.load(Ordering::Relaxed) == 0
     }
 
-    /// A thief has taken something. If thefts were in vain of late it is the only one until it is judged, or has had time enough.
+    /// A thief has taken something at `now`. If thefts were in vain of late it is the only one until it is judged, or has had time enough.
     pub(crate) fn note_theft(&self, now: u64) {
-        if !self.calls_at_once() {
-            self.tried_at.store(now, Ordering::Relaxed);
-        }
+        self.tried_at.store(now, Ordering::Relaxed);
     }
 
-    /// A thief that took something has nothing to do any more at `now`, this many clock ticks later.
-    pub(crate) fn judge(&self, ticks: u64, now: u64) {
-        if ticks >= settings::ticks(Setting::ShareWaitMicroseconds) {
-            return self.in_vain.store(0, Ordering::Relaxed);
-        }
-        self.in_vain.store((self.in_vain.load(Ordering::Relaxed) + 1).min(Self::MOST), Ordering::Relaxed);
-        self.tried_at.store(now, Ordering::Relaxed);
+    /// A thief that took something has nothing to do any more, this many clock ticks later.
+    pub(crate) fn judge(&self, ticks: u64) {
+        let is_worth_it = ticks >= settings::ticks(Setting::ShareWaitMicroseconds);
+        let in_vain = self.in_vain.load(Ordering::Relaxed);
+        self.in_vain.store(if is_worth_it { 0 } else { (in_vain + 1).min(Self::MOST) }, Ordering::Relaxed);
     }
 }
 
@@ -146,7 +144,8 @@ mod tests {
         assert!(!crowd.lasts(true, 0, 1) && crowd.calls_at_once());
         let mut now = wait + 1;
         for patience in [2, 4, 8, 16, 16] {
-            crowd.judge(wait - 1, now);
+            crowd.note_theft(now);
+            crowd.judge(wait - 1);
             assert!(!crowd.calls_at_once());
             let next = now + patience * wait;
             assert!(!crowd.lasts(true, next - 1, next - 1), "so soon after {patience}");
@@ -154,7 +153,7 @@ mod tests {
             assert!(crowd.lasts(true, next, next), "never again");
             now = next;
         }
-        crowd.judge(wait, now);
+        crowd.judge(wait);
         assert!(crowd.calls_at_once() && crowd.lasts(true, now, now));
     }
 

@@ -179,7 +179,6 @@ pub(crate) fn judge_theft(core: &Core) {
 /// This core has nothing to do: tells whether what it took last was worth it.
 fn judge_crowd(core: &Core) {
     if let Some((victim, since)) = core.robbed.take() {
-        let now = clock::now();
-        victim.crowd.judge(now.saturating_sub(since), now);
+        victim.crowd.judge(clock::now().saturating_sub(since));
     }
 }
