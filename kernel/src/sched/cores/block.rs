@@ -30,6 +30,16 @@ use crate::sched::process::{Header, Priority, ProcessRef};
 use crate::stats::{self, Activity, CoreStatistics};
 use crate::sync::PreemptGuard;
 
+/// What a thief has taken last.
+pub(crate) struct Robbed {
+    /// Whom it has taken from.
+    pub victim: &'static Core,
+    /// When, in clock ticks.
+    pub at: u64,
+    /// Until when it must have been busy with that, for it to have been worth it.
+    pub enough: u64,
+}
+
 /// One core.
 #[repr(C)]
 pub(crate) struct Core {
@@ -56,8 +66,8 @@ pub(crate) struct Core {
     pub worth: sharing::Worth,
     /// As a thief: whom it has taken from, if its next turn is to tell whether that was worth it.
     pub taken_from: Cell<Option<CoreId>>,
-    /// As a thief: whom it has taken from last and when, until it has nothing to do again.
-    pub robbed: Cell<Option<(&'static Self, u64)>>,
+    /// As a thief: what it has taken last, until it has nothing to do again.
+    pub robbed: Cell<Option<Robbed>>,
     /// Of how many kills this core has heard, see `run/ending.rs`.
     pub kills_heard: Cell<u32>,
     /// How often it still looks for what was killed.

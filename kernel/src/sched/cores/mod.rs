@@ -25,7 +25,7 @@ pub(crate) mod standstill;
 mod this_core;
 
 pub(crate) use block::{
-    Core, all, count, existing, get, install, of_mask, online, set_online, set_seed, start, started,
+    Core, Robbed, all, count, existing, get, install, of_mask, online, set_online, set_seed, start, started,
 };
 pub use load::{CoreLoad, Load, LoadMonitor};
 pub(crate) use this_core::ThisCore;

@@ -1,6 +1,7 @@
 //! What waits on a core, as the rules of [`sharing`](crate::sched::policy::sharing) see it.
 
 use crate::arch::atomic::{AtomicU64, Ordering};
+use crate::arch::clock;
 use crate::sched::cores::Core;
 use crate::sched::policy::settings::{self, Setting};
 
@@ -18,9 +19,16 @@ pub(crate) fn is_backlog(core: &Core, stealable: usize) -> bool {
 }
 
 fn is_enough(core: &Core, waiting: u64) -> bool {
-    waiting > 0
-        && (core.worth.pays()
-            || (waiting >= settings::get(Setting::ShareProcesses) && core.crowd.calls_at_once()))
+    let are_many =
+        || waiting >= settings::get(Setting::ShareProcesses) && core.crowd.may_be_tried(clock::now());
+    waiting > 0 && (core.worth.pays() || are_many())
+}
+
+/// Whether what waits on a core has its turn there before long: the one that goes on has not gone on for half a slice, and nothing urgent has one or
+/// waits. Thieves need not come at once then.
+pub(crate) fn moves(core: &Core, now: u64) -> bool {
+    let long = settings::ticks(Setting::SliceMicroseconds) / 2;
+    !core.in_turn.is_urgent() && !core.queue.has_urgent() && core.turn_began_at() + long > now
 }
 
 /// The cores on which so much waits that the balancer may take some of it, as each has seen itself at the end of a slice.
@@ -77,5 +85,7 @@ pub(crate) fn may_be_robbed(core: &Core, now: u64) -> bool {
     } else {
         0
     };
-    core.crowd.lasts(waiting > 0, core.turn_began_at(), now) | is_enough(core, waiting)
+    let has_waited =
+        core.crowd.lasts(waiting > 0, now) && (core.crowd.may_be_tried(now) || !moves(core, now));
+    has_waited | is_enough(core, waiting)
 }

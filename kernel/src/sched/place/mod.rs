@@ -10,5 +10,7 @@ pub(crate) mod wake;
 pub(crate) mod waker;
 mod yield_now;
 
-pub(crate) use backlog::{is_backlog, may_be_robbed, note_none_waits, note_waiting, others_are_crowded};
+pub(crate) use backlog::{
+    is_backlog, may_be_robbed, moves, note_none_waits, note_waiting, others_are_crowded,
+};
 pub use yield_now::{YieldNow, yield_now};

@@ -212,6 +212,7 @@ pub fn all() -> impl Iterator<Item = (&'static str, u64)> {
 }
 
 /// A setting in microseconds, as clock ticks.
+#[inline(never)]
 pub(crate) fn ticks(setting: Setting) -> u64 {
     get(setting) * clock::frequency() / 1_000_000
 }

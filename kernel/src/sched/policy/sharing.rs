@@ -22,18 +22,21 @@ use crate::sched::policy::settings::{self, Setting};
 
 /// Since when a core has been seen to have more than it runs, and what came of it when thieves took that.
 ///
-/// Where one turn has gone on for `share.wait_us`, what waits behind it may leave as soon as it has been seen for as long. Where turns follow one another
-/// each that waits soon has its own, and others come. Thieves take from there, too; but if what they take is done in less than
-/// that time, they wait for twice as long before they come again, up to sixteen times, and until one of them has found more to do.
+/// Where processes wait for one another, others come for each that has had its turn, and what a thief takes is done as soon as it has come. If that took
+/// less than [`Self::ENOUGH`] times as long as to take it, thieves wait for `share.wait_us` before they try again, then for twice as long each time, up to
+/// sixteen times, until one of them has found more to do. Only where what waits has its turn before long, see `place/backlog.rs`.
 pub(crate) struct Crowd {
     since: AtomicU64,
-    /// How many thefts in a row were not worth it, up to [`Self::MOST`], and when the last one was made.
+    /// How many thefts in a row were in vain, up to [`Self::MOST`], and when the last one was made.
     in_vain: AtomicU32,
     tried_at: AtomicU64,
 }
 
 impl Crowd {
     const MOST: u32 = 4;
+
+    /// So many times as long as a theft took must keep the thief busy.
+    pub(crate) const ENOUGH: u64 = 16;
 
     pub(crate) const fn new() -> Self {
         Self { since: AtomicU64::new(0), in_vain: AtomicU32::new(0), tried_at: AtomicU64::new(0) }
@@ -58,23 +61,18 @@ impl Crowd {
         }
     }
 
-    /// As [`Self::note`]: whether it holds, and did at a look long ago and at each since, so that work may leave. The core's turn has gone on since
-    /// `turn_began`.
-    pub(crate) fn lasts(&self, is_crowded: bool, turn_began: u64, now: u64) -> bool {
+    /// As [`Self::note`]: whether it holds, and did at a look long ago and at each since.
+    pub(crate) fn lasts(&self, is_crowded: bool, now: u64) -> bool {
         self.note(is_crowded, now);
-        let wait = settings::ticks(Setting::ShareWaitMicroseconds);
-        let in_vain = self.in_vain.load(Ordering::Relaxed);
         is_crowded
-            && self.since.load(Ordering::Relaxed) + wait <= now
-            && (in_vain == 0
-                || turn_began + wait <= now
-                || self.tried_at.load(Ordering::Relaxed) + (wait << in_vain) <= now)
+            && self.since.load(Ordering::Relaxed) + settings::ticks(Setting::ShareWaitMicroseconds) <= now
     }
 
-    /// Whether a thief may be called at once if many wait.
-    #[inline(always)]
-    pub(crate) fn calls_at_once(&self) -> bool {
-        self.in_vain.load(Ordering::Relaxed) == 0
+    /// Whether a thief may try: the last ones have not come in vain, or that was long ago.
+    pub(crate) fn may_be_tried(&self, now: u64) -> bool {
+        let in_vain = self.in_vain.load(Ordering::Relaxed);
+        let patience = settings::ticks(Setting::ShareWaitMicroseconds) << in_vain;
+        in_vain == 0 || self.tried_at.load(Ordering::Relaxed) + patience <= now
     }
 
     /// A thief has taken something at `now`. If thefts were in vain of late it is the only one until it is judged, or has had time enough.
@@ -82,11 +80,12 @@ impl Crowd {
         self.tried_at.store(now, Ordering::Relaxed);
     }
 
-    /// A thief that took something has nothing to do any more, this many clock ticks later.
-    pub(crate) fn judge(&self, ticks: u64) {
-        let is_worth_it = ticks >= settings::ticks(Setting::ShareWaitMicroseconds);
-        let in_vain = self.in_vain.load(Ordering::Relaxed);
-        self.in_vain.store(if is_worth_it { 0 } else { (in_vain + 1).min(Self::MOST) }, Ordering::Relaxed);
+    /// The thief that took something at that moment has nothing to do any more: whether it had enough. Of several the last one tells.
+    pub(crate) fn judge(&self, tried_at: u64, had_enough: bool) {
+        if self.tried_at.load(Ordering::Relaxed) == tried_at {
+            let in_vain = self.in_vain.load(Ordering::Relaxed);
+            self.in_vain.store(if had_enough { 0 } else { (in_vain + 1).min(Self::MOST) }, Ordering::Relaxed);
+        }
     }
 }
 
@@ -129,32 +128,35 @@ mod tests {
     fn a_crowd_must_be_seen_twice_and_not_dissolve_between() {
         let wait = settings::ticks(Setting::ShareWaitMicroseconds);
         let crowd = Crowd::new();
-        assert!(!crowd.lasts(true, 0, 1));
-        assert!(!crowd.lasts(true, 0, wait));
-        assert!(crowd.lasts(true, wait, wait + 1));
-        assert!(!crowd.lasts(false, 0, wait + 2));
-        assert!(!crowd.lasts(true, 0, wait + 3));
-        assert!(crowd.lasts(true, 0, 2 * wait + 3));
+        assert!(!crowd.lasts(true, 1));
+        assert!(!crowd.lasts(true, wait));
+        assert!(crowd.lasts(true, wait + 1));
+        assert!(!crowd.lasts(false, wait + 2));
+        assert!(!crowd.lasts(true, wait + 3));
+        assert!(crowd.lasts(true, 2 * wait + 3));
     }
 
     #[test]
-    fn thieves_that_find_little_come_seldom_but_to_what_waits_behind_a_turn() {
+    fn thieves_that_find_little_try_seldom_until_one_finds_more() {
         let wait = settings::ticks(Setting::ShareWaitMicroseconds);
         let crowd = Crowd::new();
-        assert!(!crowd.lasts(true, 0, 1) && crowd.calls_at_once());
-        let mut now = wait + 1;
+        let mut now = 1;
+        assert!(crowd.may_be_tried(now));
         for patience in [2, 4, 8, 16, 16] {
             crowd.note_theft(now);
-            crowd.judge(wait - 1);
-            assert!(!crowd.calls_at_once());
+            crowd.judge(now, false);
             let next = now + patience * wait;
-            assert!(!crowd.lasts(true, next - 1, next - 1), "so soon after {patience}");
-            assert!(crowd.lasts(true, next - 1 - wait, next - 1), "behind a turn");
-            assert!(crowd.lasts(true, next, next), "never again");
+            assert!(!crowd.may_be_tried(next - 1), "so soon after {patience}");
+            assert!(crowd.may_be_tried(next), "never again");
             now = next;
         }
-        crowd.judge(wait);
-        assert!(crowd.calls_at_once() && crowd.lasts(true, now, now));
+        crowd.note_theft(now);
+        assert!(!crowd.may_be_tried(now + 1), "two at once");
+        // Who took something before the last one tells nothing.
+        crowd.judge(now - 1, true);
+        assert!(!crowd.may_be_tried(now + 1));
+        crowd.judge(now, true);
+        assert!(crowd.may_be_tried(now + 1));
     }
 
     #[test]

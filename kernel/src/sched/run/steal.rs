@@ -6,12 +6,13 @@
 
 use crate::arch::clock;
 use crate::sched::cores::here::is_wanted_urgently;
-use crate::sched::cores::{self, Core, ThisCore};
+use crate::sched::cores::{self, Core, Robbed, ThisCore};
 use crate::sched::place::thieves::Thief;
 use crate::sched::place::{self, enqueue, thieves, wake};
 use crate::sched::policy::dispatch::{self, Dispatch};
 use crate::sched::policy::migration::Urgency;
 use crate::sched::policy::settings::{self, Setting};
+use crate::sched::policy::sharing::Crowd;
 use crate::sched::policy::victim::rule;
 use crate::sched::process::{Header, Priority, Runnable};
 use crate::sched::run::migrate::move_process;
@@ -57,7 +58,7 @@ pub(crate) fn search(core: &ThisCore<'_>) -> bool {
         core.statistics.steal_failures_not_thief.bump();
         return false;
     };
-    core.enter(Activity::Stealing);
+    let (_, began) = core.enter(Activity::Stealing);
     let mut candidates = Candidates(candidates(core));
     let rule = rule(|bound| core.random.below(bound));
     let (mut taken, mut last_victim) = (0, None);
@@ -68,17 +69,15 @@ pub(crate) fn search(core: &ThisCore<'_>) -> bool {
         taken = rob(core, victim);
         victim::record(core, victim, taken > 0);
     }
-    drop(thief);
     if taken == 0 {
         core.statistics.steal_failures_empty.bump();
         return false;
     }
     if let Some(victim) = last_victim {
-        let now = clock::now();
-        victim.crowd.note_theft(now);
-        core.robbed.set(Some((victim, now)));
+        note_crowd(core, victim, began);
         core.taken_from.set(Some(victim.id()));
     }
+    drop(thief);
     core.ask_attention();
     core.statistics.steals.bump();
     core.statistics.processes_stolen.add(taken as u64);
@@ -176,9 +175,23 @@ pub(crate) fn judge_theft(core: &Core) {
     }
 }
 
+/// This core has taken something from a crowd, for which it began to search then.
+fn note_crowd(core: &Core, victim: &'static Core, began: u64) {
+    let now = clock::now();
+    // What waited behind a long turn, or something urgent, was worth it however little it is.
+    if place::moves(victim, now) {
+        victim.crowd.note_theft(now);
+        core.robbed.set(Some(Robbed {
+            victim,
+            at: now,
+            enough: now + Crowd::ENOUGH * now.saturating_sub(began),
+        }));
+    }
+}
+
 /// This core has nothing to do: tells whether what it took last was worth it.
 fn judge_crowd(core: &Core) {
-    if let Some((victim, since)) = core.robbed.take() {
-        victim.crowd.judge(clock::now().saturating_sub(since));
+    if let Some(Robbed { victim, at, enough }) = core.robbed.take() {
+        victim.crowd.judge(at, clock::now() >= enough);
     }
 }
