@@ -73,15 +73,16 @@ pub fn decode(words: &[u32], sources: &[Vec<usize>], index: usize) -> Counts {
     if value == ZERO_REGISTER {
         return Counts::Zero;
     }
-    match writers(words, sources, index, value).next().map(|(_, writer)| writer & !0x3ff) {
-        Some(0x1100_0400) => Counts::Up,
+    // Of the ways that lead here some may be impossible, for a register may have had something else where the compiler knows that it is one now.
+    let known = |(_, writer): (usize, u32)| match writer & !0x3ff {
+        0x1100_0400 => Some(Counts::Up),
         // sub, subs
-        Some(0x5100_0400 | 0x7100_0400) => Counts::Down,
+        0x5100_0400 | 0x7100_0400 => Some(Counts::Down),
         // movz with a number below 32, which is one.
-        Some(0x5280_0000) => Counts::One,
-        // Nothing that is known.
-        _ => Counts::Nothing,
-    }
+        0x5280_0000 => Some(Counts::One),
+        _ => None,
+    };
+    writers(words, sources, index, value).find_map(known).unwrap_or(Counts::Nothing)
 }
 
 /// Whether a register has what was read from `SP_EL0`, and was kept on the stack meanwhile at most.

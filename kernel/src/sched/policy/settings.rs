@@ -212,8 +212,15 @@ pub fn all() -> impl Iterator<Item = (&'static str, u64)> {
 }
 
 /// A setting in microseconds, as clock ticks.
+// Once in an image: most who ask do not do so often.
 #[inline(never)]
 pub(crate) fn ticks(setting: Setting) -> u64 {
+    ticks_inline(setting)
+}
+
+/// The same for interrupts, and what happens in each turn.
+#[inline(always)]
+pub(crate) fn ticks_inline(setting: Setting) -> u64 {
     get(setting) * clock::frequency() / 1_000_000
 }
 

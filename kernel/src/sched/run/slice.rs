@@ -67,7 +67,7 @@ fn timer_fired(core: &'static Core, now: u64) {
     let mut resident = None;
     if slice_ended {
         core.in_turn.note_slice_end();
-        let slice = settings::ticks(Setting::SliceMicroseconds);
+        let slice = settings::ticks_inline(Setting::SliceMicroseconds);
         // Between two turns, too: a turn that follows another by the short way relies on it. Armed below.
         core.slice_end.set(now + slice);
         resident = residents::running_here();
@@ -179,7 +179,7 @@ pub(crate) fn may_go_on() -> bool {
     let Some(process) = NonNull::new(block.process().cast::<Header>()) else { return false };
     // SAFETY: its turn runs on this stack, so it is alive.
     let process = unsafe { process.as_ref() };
-    let most = most_slices() * settings::ticks(Setting::SliceMicroseconds);
+    let most = most_slices() * settings::ticks_inline(Setting::SliceMicroseconds);
     if block.is_asked_to_end()
         || wake::some_core_is_idle()
         || preempt::others_wait(core)
@@ -231,7 +231,7 @@ fn call_or_look_again(core: &Core, now: u64, was_waiting: bool) {
     if was_waiting {
         wake::wake_thief();
     } else {
-        core.next_look.set(now + settings::ticks(Setting::ShareWaitMicroseconds));
+        core.next_look.set(now + settings::ticks_inline(Setting::ShareWaitMicroseconds));
     }
 }
 
@@ -280,7 +280,7 @@ pub(super) unsafe fn look_behind(core: &Core, process: NonNull<Header>, was_wait
 #[inline]
 pub(crate) fn ensure_slice_timer(core: &Core, now: u64) {
     if core.slice_end.get() == 0 {
-        let end = now + settings::ticks(Setting::SliceMicroseconds);
+        let end = now + settings::ticks_inline(Setting::SliceMicroseconds);
         core.slice_end.set(end);
         comparator::arm_if_earlier(end);
     }
