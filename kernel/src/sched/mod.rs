@@ -69,7 +69,7 @@ pub use place::{YieldNow, yield_now};
 pub use policy::dispatch::Dispatch;
 pub(crate) use policy::lead::lead;
 pub use policy::migration::Rule;
-pub(crate) use policy::settings::ticks as setting_ticks;
+pub(crate) use policy::settings::ticks_inline as setting_ticks;
 pub use policy::settings::{
     Setting, SettingError, all as settings, get as setting, set as set_setting, set_by_name,
 };

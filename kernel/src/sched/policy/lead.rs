@@ -5,5 +5,5 @@ use crate::arch::timer;
 
 /// How much earlier a timer fires, in clock ticks, that is urgent or not. Where a timer does not interrupt, never.
 pub(crate) fn lead(is_urgent: bool) -> u64 {
-    if is_urgent && timer::INTERRUPTS { settings::ticks(Setting::LeadMicroseconds) } else { 0 }
+    if is_urgent && timer::INTERRUPTS { settings::ticks_inline(Setting::LeadMicroseconds) } else { 0 }
 }
