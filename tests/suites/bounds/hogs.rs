@@ -1,4 +1,4 @@
-//! How soon two processes that never yield, started on one core, are on two.
+//! How soon two processes that never yield, or that yield all the time, started on one core, are on two.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use magpie::arch::CoreId;
 use magpie::machine;
-use magpie::sched::{self, Setting, Spawn, VictimRule};
+use magpie::sched::{self, Setting, Spawn, SpawnError, VictimRule, yield_now};
 use magpie::time::{self, Instant};
 use magpie_tests::{Changed, Failure, ensure, kernel_test};
 
@@ -27,8 +27,8 @@ const THRESHOLDS: [(Setting, u64, u64); 8] = [
     (Setting::MigrationCoolingMicroseconds, FOREVER_MICROSECONDS, 0),
 ];
 
-/// From the start of the second hog until both were seen on different cores.
-async fn until_parted() -> Result<Duration, Failure> {
+/// From the start of the second hog until both were seen on different cores. Each goes on for ever, or in turns that are short.
+async fn until_parted(yields: bool) -> Result<Duration, Failure> {
     let cores = Arc::new([const { AtomicU64::new(u64::MAX) }; 2]);
     let parted = Arc::new(AtomicBool::new(false));
     let hog = |me: usize| {
@@ -40,6 +40,9 @@ async fn until_parted() -> Result<Duration, Failure> {
                 let there = cores[1 - me].load(Ordering::Relaxed);
                 if there != u64::MAX && there != here {
                     parted.store(true, Ordering::Relaxed);
+                }
+                if yields {
+                    yield_now().await;
                 }
             }
         }
@@ -76,13 +79,50 @@ kernel_test! {
             let _rule = Changed::new(&[(Setting::VictimRule, rule as u64)])?;
             for choice in &choices {
                 let _choice = Changed::new(choice)?;
-                let took = until_parted().await?;
+                let took = until_parted(false).await?;
                 longest = longest.max(took);
                 within(took, 2 * slice() + SLACK, &alloc::format!("until parted, {rule:?}, {choice:?}"))?;
             }
         }
         magpie::log::text!("two hogs part within {} us", longest.as_micros());
         Ok(())
+    }
+}
+
+/// Thieves find little on this core, again and again: processes that end in one turn each.
+async fn have_thieves_come_in_vain() -> Result<(), Failure> {
+    for _ in 0..20 {
+        let started = Spawn::new().pinned(CoreId::BOOT).start(async {
+            let processes: Result<Vec<_>, _> = (0..64).map(|_| sched::spawn(async {})).collect();
+            for process in processes? {
+                let _ = process.await;
+            }
+            Ok::<(), SpawnError>(())
+        })?;
+        started.await??;
+    }
+    Ok(())
+}
+
+kernel_test! {
+    /// Two that yield all the time wait for no thief but on one core. After those that came in vain the next comes after sixteen waits at most.
+    #[cores(2)]
+    async fn two_that_yield_part_though_thieves_came_in_vain() -> Outcome {
+        needs_counted_time()?;
+        // The balancer would part them in the end.
+        let _no_balancer = Changed::new(&[
+            (Setting::BalanceMicroseconds, FOREVER_MICROSECONDS),
+            (Setting::BalanceLoadedMicroseconds, FOREVER_MICROSECONDS),
+            (Setting::BalanceQuietMicroseconds, FOREVER_MICROSECONDS),
+        ])?;
+        let wait = Duration::from_micros(sched::setting(Setting::ShareWaitMicroseconds));
+        let mut longest = Duration::ZERO;
+        for _ in 0..5 {
+            have_thieves_come_in_vain().await?;
+            longest = longest.max(until_parted(true).await?);
+        }
+        magpie::log::text!("two that yield part within {} us", longest.as_micros());
+        within(longest, 16 * wait + 2 * slice() + SLACK, "until parted")
     }
 }
 
