@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use magpie::arch::CoreId;
 use magpie::machine;
-use magpie::sched::{self, Setting, Spawn, SpawnError, VictimRule, yield_now};
+use magpie::sched::{self, Priority, Setting, Spawn, SpawnError, VictimRule, yield_now};
 use magpie::time::{self, Instant};
 use magpie_tests::{Changed, Failure, ensure, kernel_test};
 
@@ -123,6 +123,36 @@ kernel_test! {
         }
         magpie::log::text!("two that yield part within {} us", longest.as_micros());
         within(longest, 16 * wait + 2 * slice() + SLACK, "until parted")
+    }
+}
+
+kernel_test! {
+    /// What waits below something urgent that yields all the time has no turn on its core: a process that was started there, and the one that has made
+    /// way. Thieves take both in the end, though they came in vain before. When is not promised: the one that has made way waited for 3 to 50 ms.
+    #[cores(2)]
+    async fn nothing_waits_below_short_urgent_turns_for_ever() -> Outcome {
+        needs_counted_time()?;
+        let mut longest = Duration::ZERO;
+        for _ in 0..5 {
+            have_thieves_come_in_vain().await?;
+            let began = Instant::now();
+            let stop = Arc::new(AtomicBool::new(false));
+            let over = stop.clone();
+            let urgent = Spawn::new().pinned(CoreId::BOOT).priority(Priority::High).start(async move {
+                let below = Spawn::new().priority(Priority::Normal).start(async move { began.elapsed() });
+                while !over.load(Ordering::Relaxed) {
+                    yield_now().await;
+                }
+                below
+            })?;
+            // This one may have made way.
+            longest = longest.max(began.elapsed());
+            time::sleep(4 * slice()).await;
+            stop.store(true, Ordering::Relaxed);
+            longest = longest.max(urgent.await??.await?);
+        }
+        magpie::log::text!("below short urgent turns for {} us", longest.as_micros());
+        Ok(())
     }
 }
 

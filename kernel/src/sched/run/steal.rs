@@ -43,9 +43,10 @@ fn candidates(thief: &Core) -> u64 {
         .fold(0, |found, other| found | other.id().mask())
 }
 
-/// What waits in the run-next slot of a core that has been in one turn for a slice may be stolen, too.
+/// What waits in the run-next slot of a core that has been in one turn for a slice may be stolen, too; and below something urgent, for which it has made
+/// way, because that may go on for ever in turns that are short.
 fn run_next_is_stale(other: &Core) -> bool {
-    other.queue.run_next_is_taken() && other.in_turn.slices() > 0
+    other.queue.run_next_is_taken() && (other.in_turn.slices() > 0 || other.in_turn.is_urgent())
 }
 
 /// Searches the other cores for work; what it takes goes into this core's own queue.
