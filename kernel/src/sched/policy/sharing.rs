@@ -6,7 +6,7 @@
 //! - nobody is called for a lone process that its core will reach soon. A thief is called at once only for a queue of
 //!   `share.processes`, unless what thieves found there of late was little, or if the processes that were taken from that core lately kept the
 //!   thief busy for long ([`Worth`]);
-//! - what has waited for `share.wait_us` may be taken, however little it is. A core is *crowded* while it has one
+//! - what has waited for `share.wait_us` may be taken, however little it is, unless thieves have come there in vain ([`Crowd`]). A core is *crowded* while it has one
 //!   process in hand and at least one waiting; whoever looks at it notes since when. A core where processes only wake
 //!   one another is never found crowded for long, because in between it has only one.
 //!
@@ -23,8 +23,8 @@ use crate::sched::policy::settings::{self, Setting};
 /// Since when a core has been seen to have more than it runs, and what came of it when thieves took that.
 ///
 /// Where processes wait for one another, others come for each that has had its turn, and what a thief takes is done as soon as it has come. If that took
-/// less than [`Self::ENOUGH`] times as long as to take it, thieves wait for `share.wait_us` before they try again, then for twice as long each time, up to
-/// sixteen times, until one of them has found more to do. Only where what waits has its turn before long, see `place/backlog.rs`.
+/// less than [`Self::ENOUGH`] times as long as to take it, thieves wait for twice `share.wait_us` before they try again, then for twice as long each time,
+/// up to sixteen times that setting, until one of them has found more to do. Only where what waits has its turn before long, see `place/backlog.rs`.
 pub(crate) struct Crowd {
     since: AtomicU64,
     /// How many thefts in a row were in vain, up to [`Self::MOST`], and when the last one was made.
