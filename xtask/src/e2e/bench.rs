@@ -379,30 +379,44 @@ fn short_slices(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// What waits for room on one core is done at once: to take it from there is not worth it, and thieves find that out. In instructions of all cores, which
-/// were 2.1 times as many on four.
-fn thefts_in_vain(bench: &Bench<'_>) -> Result<Outcome> {
-    const SPEC: &str = "send-wait:1000:20:16";
-    const MOST: f64 = 1.5;
-    let text = measure(bench, &[SPEC, "--cores", "1,2,4,8"])?;
-    let row = columns(&text, SPEC)?;
+/// By how much a row costs more on 2, 4 and 8 cores than on one, in instructions of all; and what was printed.
+fn ratios(bench: &Bench<'_>, spec: &str) -> Result<([f64; 3], String)> {
+    let text = measure(bench, &[spec, "--cores", "1,2,4,8"])?;
+    let row = columns(&text, spec)?;
     let alone = number(&row, 0)?;
-    for column in 1..4 {
-        let ratio = number(&row, column)? / alone;
-        ensure!(ratio <= MOST, "it costs {ratio:.2} times as much on more cores, not {MOST}:\n{text}");
+    Ok(([number(&row, 1)? / alone, number(&row, 2)? / alone, number(&row, 3)? / alone], text))
+}
+
+/// What waits for room on one core is done at once: to take it from there is not worth it, and thieves find that out. Without that it is 1.6 times on two
+/// cores, and 2.1 times on four. When thieves come is chance from one length to the next, so it is the mean of several.
+fn thefts_in_vain(bench: &Bench<'_>) -> Result<Outcome> {
+    const SPECS: [&str; 6] = [
+        "send-wait:1000:20:16",
+        "send-wait:1000:21:16",
+        "send-wait:900:20:16",
+        "send-wait:1000:40:16",
+        "send-wait:500:40:16",
+        "send-wait:300:20:16",
+    ];
+    const MOST: f64 = 1.5;
+    let mut sums = [0.0; 3];
+    let mut all = String::new();
+    for spec in SPECS {
+        let (ratios, text) = ratios(bench, spec)?;
+        sums.iter_mut().zip(ratios).for_each(|(sum, ratio)| *sum += ratio);
+        all += &text;
+    }
+    for mean in sums.map(|sum| sum / SPECS.len() as f64) {
+        ensure!(mean <= MOST, "they cost {mean:.2} times as much on more cores, not {MOST}:\n{all}");
     }
     Ok(Outcome::Passed)
 }
 
 /// A collection of 16 MiB, in instructions of all cores: those that stand still wait, and nobody collects again what was collected.
 fn collections(bench: &Bench<'_>) -> Result<Outcome> {
-    const SPEC: &str = "collection:16384";
     const MOST: f64 = 1.2;
-    let text = measure(bench, &[SPEC, "--cores", "1,2,4,8"])?;
-    let row = columns(&text, SPEC)?;
-    let alone = number(&row, 0)?;
-    for column in 1..4 {
-        let ratio = number(&row, column)? / alone;
+    let (ratios, text) = ratios(bench, "collection:16384")?;
+    for ratio in ratios {
         ensure!(ratio <= MOST, "it costs {ratio:.2} times as much on more cores, not {MOST}:\n{text}");
     }
     Ok(Outcome::Passed)

@@ -24,10 +24,10 @@ use crate::sched::policy::settings::{self, Setting};
 ///
 /// Where processes wait for one another, others come for each that has had its turn, and what a thief takes is done as soon as it has come. If that took
 /// less than [`Self::ENOUGH`] times as long as to take it, thieves wait for twice `share.wait_us` before they try again, then for twice as long each time,
-/// up to sixteen times that setting, until one of them has found more to do. Only where what waits has its turn before long, see `place/backlog.rs`.
+/// up to sixteen times that setting. One that finds more to do may have been kept busy by others' work, so it halves how often they came in vain. Only where what waits has its turn before long, see `place/backlog.rs`.
 pub(crate) struct Crowd {
     since: AtomicU64,
-    /// How many thefts in a row were in vain, up to [`Self::MOST`], and when the last one was made.
+    /// How many thefts were in vain, up to [`Self::MOST`], half as many after one that was not; and when the last one was made.
     in_vain: AtomicU32,
     tried_at: AtomicU64,
 }
@@ -84,7 +84,10 @@ impl Crowd {
     pub(crate) fn judge(&self, tried_at: u64, had_enough: bool) {
         if self.tried_at.load(Ordering::Relaxed) == tried_at {
             let in_vain = self.in_vain.load(Ordering::Relaxed);
-            self.in_vain.store(if had_enough { 0 } else { (in_vain + 1).min(Self::MOST) }, Ordering::Relaxed);
+            self.in_vain.store(
+                if had_enough { in_vain / 2 } else { (in_vain + 1).min(Self::MOST) },
+                Ordering::Relaxed,
+            );
         }
     }
 }
@@ -155,6 +158,12 @@ mod tests {
         // Who took something before the last one tells nothing.
         crowd.judge(now - 1, true);
         assert!(!crowd.may_be_tried(now + 1));
+        for patience in [4, 2] {
+            crowd.judge(now, true);
+            assert!(
+                !crowd.may_be_tried(now + patience * wait - 1) && crowd.may_be_tried(now + patience * wait)
+            );
+        }
         crowd.judge(now, true);
         assert!(crowd.may_be_tried(now + 1));
     }
