@@ -132,7 +132,7 @@ impl Worker {
     #[inline(always)]
     fn ends_growth(&self, mailbox: &Mailbox, batch: &Batch) -> bool {
         if mailbox.is_tried() {
-            // The loop that it was handed over to takes its time.
+            // What its batch takes is timed, and in the short way other mailboxes' would follow within that time.
             return false;
         }
         let segment = self.own_segment(batch);
