@@ -36,12 +36,12 @@ pub(super) fn asking_target<A: Receive<M>, M: Message>(
 /// The contract of [`Deliver`](envelope::Deliver): the envelope was written for a target of the same `A` and `M`.
 unsafe fn trampoline<A: Receive<M>, M: Message>(
     envelope: NonNull<Envelope>,
-    operation: Operation,
     most: u64,
+    operation: Operation,
     kind: KindOfRun,
 ) -> Progress {
     // SAFETY: by contract.
-    unsafe { carry_out::<A, M, Told, true>(envelope, operation, most, kind) }
+    unsafe { carry_out::<A, M, Told, true>(envelope, most, operation, kind) }
 }
 
 impl<A: Receive<M>, M: Message> Behave<A, M> for Told {
@@ -55,12 +55,12 @@ impl<A: Receive<M>, M: Message> Behave<A, M> for Told {
 /// As [`trampoline`], for a target of requests.
 unsafe fn answering_trampoline<A: Receive<M>, M: Message>(
     envelope: NonNull<Envelope>,
-    operation: Operation,
     most: u64,
+    operation: Operation,
     kind: KindOfRun,
 ) -> Progress {
     // SAFETY: by contract.
-    unsafe { carry_out::<A, Request<M, A::Reply>, Asked, true>(envelope, operation, most, kind) }
+    unsafe { carry_out::<A, Request<M, A::Reply>, Asked, true>(envelope, most, operation, kind) }
 }
 
 impl<A: Receive<M>, M: Message> Behave<A, Request<M, A::Reply>> for Asked {
@@ -98,8 +98,8 @@ struct GoesOn;
 #[inline(always)]
 unsafe fn carry_out<A: Actor, M: Message, B: Behave<A, M>, const RUNS: bool>(
     mut envelope: NonNull<Envelope>,
-    operation: Operation,
     most: u64,
+    operation: Operation,
     kind: KindOfRun,
 ) -> Progress {
     let size = envelope::size_of_envelope::<M>();
@@ -128,19 +128,21 @@ unsafe fn carry_out<A: Actor, M: Message, B: Behave<A, M>, const RUNS: bool>(
         if context.outcome != Outcome::Continue {
             // Known when this is compiled, so that an actor without a hook pays nothing.
             let hook = if A::stopped().is_some() { HAS_HOOK } else { 0 };
-            return Progress { at: size | hook | context.outcome as usize, left };
+            extent.set_left(left);
+            return Progress { at: size | hook | context.outcome as usize, left: 0 };
         }
         // SAFETY: within the segment, or one past its end.
         let next = unsafe { envelope.cast::<u8>().add(size) };
         extent.go_to(next);
         let is_done = extent.is_done_at(next.as_ptr());
         // Not `||`: in one branch.
-        if is_done | (left == 0) | !RUNS {
-            return Progress { at: if is_done { 0 } else { next.addr().get() }, left };
+        if is_done | (left == 0) {
+            extent.set_left(left);
+            return Progress { at: if is_done { 0 } else { next.addr().get() }, left: 0 };
         }
         let next = next.cast();
         // SAFETY: it is in the batch.
-        if !unsafe { Envelope::goes_on(next, kind) } {
+        if !RUNS || !unsafe { Envelope::goes_on(next, kind) } {
             return Progress { at: next.addr().get(), left };
         }
         envelope = next;
@@ -160,15 +162,15 @@ pub(super) fn beginning<A: Actor>(cell: CellRef, word: Word) -> Target<Beginning
 /// As [`trampoline`].
 unsafe fn starting_trampoline<A: Actor>(
     envelope: NonNull<Envelope>,
-    operation: Operation,
     most: u64,
+    operation: Operation,
     kind: KindOfRun,
 ) -> Progress {
     if most == 0 && operation.is_measure() {
         return Progress { at: envelope::size_of_envelope::<Beginning>() | NO_MESSAGE, left: 0 };
     }
     // SAFETY: by contract.
-    unsafe { carry_out::<A, Beginning, Begins, false>(envelope, operation, most, kind) }
+    unsafe { carry_out::<A, Beginning, Begins, false>(envelope, most, operation, kind) }
 }
 
 impl<A: Actor> Behave<A, Beginning> for Begins {
@@ -201,8 +203,8 @@ where
 /// As [`trampoline`].
 unsafe fn continuing_trampoline<A, F, R>(
     envelope: NonNull<Envelope>,
-    operation: Operation,
     most: u64,
+    operation: Operation,
     kind: KindOfRun,
 ) -> Progress
 where
@@ -211,7 +213,7 @@ where
     R: Send + 'static,
 {
     // SAFETY: by contract.
-    unsafe { carry_out::<A, Answered<F, R>, GoesOn, false>(envelope, operation, most, kind) }
+    unsafe { carry_out::<A, Answered<F, R>, GoesOn, false>(envelope, most, operation, kind) }
 }
 
 impl<A, F, R> Behave<A, Answered<F, R>> for GoesOn

@@ -66,21 +66,22 @@ impl KindOfRun {
     const NONE: Self = Self(0);
 }
 
-/// How far a run has come. In two registers.
+/// How far a run has come. In two registers, and if the batch goes on one comparison says it.
 pub(crate) struct Progress {
-    /// Where its last envelope has ended its actor: that one's size and outcome, and the batch's position is still at that. Otherwise where
-    /// the next envelope is, at which the position is by now, and that is not of the run; 0 at the end of the batch. Of what was dropped
+    /// If something is left: where the next envelope is, at which the batch's position is by now, and that is not of the run. Otherwise: where the last envelope has
+    /// ended its actor, that one's size and outcome, and the position is still at that; 0 at the end of the batch; where the next envelope is, if no more may be delivered. Of what was dropped
     /// or measured: the size, and bits.
     pub at: usize,
-    /// How many more may be delivered.
+    /// How many more may be delivered, if the batch goes on; otherwise 0, and the extent says how many may.
     pub left: u64,
 }
 
 impl Progress {
-    /// Where the batch goes on, if it does. The run began with `envelope`, and its last one has not ended its actor.
+    /// Where the batch goes on, if it does. The run began with `envelope`.
     #[inline(always)]
     pub(crate) fn next(&self, envelope: NonNull<Envelope>) -> Option<NonNull<Envelope>> {
-        Some(envelope.with_addr(NonZero::new(self.at)?))
+        // SAFETY: if something is left it is where an envelope is.
+        (self.left > 0).then(|| envelope.with_addr(unsafe { NonZero::new_unchecked(self.at) }))
     }
 }
 
@@ -98,14 +99,14 @@ pub(crate) const KILLED: usize = HAS_HOOK;
 /// What is measured is no message, and ends its actor, which was killed.
 const KILL: usize = NO_MESSAGE | 1;
 /// Buffers and envelopes are aligned to this.
-pub(super) const ALIGN: usize = 8;
+pub(crate) const ALIGN: usize = 8;
 /// Messages up to this size lie in the envelope; larger ones, and those with a greater alignment, are boxed. Copying so many
 /// bytes takes about 100 instructions, once on the way in and once on the way out, and a box 160 more. But an envelope is
 /// written with its mailbox's lock held, and what waits in a mailbox needs memory in a few large pieces.
 const LARGEST_INLINE_BYTES: usize = 1024;
 
 /// Bytes of the largest envelope.
-pub(super) const LARGEST_ENVELOPE_BYTES: usize = size_of::<Envelope>() + LARGEST_INLINE_BYTES;
+pub(crate) const LARGEST_ENVELOPE_BYTES: usize = size_of::<Envelope>() + LARGEST_INLINE_BYTES;
 
 /// Carries out an operation on an envelope. Made for a pair of actor and message, where both types are known.
 ///
@@ -113,7 +114,7 @@ pub(super) const LARGEST_ENVELOPE_BYTES: usize = size_of::<Envelope>() + LARGEST
 /// The envelope was written by [`write()`] for a target with this function. To deliver or drop: it is done once. To deliver, up to so many
 /// messages: the operation was made of the extent of the batch, whose current envelope this is; its actor is alive, and this core alone
 /// runs it, and so it is with the others of the batch, or those are to be looked at.
-pub(crate) type Deliver = unsafe fn(NonNull<Envelope>, Operation, u64, KindOfRun) -> Progress;
+pub(crate) type Deliver = unsafe fn(NonNull<Envelope>, u64, Operation, KindOfRun) -> Progress;
 
 /// The beginning of an envelope; the message follows.
 #[repr(C)]
@@ -263,7 +264,7 @@ impl Envelope {
     #[inline(always)]
     unsafe fn carry_out(this: NonNull<Self>, operation: Operation) -> Progress {
         // SAFETY: by contract.
-        unsafe { ((*this.as_ptr()).deliver)(this, operation, 0, KindOfRun::NONE) }
+        unsafe { ((*this.as_ptr()).deliver)(this, 0, operation, KindOfRun::NONE) }
     }
 
     /// Whether this one, which comes next, is of the run: it is delivered by the same function, and its actor is attached, if that is to
@@ -355,7 +356,7 @@ impl Envelope {
         unsafe {
             let deliver = (*this.as_ptr()).deliver;
             let kind = KindOfRun(deliver as usize ^ (usize::from(checks) * CHECKS));
-            deliver(this, Operation(extent), most, kind)
+            deliver(this, most, Operation(extent), kind)
         }
     }
 
@@ -382,10 +383,12 @@ pub(crate) fn kill(cell: CellRef, word: Word) -> Target<Kill> {
 
 /// # Safety
 /// None is needed: see [`kill`].
-unsafe fn end_killed(_: NonNull<Envelope>, operation: Operation, most: u64, _: KindOfRun) -> Progress {
+unsafe fn end_killed(_: NonNull<Envelope>, most: u64, operation: Operation, _: KindOfRun) -> Progress {
     let size = const { size_of_envelope::<Kill>() };
     if most > 0 {
-        return Progress { at: size | KILLED, left: most - 1 };
+        // SAFETY: there is one to deliver.
+        unsafe { operation.extent() }.set_left(most - 1);
+        return Progress { at: size | KILLED, left: 0 };
     }
     Progress { at: if operation.is_measure() { size | KILL } else { size }, left: 0 }
 }

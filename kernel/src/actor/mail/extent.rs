@@ -7,7 +7,7 @@
 
 use core::ptr::{self, NonNull};
 
-use crate::arch::atomic::{AtomicPtr, AtomicU8, Ordering};
+use crate::arch::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
 /// In the state: no interrupt has changed it.
 const WHOLE: u8 = 0;
@@ -29,6 +29,8 @@ pub struct Extent {
     /// While it is cut: its end.
     whole_end: AtomicPtr<u8>,
     split_at: AtomicPtr<u8>,
+    /// Where the batch does not go on behind a run: how many more may be delivered.
+    left: AtomicU64,
 }
 
 impl Extent {
@@ -42,7 +44,20 @@ impl Extent {
             state: AtomicU8::new(WHOLE),
             whole_end: nowhere(),
             split_at: nowhere(),
+            left: AtomicU64::new(0),
         }
+    }
+
+    /// The batch does not go on behind a run: so many more may be delivered.
+    #[inline(always)]
+    pub fn set_left(&self, left: u64) {
+        self.left.store(left, Ordering::Relaxed);
+    }
+
+    /// As was [set](Self::set_left) at the end of the last run.
+    #[inline(always)]
+    pub fn left(&self) -> u64 {
+        self.left.load(Ordering::Relaxed)
     }
 
     /// Goes on from `position` to `end`.
@@ -91,8 +106,13 @@ impl Extent {
     /// As [`Self::current`], were it not cut.
     pub fn current_of_whole(&self) -> Option<NonNull<u8>> {
         let position = self.position();
+        if position < self.end_of_whole() { NonNull::new(position) } else { None }
+    }
+
+    /// Where its envelopes end, were it not cut.
+    pub fn end_of_whole(&self) -> *mut u8 {
         let end = if self.is_cut() { &self.whole_end } else { &self.end };
-        if position < end.load(Ordering::Relaxed) { NonNull::new(position) } else { None }
+        end.load(Ordering::Relaxed)
     }
 
     /// Whether all are done at this position. The end is read afresh: a split or a cut changes it, and nothing else that the delivery loop

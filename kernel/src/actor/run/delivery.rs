@@ -54,26 +54,25 @@ pub(super) unsafe fn deliver_from(
         return unsafe { deliver_checking(batch, budget) };
     }
     let mut left = budget;
-    let outcome = loop {
+    let at = loop {
         // SAFETY: envelopes up to the end of the segment were written by senders and not delivered yet. They are
         // checked: the actor is alive and attached, or held by this very activation, and its mailbox is being processed
         // by this worker alone, so this core alone runs it. Its state is seen as it was left, because its sender, on
         // this core, has found it attached with an acquire.
         let progress = unsafe { Envelope::deliver_run(envelope, batch.extent(), left, false) };
         left = progress.left;
-        if progress.at & OUTCOME_MASK != 0 {
-            batch.tally.add_handled(budget - left);
-            // SAFETY: by contract; the batch's current envelope was delivered.
-            return unsafe { go_on_checking(progress.at, batch, left) };
-        }
-        let Some(next) = progress.next(envelope) else { break Delivered::All };
-        envelope = next;
-        if left == 0 {
-            break Delivered::OutOfBudget;
+        match progress.next(envelope) {
+            Some(next) => envelope = next,
+            None => break progress.at,
         }
     };
+    let left = batch.extent().left();
     batch.tally.add_handled(budget - left);
-    (outcome, left)
+    if at & OUTCOME_MASK != 0 {
+        // SAFETY: by contract; the batch's current envelope was delivered.
+        return unsafe { go_on_checking(at, batch, left) };
+    }
+    (if at == 0 { Delivered::All } else { Delivered::OutOfBudget }, left)
 }
 
 /// A behaviour ended its actor. There may be more for that one in the batch, so from here on each envelope's actor is looked at.
@@ -108,11 +107,15 @@ unsafe fn deliver_checking(batch: &Batch, budget: u64) -> (Delivered, u64) {
             // runs it. So it is with others that have their word.
             let progress = unsafe { Envelope::deliver_run(envelope, batch.extent(), left, true) };
             left = progress.left;
-            if progress.at & OUTCOME_MASK == 0 {
-                progress.next(envelope)
-            } else {
-                after(progress.at, batch);
-                batch.current()
+            match progress.next(envelope) {
+                Some(next) => Some(next),
+                None => {
+                    left = batch.extent().left();
+                    if progress.at & OUTCOME_MASK != 0 {
+                        after(progress.at, batch);
+                    }
+                    batch.current()
+                }
             }
         } else {
             left -= 1;
