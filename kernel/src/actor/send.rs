@@ -212,13 +212,15 @@ unsafe fn write_at_once<M: Message, P: Packed<M>>(
             mailbox.hand.wake(mailbox, &here);
             return true;
         }
-        if let Some(place) = mailbox.hand.reserve(bytes, &here) {
+        let place = mailbox.hand.reserve(bytes, &here);
+        let is_full = place.is_none() && mailbox.hand.is_here(&here);
+        if is_full && !run::make_room_in_lane(mailbox, bytes, &here) {
+            return false;
+        }
+        if let Some(place) = if is_full { mailbox.hand.reserve(bytes, &here) } else { place } {
             // SAFETY: as above.
             unsafe { envelope::write(place, target, packed) };
             return true;
-        }
-        if mailbox.hand.is_here(&here) {
-            return false;
         }
     }
     sched::charge(1);

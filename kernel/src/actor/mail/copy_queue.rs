@@ -230,6 +230,24 @@ impl CopyQueue {
         Some(held)
     }
 
+    /// Moves everything to `place`, where there is `room` for so many bytes, if no send needs more care, and it lies in one segment that nobody else reads. Where it ends
+    /// there.
+    pub(super) fn pour(&mut self, place: NonNull<u8>, room: usize) -> Option<NonNull<u8>> {
+        // SAFETY: the queue's segment is alive.
+        let is_own = unsafe { self.first.as_ref() }.is_read_by_one();
+        if self.careful || self.first != self.last || !is_own || self.bytes_of_only() > room {
+            return None;
+        }
+        let bytes = self.bytes_of_only();
+        // SAFETY: by contract there is room. Envelopes may be moved, because whoever has them has their messages.
+        let end = unsafe {
+            place.copy_from_nonoverlapping(self.head, bytes);
+            place.add(bytes)
+        };
+        *self = Self::new(self.first, false);
+        Some(end)
+    }
+
     /// Moves everything to `spare`, which is empty and larger. It lies in one segment.
     #[cold]
     #[inline(never)]

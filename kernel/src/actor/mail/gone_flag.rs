@@ -29,6 +29,12 @@ impl GoneFlag {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// Whether an actor has gone since mail was last taken out.
+    #[inline(always)]
+    pub fn is_noted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// Mail was taken out, by the caller, who has the mailbox in hand and holds its lock. Whether an actor has gone before.
     #[inline(always)]
     pub fn take(&self) -> bool {

@@ -149,6 +149,12 @@ impl<E: Entry> List<E> {
         entry(self.first.get())
     }
 
+    /// The one behind this entry of the list.
+    pub(crate) fn after(&self, before: E) -> Option<E> {
+        // Relaxed: the list is this core's.
+        if self.end().is(before) { None } else { entry(before.link().load(Ordering::Relaxed)) }
+    }
+
     /// The first, if there is no other.
     pub(crate) fn sole(&self) -> Option<E> {
         if self.first.get() == self.last.get() { self.first() } else { None }

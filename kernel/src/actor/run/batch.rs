@@ -280,6 +280,12 @@ impl Batch {
         unsafe { NonNull::new_unchecked(self.extent.end()) }
     }
 
+    /// As [`Self::end`], were it not cut.
+    pub(super) fn end_of_whole(&self) -> NonNull<u8> {
+        // SAFETY: as above.
+        unsafe { NonNull::new_unchecked(self.extent.end_of_whole()) }
+    }
+
     /// The envelope that comes next, or the end. There is a batch.
     pub(super) fn position(&self) -> NonNull<u8> {
         // SAFETY: as above.
@@ -316,6 +322,17 @@ impl Batch {
             // SAFETY: as in `take_gate`; the place lives as long as the batch.
             unsafe { self.mailbox().hand.move_to_batch(self.extent.whole_end_cell()) };
         }
+    }
+
+    /// As [`Self::cut`] for the lane, whose gates are the caller's business. Whether it was cut just now.
+    pub(super) fn cut_lane(&self) -> bool {
+        // SAFETY: as in `cut`.
+        self.extent.cut(|envelope| unsafe { envelope.add(Envelope::measure(envelope.cast())) })
+    }
+
+    /// As [`Self::mend`] for the lane.
+    pub(super) fn mend_lane(&self) -> bool {
+        self.extent.mend()
     }
 
     /// It has its end again, if it was cut. Whether it was. On the worker's core, with preemption off. The caller is the delivery loop's

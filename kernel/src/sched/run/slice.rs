@@ -171,8 +171,9 @@ fn others_want(core: &Core) -> bool {
 }
 
 /// Whether the turn of a resident that has used up what it was granted may go on in the place of the next one: nothing else is to run
-/// on this core or to be looked at between turns, no core is idle, and the turn has not been asked to end. In that turn.
-pub(crate) fn may_go_on() -> bool {
+/// on this core or to be looked at between turns, no core is idle, and the turn has not been asked to end. An idle core says nothing of a turn that `keeps`
+/// what it has: none of that waits for long enough to leave. In that turn.
+pub(crate) fn may_go_on(keeps: bool) -> bool {
     let here = PreemptGuard::new();
     let block = StackBlock::current();
     let Some(core) = Core::current(&here) else { return false };
@@ -181,7 +182,7 @@ pub(crate) fn may_go_on() -> bool {
     let process = unsafe { process.as_ref() };
     let most = most_slices() * settings::ticks_inline(Setting::SliceMicroseconds);
     if block.is_asked_to_end()
-        || wake::some_core_is_idle()
+        || (!keeps && wake::some_core_is_idle())
         || preempt::others_wait(core)
         || attention::is_wanted(core)
         || clock::now().saturating_sub(core.turn_began_at()) >= most

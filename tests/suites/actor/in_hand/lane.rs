@@ -12,14 +12,17 @@ use magpie::stats;
 use magpie::time::Instant;
 use magpie_tests::{Failure, HANGS_AFTER, HeapExhauster, ensure, ensure_eq, kernel_test};
 
-const LINKS: usize = 12;
+pub(super) const LINKS: usize = 12;
+
+/// Who sends notes and is no link.
+pub(super) const OUTSIDERS: usize = 2;
 
 /// What the links have seen.
 #[derive(Default)]
-struct Seen {
-    hops: AtomicU64,
-    notes: AtomicU64,
-    wrong: AtomicU64,
+pub(super) struct Seen {
+    pub hops: AtomicU64,
+    pub notes: AtomicU64,
+    pub wrong: AtomicU64,
     /// Counted by victims.
     counted: AtomicU64,
     ticks: AtomicU64,
@@ -27,19 +30,19 @@ struct Seen {
 
 /// What is done at every hundredth hop.
 #[derive(Clone, Copy)]
-struct Rules {
+pub(super) struct Rules {
     /// So many notes to each of the others.
-    notes: u64,
+    pub notes: u64,
     /// So many slices in the behaviour, after them.
-    slices: u32,
+    pub slices: u32,
     /// One victim is told to crash, another to end, and a third is killed.
-    victims: bool,
+    pub victims: bool,
 }
 
 /// Nothing but the token.
-const PLAIN: Rules = Rules { notes: 0, slices: 0, victims: false };
+pub(super) const PLAIN: Rules = Rules { notes: 0, slices: 0, victims: false };
 
-struct Link {
+pub(super) struct Link {
     seen: Arc<Seen>,
     index: usize,
     rules: Rules,
@@ -48,8 +51,8 @@ struct Link {
     sent: u64,
     /// Its behaviour runs for long: meanwhile no other may.
     is_busy: AtomicBool,
-    /// The next note from each of the others.
-    expected: [u64; LINKS],
+    /// The next note from each of the others, and from each outsider.
+    expected: [u64; LINKS + OUTSIDERS],
 }
 
 impl Actor for Link {}
@@ -64,7 +67,7 @@ impl Receive<Others> for Link {
     }
 }
 
-struct Token(u64);
+pub(super) struct Token(pub u64);
 
 impl Receive<Token> for Link {
     type Reply = ();
@@ -122,9 +125,9 @@ impl Link {
 }
 
 #[derive(Clone, Copy)]
-struct Note {
-    from: usize,
-    number: u64,
+pub(super) struct Note {
+    pub from: usize,
+    pub number: u64,
 }
 
 impl Receive<Note> for Link {
@@ -164,7 +167,7 @@ impl Receive<Tick> for Link {
 }
 
 /// Counts what it handles before it ends.
-struct Victim(Arc<Seen>);
+pub(super) struct Victim(Arc<Seen>);
 
 impl Actor for Victim {}
 
@@ -204,10 +207,15 @@ impl Receive<End> for Victim {
 }
 
 /// Links, and what they see.
-type Started = (Arc<Seen>, Arc<Vec<Addr<Link>>>);
+pub(super) type Started = (Arc<Seen>, Arc<Vec<Addr<Link>>>);
 
 /// Starts links on the first worker, or wherever they are put. With `victims` for each.
-fn start(executor: &Executor, rules: Rules, victims: usize, pinned: bool) -> Result<Started, Failure> {
+pub(super) fn start(
+    executor: &Executor,
+    rules: Rules,
+    victims: usize,
+    pinned: bool,
+) -> Result<Started, Failure> {
     let handle = executor.handle();
     let seen = Arc::new(Seen::default());
     let mut links = Vec::new();
@@ -224,7 +232,7 @@ fn start(executor: &Executor, rules: Rules, victims: usize, pinned: bool) -> Res
             victims: doomed,
             sent: 0,
             is_busy: AtomicBool::new(false),
-            expected: [0; LINKS],
+            expected: [0; LINKS + OUTSIDERS],
         };
         links.push(if pinned { handle.spawn_on(CoreId::BOOT, link)? } else { handle.spawn(link)? });
     }
@@ -236,11 +244,16 @@ fn start(executor: &Executor, rules: Rules, victims: usize, pinned: bool) -> Res
 }
 
 /// Sends tokens through all links. Returns what they have seen.
-async fn chain(config: &Config, rules: Rules, hops: u64, victims: usize) -> Result<Arc<Seen>, Failure> {
+pub(super) async fn chain(
+    config: &Config,
+    rules: Rules,
+    hops: u64,
+    victims: usize,
+) -> Result<Arc<Seen>, Failure> {
     chains(config, rules, hops, victims, 1, true).await
 }
 
-async fn chains(
+pub(super) async fn chains(
     config: &Config,
     rules: Rules,
     hops: u64,
@@ -251,8 +264,8 @@ async fn chains(
     let executor = Executor::start(config)?;
     let (seen, links) = start(&executor, rules, victims, pinned)?;
     sched::out_of_work().await;
-    for link in links.iter().take(tokens as usize) {
-        link.send(Token(hops))?;
+    for token in 0..tokens as usize {
+        links[token % LINKS].send(Token(hops))?;
     }
     sched::out_of_work().await;
     ensure_eq!(seen.hops.load(Ordering::Relaxed), (hops + 1) * tokens, "hops");
@@ -270,7 +283,7 @@ async fn chains(
 }
 
 /// One worker, as many mailboxes as there are links.
-fn alone() -> Config {
+pub(super) fn alone() -> Config {
     Config::default().workers(1).mailboxes(LINKS)
 }
 
@@ -443,7 +456,7 @@ kernel_test! {
                 victims: Vec::new(),
                 sent: 0,
                 is_busy: AtomicBool::new(false),
-                expected: [0; LINKS],
+                expected: [0; LINKS + OUTSIDERS],
             };
             links.push(handle.spawn_on(CoreId::BOOT, link)?);
         }

@@ -6,6 +6,7 @@ mod ends;
 mod gone;
 mod lane;
 mod lane_aside;
+mod lane_crowd;
 mod memory;
 mod node;
 mod order;

@@ -22,10 +22,9 @@ use crate::sync::PreemptGuard;
 const UNCHECKED: u8 = 2;
 
 impl Hand {
-    /// What is kept here is plain, and checked.
-    #[inline(always)]
-    pub(crate) fn is_plain_and_checked(&self) -> bool {
-        self.nature() == SOLE
+    /// What is kept here is checked.
+    pub(super) fn is_checked(&self) -> bool {
+        self.nature() & UNCHECKED == 0
     }
 
     /// What is kept here is sole, and checked.

@@ -66,6 +66,19 @@ impl Mailbox {
         true
     }
 
+    /// It is in the lane of this core's worker, and something has come into its queue, which comes behind all that was sent to it there: moves that to `place`,
+    /// where there is `room` for so many bytes. Returns where it ends there; nothing if it is too much, or not all of it was checked, or does not lie in one piece.
+    pub(crate) fn pour_waiting(&self, place: NonNull<u8>, room: usize) -> Option<NonNull<u8>> {
+        let mut inside = self.inside.lock();
+        if self.gone.is_noted() || inside.queue.is_unchecked() {
+            return None;
+        }
+        let end = inside.queue.pour(place, room)?;
+        inside.most_messages = inside.most_messages.max(self.waiting());
+        self.set_waiting(0);
+        Some(end)
+    }
+
     /// Takes what waits in hand for the worker on this core, in exchange for the hand's spare segment. Not for the worker's: what
     /// rests in hand gives none back, and with memory used up others would wait for one.
     pub(crate) fn hold_waiting(&self, here: &PreemptGuard) -> HoldResult {

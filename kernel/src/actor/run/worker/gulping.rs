@@ -161,16 +161,14 @@ impl Worker {
         self.statistics.gulp_sizes.record(messages);
     }
 
-    /// Counts a batch of so many messages that came from the run list: now, or as one of those of one message. Whether it is one of
-    /// those.
+    /// Counts a batch of so many messages that came from the run list: now, or as one of those of one message.
     #[inline(always)]
-    fn count_listed(&self, messages: u64, singles: &mut u64) -> bool {
+    fn count_listed(&self, messages: u64, singles: &mut u64) {
         if messages == 1 {
             *singles += 1;
         } else {
             self.count_batch(messages as u32);
         }
-        messages == 1
     }
 
     /// Counts batches of one message each.
@@ -197,6 +195,9 @@ impl Worker {
         self.share();
         // Batches of one message that are not counted yet.
         let mut singles = 0;
+        // Short ones. What a batch takes that was handed over is timed, and no lane is opened in that time.
+        let mut short = 0;
+        let may_open_lane = !batch.mailbox().is_tried();
         let timing = stats::timing();
         // What the budget was when the batch that came from the list began.
         let mut began_with = *budget;
@@ -240,13 +241,28 @@ impl Worker {
                     && (!mailbox.hand.has_grown() || self.ends_growth(mailbox, batch))
                 {
                     self.let_rest(mailbox, &here);
-                    let was_single = self.count_listed(began_with - *budget, &mut singles);
-                    let here = if was_single && singles % lane::LOOKED_AT == 0 {
+                    let messages = began_with - *budget;
+                    self.count_listed(messages, &mut singles);
+                    short += u64::from(messages < lane::SHORT);
+                    let here = if short >= lane::LOOKED_AT && may_open_lane {
+                        short = 0;
                         match self.run_lane(private, batch, budget, here) {
                             AfterLane::Over(here) => here,
                             AfterLane::Settled { uncounted } => {
                                 began_with = *budget + uncounted;
                                 continue;
+                            }
+                            AfterLane::Ends(here) => {
+                                // What is in hand as a batch is the next turn's.
+                                if private.is_listed.replace(false) && batch.segment().is_some() {
+                                    self.one_put_down();
+                                }
+                                self.set_in_batch(batch.segment().is_some());
+                                note_at(&self.executor, &batch.tally, statistics, &here);
+                                Self::count_singles(statistics, singles);
+                                drop(here);
+                                self.leave_hand();
+                                return AfterBatch::Over(Step::Yield);
                             }
                         }
                     } else {
@@ -291,7 +307,7 @@ impl Worker {
                 }
             }
             if delivered == Delivered::OutOfBudget
-                && let Some(granted) = self.grant_more()
+                && let Some(granted) = self.grant_more(false)
             {
                 began_with += granted - *budget;
                 *budget = granted;
@@ -419,6 +435,12 @@ impl Worker {
             // Whoever keeps it counts on one reader, and none is left if a suspended behaviour has just gone, too.
             // SAFETY: the caller was its last reader.
             unsafe { segment.as_mut() }.recycle();
+            // SAFETY: this is the worker's turn.
+            let private = unsafe { self.private() };
+            // There must be a spare when memory is used up (`keep`).
+            if private.spare.get().is_some() && private.lane.takes_back(segment) {
+                return;
+            }
             // SAFETY: as above.
             if unsafe { segment.as_ref() }.capacity_bytes() < self.executor.segment_bytes {
                 // It came with a message of the kernel's own (`put_in_front`), and is too small to be used again.

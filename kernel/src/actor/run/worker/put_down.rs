@@ -43,7 +43,7 @@ impl Worker {
     }
 
     /// Does `one` with preemption disabled until it has nothing more to do.
-    fn in_steps(&self, one: &mut dyn FnMut(&PreemptGuard) -> bool) {
+    pub(super) fn in_steps(&self, one: &mut dyn FnMut(&PreemptGuard) -> bool) {
         self.gives.set(true);
         loop {
             let here = PreemptGuard::new();
@@ -81,7 +81,7 @@ impl Worker {
     #[inline(never)]
     fn put_down_until(&self, told: Told, stops: fn(&PreemptGuard) -> bool) {
         self.settle(&PreemptGuard::new());
-        self.in_steps(&mut |here| !stops(here) && self.put_one_down(told, here));
+        self.in_steps(&mut |here| !stops(here) && (self.sort_one(here) || self.put_one_down(told, here)));
     }
 
     /// Puts down one of those that rest. Whether there was one.
@@ -117,7 +117,7 @@ impl Worker {
     /// it.
     #[inline(always)]
     pub(in crate::actor::run) fn leave_hand(&self) {
-        if self.in_hand.get() > AT_ONCE {
+        if self.in_hand.get() > AT_ONCE || self.batch().is_lane() || self.has_unsorted() {
             self.owe_hand();
         } else {
             self.empty_hand();
@@ -186,7 +186,7 @@ impl Worker {
     /// Whether there was one left.
     #[inline(always)]
     fn give_one_back(&self, look: &mut Option<Look>, here: &PreemptGuard) -> bool {
-        if self.put_one_down(Told::Next, here) {
+        if self.sort_one(here) || self.put_one_down(Told::Next, here) {
             return true;
         }
         if look.is_none() {

@@ -10,7 +10,6 @@ use crate::actor::run::kill::Piece;
 use crate::actor::storage::Word;
 use crate::arch::atomic::Ordering;
 use crate::sched::EndOfPiece;
-use crate::sync::PreemptGuard;
 
 impl Worker {
     pub(super) fn batch(&self) -> &Batch {
@@ -66,10 +65,13 @@ impl Worker {
     /// looks before most. On its core, where the turn was interrupted with preemption enabled.
     pub(in crate::actor::run) fn end_turn(&self) -> bool {
         let batch = self.batch();
-        self.settle(&PreemptGuard::new());
         let is_delivering = batch.is_armed() && batch.segment().is_some();
         if is_delivering {
-            batch.cut();
+            if batch.is_lane() {
+                self.cut_lane();
+            } else {
+                batch.cut();
+            }
             self.statistics.cut_batches.bump();
         }
         is_delivering

@@ -117,7 +117,7 @@ impl Worker {
                 true
             }
         });
-        waiting.count() + listed.count() > 0 || self.has_more_in_lane()
+        waiting.count() + listed.count() > 0 || self.has_more_in_lane() || self.has_unsorted()
     }
 
     /// What waits in hand has waited behind a long behaviour: all of it goes to other workers, until something urgent has come. On its own core,

@@ -142,16 +142,16 @@ impl Worker {
     #[inline(never)]
     fn goes_on(&self) -> Option<u64> {
         self.point_all_out();
-        self.grant_more()
+        self.grant_more(false)
     }
 
-    /// As [`Self::goes_on`], in the middle of a batch.
+    /// As [`Self::goes_on`], in the middle of a batch, or in the lane, which `keeps` what is there.
     #[cold]
     #[inline(never)]
-    pub(super) fn grant_more(&self) -> Option<u64> {
+    pub(super) fn grant_more(&self, keeps: bool) -> Option<u64> {
         // What it has in hand stays there, and what waits for the end of the turn would go on waiting.
         let has_waiting = self.has_waiting_for_end(usize::MAX) == Some(true);
-        let may_go_on = !has_waiting && !self.executor.is_stopping() && sched::may_go_on();
+        let may_go_on = !has_waiting && !self.executor.is_stopping() && sched::may_go_on(keeps);
         may_go_on.then_some(self.executor.reductions).filter(|&granted| granted > 0)
     }
 
