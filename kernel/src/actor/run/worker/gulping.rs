@@ -244,8 +244,9 @@ impl Worker {
                     let messages = began_with - *budget;
                     self.count_listed(messages, &mut singles);
                     short += u64::from(messages < lane::SHORT);
-                    let here = if short >= lane::LOOKED_AT && may_open_lane {
-                        short = 0;
+                    let is_due = short >= lane::LOOKED_AT && may_open_lane && private.lane.is_due();
+                    short %= lane::LOOKED_AT;
+                    let here = if is_due {
                         match self.run_lane(private, batch, budget, here) {
                             AfterLane::Over(here) => here,
                             AfterLane::Settled { uncounted } => {

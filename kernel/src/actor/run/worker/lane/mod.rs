@@ -102,8 +102,9 @@ impl Lane {
         }
     }
 
-    /// Whether it is time for a look, which comes once in [`LOOKED_AT`] short batches at most.
-    fn is_due(&self) -> bool {
+    /// [`LOOKED_AT`] batches were short: whether it is time for a look.
+    #[inline(always)]
+    pub(super) fn is_due(&self) -> bool {
         let pauses = self.pauses.get() + 1;
         let is_due = pauses >= self.needed.get();
         self.pauses.set(if is_due { 0 } else { pauses });
@@ -160,9 +161,6 @@ impl Worker {
         here: PreemptGuard,
     ) -> AfterLane {
         let lane = &private.lane;
-        if !lane.is_due() {
-            return AfterLane::Over(here);
-        }
         // Its mailbox rests. What interrupts this finds none.
         batch.finish();
         let is_several = self.run_list.sole().is_none();
