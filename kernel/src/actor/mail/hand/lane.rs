@@ -1,4 +1,4 @@
-//! A mailbox at rest whose mail goes into its worker's lane. What a lane is: `run/worker/lane.rs`.
+//! A mailbox at rest whose mail goes into its worker's lane. What a lane is: `run/worker/lane`.
 //!
 //! It rests as any other, with an empty segment of its own, but its gate is open, and leads to where the lane ends. When the lane is closed so is the
 //! gate, until what is left of its mail there was brought back here.
