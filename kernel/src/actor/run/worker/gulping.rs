@@ -254,6 +254,8 @@ impl Worker {
                                 continue;
                             }
                             AfterLane::Ends(here) => {
+                                // As at the end of any turn: a bit may have been lost when a mailbox was stolen.
+                                self.point_all_out();
                                 // What is in hand as a batch is the next turn's.
                                 if private.is_listed.replace(false) && batch.segment().is_some() {
                                     self.one_put_down();

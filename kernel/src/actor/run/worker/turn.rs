@@ -264,7 +264,7 @@ impl Worker {
     }
 
     /// The next rounds look at all mailboxes.
-    fn point_all_out(&self) {
+    pub(super) fn point_all_out(&self) {
         let all = 1_u64.checked_shl(self.range.slots as u32).map_or(u64::MAX, |bit| bit - 1);
         // Relaxed: read by this worker; the look at each mailbox finds its mail.
         self.hints.fetch_or(all, Ordering::Relaxed);

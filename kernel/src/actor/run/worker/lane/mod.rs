@@ -235,6 +235,8 @@ impl Worker {
         self.sort_in_turn();
         here = PreemptGuard::new();
         if *budget == 0 || lane.is_unsorted() || sched::is_exhausted() {
+            // Cut after it was closed: the next turn is to deliver something.
+            batch.mend();
             if uncounted > 0 {
                 self.count_batch(uncounted as u32);
             }
@@ -281,6 +283,10 @@ impl Worker {
         if may && !private.lane.segments.are_there() {
             drop(here);
             let are_there = private.lane.segments.make();
+            if !are_there {
+                // Each attempt is a shortage of memory, which others are asked to mend.
+                private.lane.needed.set(MOST_PAUSES);
+            }
             (here, may) = may_open(PreemptGuard::new());
             may &= are_there;
         }

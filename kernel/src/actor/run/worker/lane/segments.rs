@@ -31,8 +31,8 @@ pub(super) struct Segments {
     current: Cell<Option<NonNull<Segment>>>,
     /// Where it goes on.
     other: Cell<Option<NonNull<Segment>>>,
-    /// Where it lay when it became a batch. Only to be compared.
-    given: Cell<Option<NonNull<Segment>>>,
+    /// The complement of the address where it lay when it became a batch. To the collector of what crashes leave every word is a pointer, and this leads nowhere.
+    given: Cell<usize>,
     /// Where what is in the other one ends; null if senders do not append there.
     pub(super) other_end: AtomicPtr<u8>,
     reserve: [Cell<Option<NonNull<Segment>>>; RESERVE],
@@ -43,7 +43,7 @@ impl Segments {
         Self {
             current: Cell::new(None),
             other: Cell::new(None),
-            given: Cell::new(None),
+            given: Cell::new(0),
             other_end: AtomicPtr::new(core::ptr::null_mut()),
             reserve: [const { Cell::new(None) }; RESERVE],
         }
@@ -82,18 +82,18 @@ impl Segments {
 
     /// The one in which it lies is a batch's from now on.
     pub(super) fn give_current(&self) {
-        self.given.set(self.current.take());
+        self.given.set(self.current.take().map_or(0, |segment| !segment.addr().get()));
     }
 
     /// An empty one, as good as new, is the lane's again, if it was, and the lane lacks it. Whether it is.
     pub(super) fn take_back(&self, segment: NonNull<Segment>) -> bool {
         // Of one that was freed since, another may have the memory.
         // SAFETY: the caller's, who gives it up.
-        let was_given =
-            self.given.get() == Some(segment) && unsafe { segment.as_ref() }.capacity_bytes() == LANE_BYTES;
+        let was_given = self.given.get() == !segment.addr().get()
+            && unsafe { segment.as_ref() }.capacity_bytes() == LANE_BYTES;
         let takes = was_given && self.current.get().is_none();
         if takes {
-            self.given.set(None);
+            self.given.set(0);
             self.current.set(Some(segment));
         }
         takes
