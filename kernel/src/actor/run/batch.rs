@@ -316,9 +316,7 @@ impl Batch {
     /// Senders on this core write where they did. For the interrupt, on the worker's core with preemption enabled, while the batch is
     /// armed and not split.
     pub(super) fn cut(&self) {
-        // SAFETY: measuring changes nothing; it is in the segment.
-        let behind = |envelope: NonNull<u8>| unsafe { envelope.add(Envelope::measure(envelope.cast())) };
-        if self.extent.cut(behind) {
+        if self.cut_lane() {
             // SAFETY: as in `take_gate`; the place lives as long as the batch.
             unsafe { self.mailbox().hand.move_to_batch(self.extent.whole_end_cell()) };
         }
@@ -326,7 +324,7 @@ impl Batch {
 
     /// As [`Self::cut`] for the lane, whose gates are the caller's business. Whether it was cut just now.
     pub(super) fn cut_lane(&self) -> bool {
-        // SAFETY: as in `cut`.
+        // SAFETY: measuring changes nothing; it is in the segment.
         self.extent.cut(|envelope| unsafe { envelope.add(Envelope::measure(envelope.cast())) })
     }
 
@@ -339,7 +337,7 @@ impl Batch {
     /// activation, splits the batch, or has found that activation gone: a loop that has come to the end that was cut to takes it for
     /// the batch's if it finds the batch neither cut nor split.
     pub(super) fn mend(&self) -> bool {
-        let was_cut = self.extent.mend();
+        let was_cut = self.mend_lane();
         if was_cut {
             self.take_gate();
         }

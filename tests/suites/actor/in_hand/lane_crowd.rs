@@ -13,9 +13,9 @@ use magpie::machine;
 use magpie::sched::{self, Priority, Setting, Spawn};
 use magpie::stats;
 use magpie::time::{self, Instant};
-use magpie_tests::{Changed, Failure, HANGS_AFTER, HeapExhauster, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Changed, Failure, HANGS_AFTER, ensure, ensure_eq, kernel_test};
 
-use super::lane::{LINKS, Link, Note, OUTSIDERS, PLAIN, Rules, Token, alone, chains, start};
+use super::lane::{LINKS, Link, Note, OUTSIDERS, PLAIN, Rules, Token, alone, chains, start, without_memory};
 
 /// Some four for each link.
 const TOKENS: u64 = 50;
@@ -183,34 +183,7 @@ kernel_test! {
     /// With memory used up a crowd goes round, whether there is a lane yet or not.
     #[machine("the kernel's heap")]
     async fn a_crowd_needs_no_memory() -> Outcome {
-        const HOPS: u64 = 500;
-        for is_warm in [false, true] {
-            let executor = Executor::start(&alone())?;
-            let (seen, links) = start(&executor, PLAIN, 0, true)?;
-            sched::out_of_work().await;
-            if is_warm {
-                for token in 0..TOKENS as usize {
-                    links[token % LINKS].send(Token(HOPS))?;
-                }
-                sched::out_of_work().await;
-            }
-            let before = seen.hops.load(Ordering::Relaxed);
-            let exhauster = HeapExhauster::everything(16)?;
-            let mut sent = 0;
-            for token in 0..TOKENS as usize {
-                sent += u64::from(links[token % LINKS].send(Token(HOPS - 1)).is_ok());
-            }
-            let began = Instant::now();
-            let hops = || seen.hops.load(Ordering::Relaxed) - before;
-            while hops() < sent * HOPS && began.elapsed() < HANGS_AFTER {
-                sched::yield_now().await;
-            }
-            let hops = hops();
-            drop(exhauster);
-            ensure!(sent > 0, "nothing was sent");
-            ensure_eq!(hops, sent * HOPS, "hops without memory");
-            executor.stop().await;
-        }
+        without_memory(TOKENS, 500).await?;
         Ok(())
     }
 }

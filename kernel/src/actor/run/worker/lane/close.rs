@@ -203,7 +203,7 @@ impl Worker {
     unsafe fn sort(&self, lane: &Lane, envelope: NonNull<Envelope>, here: &PreemptGuard) -> bool {
         // SAFETY: by contract; measuring changes nothing.
         let (mailbox, bytes) = unsafe { (envelope.as_ref().mailbox(), Envelope::measure(envelope)) };
-        // SAFETY: of the closed lane; the reserve is empty, and its segments are longer than an envelope.
+        // SAFETY: of the closed lane; a segment of the reserve is empty, and longer than any envelope.
         let place = unsafe { mailbox.hand.sort_in(bytes, || lane.segments.take_of_reserve()) };
         debug_assert!(mailbox.hand.is_of_lane(), "a mailbox has left the lane, and has mail there");
         let Some((place, is_first)) = place else { return false };

@@ -144,7 +144,7 @@ pub(super) enum AfterLane {
     Over(PreemptGuard),
     /// It was closed: a batch is in hand, or was split since. So many messages of it are not counted.
     Settled { uncounted: u64 },
-    /// The turn ends. A batch may be in hand, and not all may be sorted that was in the lane.
+    /// The turn ends, with a batch in hand, or before all was sorted that was in the lane.
     Ends(PreemptGuard),
 }
 
@@ -234,21 +234,20 @@ impl Worker {
         drop(here);
         self.sort_in_turn();
         here = PreemptGuard::new();
-        if *budget == 0 || lane.is_unsorted() || sched::is_exhausted() {
-            // Cut after it was closed: the next turn is to deliver something.
-            batch.mend();
-            if uncounted > 0 {
-                self.count_batch(uncounted as u32);
-            }
-            return AfterLane::Ends(here);
+        let is_over = batch.segment().is_none() && !lane.is_unsorted();
+        let goes_on = *budget > 0 && !lane.is_unsorted() && !sched::is_exhausted();
+        if goes_on && !is_over {
+            return AfterLane::Settled { uncounted };
         }
-        if batch.segment().is_none() {
-            if uncounted > 0 {
-                self.count_batch(uncounted as u32);
-            }
+        if uncounted > 0 {
+            self.count_batch(uncounted as u32);
+        }
+        if is_over {
             return AfterLane::Over(here);
         }
-        AfterLane::Settled { uncounted }
+        // Cut after it was closed: the next turn is to deliver something.
+        batch.mend();
+        AfterLane::Ends(here)
     }
 
     /// Whether what waits in the lane would take too long, or its behaviours do, given that so many took so long. While a core is idle.
