@@ -2,7 +2,7 @@
 //! of any device's, and wakes a process by its waker, or sends a message to an actor.
 
 use core::future::poll_fn;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::{Poll, Waker};
 
 use magpie::actor::{Recipient, Signal};
@@ -13,16 +13,16 @@ use magpie::sched::ExternalSource;
 use magpie::time::Instant;
 use magpie_boot::claim;
 
-/// It has interrupted since it was armed.
-static HAS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// Who waits for it. Set before it is armed, so the interrupt never meets the lock held.
 static WAITING: SpinLock<Option<Waker>> = SpinLock::new(None);
 
 /// A line that no device of the board has.
 const LINE: Line = Line { number: 79, trigger: Trigger::Edge };
-/// When it was made pending, in clock ticks; [`UNUSED`] where the device is to do something else, zero if it has not been yet.
-static PENDING_SINCE: AtomicU64 = AtomicU64::new(UNUSED);
-const UNUSED: u64 = u64::MAX;
+/// When that was made pending, in clock ticks, zero if it has not been yet. Where the device is to do something else, whether it has interrupted
+/// since it was armed: [`ARMED`] or [`HAS_INTERRUPTED`].
+static PENDING_SINCE: AtomicU64 = AtomicU64::new(ARMED);
+const ARMED: u64 = u64::MAX - 1;
+const HAS_INTERRUPTED: u64 = u64::MAX;
 
 /// It has interrupted.
 #[derive(Clone, Copy)]
@@ -44,22 +44,27 @@ impl Device {
         Some(Self(ExternalSource::new()))
     }
 
-    /// Waits until it interrupts, at this moment.
-    pub async fn interrupts_at(&self, moment: Instant) {
+    /// Waits until it interrupts, at this moment. Returns when the caller has gone on: its first instruction reads the clock.
+    pub async fn interrupts_at(&self, moment: Instant) -> Instant {
         let _keeps_the_system_alive = &self.0;
         let mut is_armed = false;
         poll_fn(|context| {
+            let now = Instant::now();
             if !is_armed {
                 is_armed = true;
-                HAS_INTERRUPTED.store(false, Ordering::Relaxed);
+                PENDING_SINCE.store(ARMED, Ordering::Relaxed);
                 *WAITING.lock() = Some(context.waker().clone());
                 second_timer::arm(moment.ticks());
                 return Poll::Pending;
             }
             // Relaxed: stored on this core.
-            if HAS_INTERRUPTED.load(Ordering::Relaxed) { Poll::Ready(()) } else { Poll::Pending }
+            if PENDING_SINCE.load(Ordering::Relaxed) == HAS_INTERRUPTED {
+                Poll::Ready(now)
+            } else {
+                Poll::Pending
+            }
         })
-        .await;
+        .await
     }
 
     /// From now on it sends a message when it interrupts.
@@ -96,7 +101,7 @@ impl ClaimedLine {
         self.device.arm(moment);
         let waited = self.interrupt.wait().await;
         let now = clock::now();
-        let since = PENDING_SINCE.swap(UNUSED, Ordering::Relaxed);
+        let since = PENDING_SINCE.swap(ARMED, Ordering::Relaxed);
         waited.ok().map(|()| now.saturating_sub(since))
     }
 }
@@ -104,11 +109,11 @@ impl ClaimedLine {
 /// In the interrupt's handler.
 fn on_interrupt() {
     second_timer::disarm();
-    if PENDING_SINCE.load(Ordering::Relaxed) != UNUSED {
+    if PENDING_SINCE.load(Ordering::Relaxed) < ARMED {
         PENDING_SINCE.store(clock::now(), Ordering::Relaxed);
         return gic::set_pending(LINE.number);
     }
-    HAS_INTERRUPTED.store(true, Ordering::Relaxed);
+    PENDING_SINCE.store(HAS_INTERRUPTED, Ordering::Relaxed);
     match &*WAITING.lock() {
         Some(waiting) => waiting.wake_by_ref(),
         None => SIGNAL.raise(),

@@ -48,14 +48,21 @@ const APART: Duration = Duration::from_micros(200);
 const SLEEPERS: u32 = 1000;
 
 /// Draws when the next sample is due.
+// Out of line: its constants would be loaded at the beginning of each turn.
+#[inline(never)]
 fn next_due(random: &mut Random) -> Instant {
     Instant::now() + APART + APART * (random.next() >> 8) / (1 << 16)
 }
 
 /// How late it is, in clock ticks.
 fn late(due: Instant) -> u32 {
+    late_at(due, Instant::now())
+}
+
+/// How late that was.
+fn late_at(due: Instant, now: Instant) -> u32 {
     // Nothing is late by seconds.
-    Instant::now().ticks().saturating_sub(due.ticks()) as u32
+    now.ticks().saturating_sub(due.ticks()) as u32
 }
 
 /// What goes on beside a measurement, until it is stopped.
@@ -154,8 +161,8 @@ async fn interrupt_samples(count: usize) -> Option<Vec<u32>> {
     let (mut samples, mut random) = (Vec::with_capacity(count), Random::new(1));
     for _ in 0..count {
         let due = next_due(&mut random);
-        device.interrupts_at(due).await;
-        samples.push(late(due));
+        let went_on = device.interrupts_at(due).await;
+        samples.push(late_at(due, went_on));
     }
     Some(samples)
 }
@@ -318,6 +325,17 @@ enum Way {
     ClaimedToProcess,
 }
 
+/// What measures, and what is measured.
+fn urgent() -> Spawn {
+    Spawn::new().pinned(CoreId::BOOT).priority(Priority::High)
+}
+
+/// Takes samples in a process that does nothing else, so that its first instruction is not behind those of another's. `None` if it could not begin,
+/// or crashed.
+async fn alone<T: Send + 'static>(samples: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    urgent().start(samples).ok()?.await.ok()
+}
+
 fn prepare(parameters: &[u64], beside: Beside, way: Way) -> Result<Go, Failed> {
     let count = parameters[0].max(1);
     Ok(Box::new(move || {
@@ -327,11 +345,11 @@ fn prepare(parameters: &[u64], beside: Beside, way: Way) -> Result<Go, Failed> {
             // What goes on has begun by then.
             time::sleep(10 * APART).await;
             let samples = match way {
-                Way::TimerToProcess => Some(process_samples(count as usize).await),
+                Way::TimerToProcess => alone(process_samples(count as usize)).await,
                 Way::TimerToBehaviour => message_samples(count as usize).await,
-                Way::DeviceToProcess => interrupt_samples(count as usize).await,
+                Way::DeviceToProcess => alone(interrupt_samples(count as usize)).await.flatten(),
                 Way::DeviceToBehaviour => interrupt_message_samples(count as usize).await,
-                Way::ClaimedToProcess => claimed_samples(count as usize).await,
+                Way::ClaimedToProcess => alone(claimed_samples(count as usize)).await.flatten(),
             };
             company.end().await;
             if let Some(samples) = samples {
@@ -340,8 +358,7 @@ fn prepare(parameters: &[u64], beside: Beside, way: Way) -> Result<Go, Failed> {
                 stopwatch::done();
             }
         };
-        let spawn = Spawn::new().pinned(CoreId::BOOT).priority(Priority::High);
-        spawn.start(measure).map_err(|_| Failed::Memory)?;
+        urgent().start(measure).map_err(|_| Failed::Memory)?;
         Ok(count)
     }))
 }

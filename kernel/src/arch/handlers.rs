@@ -15,16 +15,12 @@ use super::switch::Frame;
 pub struct Handlers {
     /// The core's timer reached its deadline. The timer is already disarmed.
     pub timer: fn(),
-    /// Another core sent the wake-up interrupt.
-    pub wake_up: fn(),
     /// Another core stops the system, or asks where this one is. With the complete frame of the interrupted code, in its block. Returns
     /// if the core goes on.
     #[cfg(target_os = "none")]
     pub stop: unsafe fn(*mut Frame),
     /// A device interrupt, by its interrupt number (SPIs; already acknowledged, ended on return).
     pub device: fn(u32),
-    /// The same where it has interrupted nothing, because the core has waited for it ([`super::irq::take_pending`]).
-    pub awaited_device: fn(u32),
     /// Called last, after the interrupt was ended, with the complete frame of the interrupted code, in its block.
     /// May leave that code suspended by switching to another stack, and then does not return.
     pub interrupt_exit: unsafe fn(*mut Frame),

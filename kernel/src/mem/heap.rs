@@ -8,7 +8,7 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::ops::Range;
 use core::ptr::{self, NonNull};
 
-use super::cache::Caches;
+use super::cache::{Caches, LentCache};
 use super::central::Central;
 use super::depot::Source;
 use super::large_table::{GRANULE_BYTES, LargeTable};
@@ -230,17 +230,14 @@ impl Heap {
         self.caches.answer_shortage(core_here(&here), &here, self)
     }
 
-    /// Sleeps. Meanwhile others that are short of memory may take what this core keeps.
+    /// Others that are short of memory may take what this core keeps, until what this returns is dropped.
     ///
     /// # Safety
-    /// The caller is a core's loop. Neither `sleep` nor an interrupt handler in it allocates or frees.
-    pub(crate) unsafe fn lend_cache_during(&self, sleep: impl FnOnce()) {
-        let here = PreemptGuard::new();
-        let core = core_here(&here);
-        // SAFETY: the caller promised that nothing allocates or frees here meanwhile.
-        unsafe { self.caches.let_go(core) };
-        sleep();
-        self.caches.take_back(core, &here);
+    /// The caller is a core's loop. Until then neither it nor an interrupt handler allocates or frees.
+    #[inline(always)]
+    pub(crate) unsafe fn lend_cache<'a>(&'a self, here: &'a PreemptGuard) -> LentCache<'a> {
+        // SAFETY: by contract.
+        unsafe { self.caches.lend(core_here(here), here) }
     }
 }
 

@@ -91,16 +91,27 @@ impl TimeSheet {
     #[inline(always)]
     pub(crate) fn begin_awaited(&self) -> u64 {
         let (now, since) = (clock::now(), self.since.load(Ordering::Relaxed));
-        self.spent[Activity::Idle as usize].add(now.saturating_sub(since));
+        // Sums wrap as the clock's differences do.
+        self.spent[Activity::Idle as usize].add(now.wrapping_sub(since));
         self.current.store(Activity::Interrupt as u32, Ordering::Relaxed);
         self.since.store(now, Ordering::Relaxed);
         now
     }
 
-    /// As [`Self::end_interrupt`] of one that [`Self::begin_awaited`] has begun.
+    /// As [`Self::end_interrupt`] of one that [`Self::begin_awaited`] has begun. From now on time counts as [`Activity::Running`].
     #[inline(always)]
     pub(crate) fn end_awaited(&self, began: u64) -> u64 {
-        self.end_interrupt(Interrupted(Activity::Idle as u32), began)
+        let now = clock::now();
+        self.spent[Activity::Interrupt as usize].add(now.wrapping_sub(began));
+        self.current.store(Activity::Running as u32, Ordering::Relaxed);
+        self.since.store(now, Ordering::Relaxed);
+        now
+    }
+
+    /// Whether the core waits, as far as its time says.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.current.load(Ordering::Relaxed) == Activity::Idle as u32
     }
 
     /// Since when it does what it is doing, in clock ticks, unless that is waiting, or it has not started.

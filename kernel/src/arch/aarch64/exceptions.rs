@@ -6,7 +6,7 @@ use super::frame::Frame;
 use super::switch::PREEMPT_CALL;
 use super::{cpu, gic, percpu, timer, vectors};
 use crate::arch::CoreId;
-use crate::arch::handlers::{self, Fault, FaultReason, Verdict};
+use crate::arch::handlers::{self, Fault, FaultReason, Handlers, Verdict};
 use crate::arch::stack_layout::{EXCEPTION_STACK_BYTES, FAULT_STACK_BYTES, StackPart, place_in_slot};
 
 /// Points this core's vectors here, and gives it its stacks for exceptions.
@@ -40,60 +40,91 @@ unsafe extern "C" fn magpie_interrupt(frame: *mut Frame) {
         }
         return;
     };
-    if take(table, table.device) == Taken::Stop {
+    match take(|| Some(table)) {
+        Taken::Handled => {}
         // SAFETY: the frame is complete, interrupts are masked.
-        unsafe { (table.stop)(frame) };
+        Taken::Stop => unsafe { (table.stop)(frame) },
+        Taken::Device(device) => {
+            (table.device)(device.number());
+            device.end();
+        }
     }
     // SAFETY: as above.
     unsafe { (table.interrupt_exit)(frame) };
 }
 
 /// What an interrupt was.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Taken {
     /// It was handled.
     Handled,
     /// Another core stops the system, or asks where this one is: for who knows what was interrupted.
     Stop,
+    /// A device's.
+    Device(Device),
 }
 
-/// Takes the most urgent interrupt that is pending, and lets it be handled; a device's by `device`.
-#[inline(always)]
-fn take(table: &handlers::Handlers, device: fn(u32)) -> Taken {
-    let interrupt = gic::acknowledge();
-    match interrupt.number() {
-        // First, because its handler is the longest.
-        number if gic::is_timer(number) => {
-            timer::disarm();
-            (table.timer)();
-            gic::end(interrupt);
-        }
-        gic::SPURIOUS.. => {}
-        gic::STOP => {
-            gic::end(interrupt);
-            return Taken::Stop;
-        }
-        number => {
-            match number {
-                gic::WAKE_UP => (table.wake_up)(),
-                number => device(number),
-            }
-            gic::end(interrupt);
-        }
+/// A device's interrupt, which was taken and is not handled yet.
+#[must_use = "the controller lets no other through until this has ended"]
+pub struct Device {
+    interrupt: gic::Interrupt,
+    number: u32,
+}
+
+impl Device {
+    /// Its number.
+    #[inline(always)]
+    pub fn number(&self) -> u32 {
+        self.number
     }
-    Taken::Handled
+
+    /// It was handled.
+    #[inline(always)]
+    pub fn end(self) {
+        gic::end(self.interrupt);
+    }
+}
+
+/// Takes the most urgent interrupt that is pending. One that is no device's is handled by the table.
+#[inline(always)]
+fn take(table: impl FnOnce() -> Option<&'static Handlers>) -> Taken {
+    let interrupt = gic::acknowledge();
+    let number = interrupt.number();
+    let taken = match number {
+        // First, because its handler is the longest.
+        _ if gic::is_timer(number) => {
+            timer::disarm();
+            if let Some(table) = table() {
+                (table.timer)();
+            }
+            Taken::Handled
+        }
+        gic::FIRST_OF_DEVICE..gic::SPURIOUS => return Taken::Device(Device { interrupt, number }),
+        gic::SPURIOUS.. => return Taken::Handled,
+        gic::STOP => Taken::Stop,
+        // Another core wakes this one: its loop, or what follows the interrupt, looks for what.
+        _ => Taken::Handled,
+    };
+    gic::end(interrupt);
+    taken
 }
 
 /// Takes an interrupt that is pending, if one is, without what it costs to interrupt: for a core that has waited for one with interrupts
-/// masked, and unmasks them next. What follows an interrupt is left out, too: the caller looks at all that an interrupt may have brought.
-pub fn take_pending() {
-    if let Some(table) = handlers::get()
-        && take(table, table.awaited_device) == Taken::Stop
-        && let Some(this) = CoreId::new(percpu::core_number())
-    {
+/// masked, and unmasks them next. What follows an interrupt is left out, too: the caller looks at all that an interrupt may have brought. A
+/// device's is the caller's to handle.
+// In line: the one caller has a device's interrupt to its process in mind.
+#[inline(always)]
+pub fn take_pending() -> Option<Device> {
+    match take(handlers::get) {
+        Taken::Device(device) => return Some(device),
+        Taken::Handled => {}
         // It says where the core is, so it has to interrupt: once more, as soon as interrupts are unmasked.
-        gic::send_stop(this);
+        Taken::Stop => {
+            if let Some(this) = CoreId::new(percpu::core_number()) {
+                gic::send_stop(this);
+            }
+        }
     }
+    None
 }
 
 /// # Safety

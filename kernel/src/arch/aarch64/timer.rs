@@ -48,7 +48,8 @@ pub fn unmask() {
 /// interrupt; one that comes all the same finds nothing new.
 #[inline(always)]
 pub fn take_due() -> bool {
-    let due = CNTV_CTL_EL0.matches_all(CNTV_CTL_EL0::ENABLE::SET + CNTV_CTL_EL0::ISTATUS::SET);
+    // Read twice, because who waits for a device finds the one bit clear, and one bit is one branch.
+    let due = CNTV_CTL_EL0.is_set(CNTV_CTL_EL0::ISTATUS) && CNTV_CTL_EL0.is_set(CNTV_CTL_EL0::ENABLE);
     if due {
         disarm();
     }

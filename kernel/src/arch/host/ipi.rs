@@ -1,6 +1,6 @@
 //! Wake-up interrupts: a core that sleeps is woken by whatever [`world`] its thread is in.
 //!
-//! The handler runs on the woken core's own thread, when it leaves [`park`], as if the interrupt had
+//! The timer's handler runs on the woken core's own thread, when it leaves [`park`], as if the interrupt had
 //! been taken there.
 
 use super::{timer, world};
@@ -10,12 +10,10 @@ pub use super::world::send;
 
 /// Parks the calling thread, which stands in for `core`, until a wake-up or its timer's deadline.
 pub(super) fn park(core: CoreId) {
-    let woken = world::wait(core);
-    let Some(table) = handlers::get() else { return };
-    if woken {
-        (table.wake_up)();
-    }
-    if timer::expire(core) {
+    world::wait(core);
+    if timer::expire(core)
+        && let Some(table) = handlers::get()
+    {
         (table.timer)();
     }
 }

@@ -15,5 +15,22 @@ pub fn mask() -> bool {
 /// Masks interrupts on this core.
 pub fn disable() {}
 
+/// A device's interrupt, of which a host core has none.
+pub enum Device {}
+
+impl Device {
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        match *self {}
+    }
+
+    /// It was handled.
+    pub fn end(self) {
+        match self {}
+    }
+}
+
 /// Takes an interrupt that is pending: none is.
-pub fn take_pending() {}
+pub fn take_pending() -> Option<Device> {
+    None
+}

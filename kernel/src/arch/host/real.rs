@@ -44,8 +44,8 @@ pub fn send(core: CoreId) {
     DOORBELLS[core.index()].rung.notify_all();
 }
 
-/// Waits for a wake-up or the timer's deadline; whether it was a wake-up.
-pub(super) fn wait(core: CoreId) -> bool {
+/// Waits for a wake-up or the timer's deadline.
+pub(super) fn wait(core: CoreId) {
     if virtual_time::is_on() {
         return virtual_time::wait(core);
     }
@@ -65,5 +65,5 @@ pub(super) fn wait(core: CoreId) -> bool {
             .wait_timeout(pending, Duration::from_nanos(deadline - now))
             .unwrap_or_else(std::sync::PoisonError::into_inner);
     }
-    core::mem::take(&mut *pending)
+    *pending = false;
 }

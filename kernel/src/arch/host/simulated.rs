@@ -32,15 +32,15 @@ pub fn send(core: CoreId) {
     PENDING[core.index()].store(true, Ordering::Relaxed);
 }
 
-/// Waits for a wake-up or the timer's deadline; whether it was a wake-up.
-pub(super) fn wait(core: CoreId) -> bool {
+/// Waits for a wake-up or the timer's deadline.
+pub(super) fn wait(core: CoreId) {
     ASLEEP.fetch_or(core.mask(), Ordering::Relaxed);
-    let woken = loop {
+    loop {
         if PENDING[core.index()].swap(false, Ordering::Relaxed) {
-            break true;
+            break;
         }
         if timer::deadline(core).is_some_and(|deadline| deadline <= now()) {
-            break false;
+            break;
         }
         let everyone = CORES.load(Ordering::Relaxed);
         let all_sleep = ASLEEP.load(Ordering::Relaxed) & everyone == everyone;
@@ -52,7 +52,6 @@ pub(super) fn wait(core: CoreId) -> bool {
             }
         }
         shuttle::thread::yield_now();
-    };
+    }
     ASLEEP.fetch_and(!core.mask(), Ordering::Relaxed);
-    woken
 }

@@ -60,24 +60,23 @@ pub(super) fn send(core: CoreId) {
     CHANGED.notify_all();
 }
 
-/// Waits for a wake-up or the timer's deadline; whether it was a wake-up.
-pub(super) fn wait(core: CoreId) -> bool {
+/// Waits for a wake-up or the timer's deadline.
+pub(super) fn wait(core: CoreId) {
     let mut cores = lock();
     cores.asleep |= core.mask();
-    let woken = loop {
+    loop {
         if cores.woken & core.mask() != 0 {
             cores.woken &= !core.mask();
-            break true;
+            break;
         }
         if is_due(core) {
-            break false;
+            break;
         }
         if !goes_on(&cores) {
             cores = CHANGED.wait(cores).unwrap_or_else(PoisonError::into_inner);
         }
-    };
+    }
     cores.asleep &= !core.mask();
-    woken
 }
 
 fn is_due(core: CoreId) -> bool {

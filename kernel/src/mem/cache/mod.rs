@@ -23,6 +23,7 @@ use crate::arch::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::arch::pair;
 use crate::sync::PreemptGuard;
 use shortage::Answer;
+pub(crate) use shortage::LentCache;
 
 /// One core's lists of one class.
 struct Magazines {

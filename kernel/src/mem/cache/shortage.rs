@@ -1,13 +1,14 @@
 //! Giving back what caches keep, when memory is short.
 //!
 //! A caller that is short of memory gives back what its own core keeps, and what sleeping cores keep
-//! ([`Keeper`](crate::mem::keeper::Keeper)). It notes that memory was short. Every other core then gives its own back,
+//! ([`Keeper`]). It notes that memory was short. Every other core then gives its own back,
 //! one class each time it goes to the depot or is between turns.
 
 use super::{Caches, CoreCache};
 use crate::arch::atomic::Ordering;
 use crate::mem::block::List;
 use crate::mem::depot::Source;
+use crate::mem::keeper::Keeper;
 use crate::mem::size_class::SizeClass;
 use crate::sync::PreemptGuard;
 
@@ -116,27 +117,42 @@ impl Caches {
         core.and_then(|core| self.cores.get(core)).is_some_and(|cache| unsafe { self.answer(cache, source) })
     }
 
-    /// This core does without its cache until [`Self::take_back`].
+    /// This core does without its cache until what this returns is dropped.
     ///
     /// # Safety
     /// The caller is the core and neither allocates nor frees meanwhile, nor does an interrupt handler.
-    pub(in crate::mem) unsafe fn let_go(&self, core: Option<usize>) {
-        if let Some(cache) = core.and_then(|core| self.cores.get(core)) {
+    #[inline(always)]
+    pub(in crate::mem) unsafe fn lend<'a>(
+        &'a self,
+        core: Option<usize>,
+        here: &'a PreemptGuard,
+    ) -> LentCache<'a> {
+        let keeper = core.and_then(|core| self.cores.get(core)).map(|cache| &cache.keeper);
+        if let Some(keeper) = keeper {
             // SAFETY: by contract; a core has its cache whenever it does not sleep.
-            unsafe { cache.keeper.let_go() };
+            unsafe { keeper.let_go() };
         }
-    }
-
-    /// This core has its cache again.
-    pub(in crate::mem) fn take_back(&self, core: Option<usize>, here: &PreemptGuard) {
-        if let Some(cache) = core.and_then(|core| self.cores.get(core)) {
-            cache.keeper.take_back(here);
-        }
+        LentCache { keeper, here }
     }
 
     /// Gives what waits in a class's depot back to the spans.
     pub(in crate::mem) fn empty_depot(&self, class: SizeClass, source: &impl Source) {
         self.depot(class).take_batches_apart(source);
+    }
+}
+
+/// A core's cache, which others may use who are short of memory. The core has it again when this is dropped.
+pub(crate) struct LentCache<'a> {
+    keeper: Option<&'a Keeper>,
+    here: &'a PreemptGuard,
+}
+
+impl Drop for LentCache<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(keeper) = self.keeper {
+            keeper.take_back(self.here);
+        }
     }
 }
 
@@ -207,11 +223,11 @@ mod tests {
         let empty = || SizeClass::ALL.iter().for_each(|class| caches.empty_sleeper(*class, 2, &here, source));
         empty();
         assert_eq!(source.usage(), kept, "taken from a core that is awake");
-        // SAFETY: nobody uses the cache until it is taken back.
-        unsafe { caches.let_go(Some(2)) };
+        // SAFETY: nobody uses the cache meanwhile but as one who is short of memory.
+        let lent = unsafe { caches.lend(Some(2), &here) };
         empty();
+        drop(lent);
         assert_eq!(source.usage(), before);
-        caches.take_back(Some(2), &here);
         keep_some(&caches, 2, &here, source);
         empty();
         assert_eq!(source.usage(), kept, "taken from a core that is awake again");
@@ -247,9 +263,8 @@ mod tests {
                             }
                         }
                         // SAFETY: this thread is the core, and does nothing meanwhile.
-                        unsafe { caches.let_go(Some(core)) };
+                        let _lent = unsafe { caches.lend(Some(core), &here) };
                         std::thread::yield_now();
-                        caches.take_back(Some(core), &here);
                     }
                 });
             }

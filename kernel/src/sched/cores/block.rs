@@ -86,6 +86,9 @@ pub(crate) struct Core {
     pub next_look: Cell<u64>,
     /// When the slice in progress ends, in clock ticks; 0 when none is being counted.
     pub slice_end: Cell<u64>,
+    /// How long a slice was when one was counted anew, as the setting said it, and in clock ticks: so that nobody who is woken multiplies.
+    pub slice_setting: Cell<u64>,
+    pub slice_ticks: Cell<u64>,
     /// What interrupts here have raised.
     pub raised: Raised,
     /// The interrupt in progress has judged a resident's turn at the end of a slice, and leaves the rest to the next one, which it has asked for if
@@ -273,6 +276,8 @@ impl Core {
                 next_wake_of_residents: Cell::new(0),
                 next_look: Cell::new(0),
                 slice_end: Cell::new(0),
+                slice_setting: Cell::new(0),
+                slice_ticks: Cell::new(0),
                 raised: Raised::new(),
                 has_judged: Cell::new(false),
                 shortages: Cell::new(0),
@@ -330,6 +335,12 @@ impl Core {
     /// Whether this is the core that runs the caller; for who does not mind that it may be another at once.
     pub(crate) fn is_here(&self) -> bool {
         core::ptr::eq(percpu::core_block().cast::<Self>(), self)
+    }
+
+    /// Whether the caller is a device's handler: one that has interrupted something, or for which the loop has waited.
+    #[inline(always)]
+    pub(crate) fn is_in_handler(&self) -> bool {
+        self.in_interrupt.get() || self.waits.get()
     }
 
     pub(crate) fn id(&self) -> CoreId {

@@ -26,7 +26,7 @@ pub fn current_core() -> Option<CoreId> {
 #[inline(always)]
 pub(crate) fn core_here(here: &PreemptGuard) -> Option<CoreId> {
     let core = Core::current(here)?;
-    debug_assert!(!core.in_interrupt.get(), "a message was sent from an interrupt");
+    debug_assert!(!core.is_in_handler(), "a message was sent from an interrupt");
     Some(core.id())
 }
 

@@ -18,6 +18,9 @@ use crate::stats::Activity;
 use crate::stats::{Longest, Name};
 use crate::trace::{self, Kind};
 
+/// What a device's interrupt is called.
+pub(crate) const DEVICE: &str = "a device";
+
 /// When stretches that have not ended yet began, in clock ticks, and what is to be exceeded.
 #[repr(C)]
 pub(crate) struct Open {
@@ -33,6 +36,8 @@ pub(crate) struct Open {
     new_interrupt: Cell<u64>,
     new_interrupt_name: Cell<Option<Name>>,
     new_interrupt_place: Cell<u64>,
+    /// How long the longest of those took for which the loop has waited since it last looked: who waits for what they wake does not wait for more.
+    awaited_interrupt: Cell<u64>,
     /// When interrupts were masked, if that is known: zero otherwise.
     masked_at: Cell<u64>,
     /// When a preemption was postponed, and the instruction that was interrupted then. Good while the preemption word of the stack
@@ -51,6 +56,7 @@ impl Open {
             new_interrupt: Cell::new(0),
             new_interrupt_name: Cell::new(None),
             new_interrupt_place: Cell::new(0),
+            awaited_interrupt: Cell::new(0),
             masked_at: Cell::new(0),
             postponed_at: Cell::new(0),
             postponed_in: Cell::new(0),
@@ -225,15 +231,30 @@ impl Core {
     pub(crate) fn note_interrupt(&self, name: Name, began: u64, now: u64) {
         // Relaxed: see `set_tracing`.
         if is_longer(began, now, self.open.longest_interrupt.load(Ordering::Relaxed)) {
-            self.note_longer_interrupt(name, now.saturating_sub(began), now);
+            // What was taken without an exception has interrupted nothing.
+            let place = if self.waits.get() { 0 } else { place_in(StackBlock::current()) };
+            self.note_longer_interrupt(name, now.saturating_sub(began), now, place);
         }
+    }
+
+    /// The same of a device's for which the loop has waited, and which has interrupted nothing.
+    #[inline(always)]
+    pub(crate) fn note_awaited_interrupt(&self, began: u64, now: u64) {
+        if cfg!(feature = "uncounted") {
+            return;
+        }
+        if trace::is_on() {
+            return self.note_longer_interrupt(|| DEVICE, now.saturating_sub(began), now, 0);
+        }
+        let ticks = now.wrapping_sub(began);
+        let longest = &self.open.awaited_interrupt;
+        // Signed, as in `is_longer`.
+        longest.set((longest.get() as i64).max(ticks as i64) as u64);
     }
 
     #[cold]
     #[inline(never)]
-    fn note_longer_interrupt(&self, name: Name, ticks: u64, now: u64) {
-        // What was taken without an exception has interrupted nothing.
-        let place = if self.waits.get() { 0 } else { place_in(StackBlock::current()) };
+    fn note_longer_interrupt(&self, name: Name, ticks: u64, now: u64, place: u64) {
         let (known, longest) = (&self.open.longest_interrupt, &self.statistics.longest_interrupt);
         if trace::is_on() {
             trace::note_at(now, Kind::Interrupt, 0, value(ticks), Some(name));
@@ -252,23 +273,33 @@ impl Core {
     /// Writes down what interrupts have left. By the core's loop.
     #[inline(always)]
     pub(crate) fn note_interrupts(&self) {
-        if self.open.new_interrupt.get() != 0 {
-            self.note_new_interrupt();
+        // Zero, both, where there was none.
+        let awaited = self.open.awaited_interrupt.replace(0);
+        // Relaxed: see `set_tracing`.
+        let is_longer =
+            awaited != 0 && is_longer(0, awaited, self.open.longest_interrupt.load(Ordering::Relaxed));
+        if is_longer || self.open.new_interrupt.get() != 0 {
+            self.note_new_interrupts(awaited);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn note_new_interrupt(&self) {
+    fn note_new_interrupts(&self, awaited: u64) {
         // An interrupt may write there, too.
         let were_masked = irq::mask();
-        let ticks = self.open.new_interrupt.replace(0);
         let longest = &self.statistics.longest_interrupt;
-        if ticks as i64 > longest.ticks() as i64
-            && let Some(name) = self.open.new_interrupt_name.get()
-        {
-            longest.replace(ticks, name, self.open.new_interrupt_place.get());
+        let note = |ticks: u64, name: Name, place| {
+            if ticks as i64 > longest.ticks() as i64 {
+                longest.replace(ticks, name, place);
+            }
+        };
+        note(awaited, || DEVICE, 0);
+        let ticks = self.open.new_interrupt.replace(0);
+        if let Some(name) = self.open.new_interrupt_name.get() {
+            note(ticks, name, self.open.new_interrupt_place.get());
         }
+        know(&self.open.longest_interrupt, longest.ticks());
         if !were_masked {
             // SAFETY: they were not masked before.
             unsafe { irq::enable() };

@@ -52,7 +52,7 @@ impl Raisable {
     /// waited already.
     pub(crate) fn raise(&'static self) -> bool {
         let here = PreemptGuard::new();
-        if let Some(core) = Core::current(&here).filter(|core| core.in_interrupt.get()) {
+        if let Some(core) = Core::current(&here).filter(|core| core.is_in_handler()) {
             return !self.put_into_list(core);
         }
         // No interrupt, wherever the caller goes on.
@@ -65,7 +65,7 @@ impl Raisable {
     /// The loop of this core carries it out, whoever the caller is, unless some loop is about to. Whether there is a core.
     pub(crate) fn leave_to_loop(&'static self, here: &PreemptGuard) -> bool {
         let Some(core) = Core::current(here) else { return false };
-        debug_assert!(!core.in_interrupt.get(), "something was left to the loop by an interrupt");
+        debug_assert!(!core.is_in_handler(), "something was left to the loop by an interrupt");
         // Relaxed: as in `set_urgent`.
         if self.urgent.load(Ordering::Relaxed) {
             // What waits in a list already stays there.

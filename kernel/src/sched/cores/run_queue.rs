@@ -165,6 +165,12 @@ impl RunQueue {
         self.ready.bits() & (Priority::Max.bit() | Priority::High.bit()) != 0
     }
 
+    /// The same, or everything is to be looked at.
+    #[inline(always)]
+    pub(crate) fn wants_urgent_look(&self) -> bool {
+        self.ready.bits() & (Priority::Max.bit() | Priority::High.bit() | ATTENTION) != 0
+    }
+
     /// Whether something urgent waits here, and is more urgent than this.
     #[inline(always)]
     pub(crate) fn has_more_urgent(&self, than: Priority) -> bool {

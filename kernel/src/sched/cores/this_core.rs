@@ -27,6 +27,13 @@ impl<'a> ThisCore<'a> {
         Some(Self { core, here: PhantomData })
     }
 
+    /// Where the core's loop waits, or in an interrupt then. `None` elsewhere.
+    #[inline(always)]
+    pub(crate) fn that_waits(here: &'a PreemptGuard) -> Option<Self> {
+        let core = Core::current(here).filter(|core| core.waits.get())?;
+        Some(Self { core, here: PhantomData })
+    }
+
     /// In an interrupt that has met a turn with preemption enabled: the code that was interrupted is not in the middle of anything. `None` elsewhere.
     ///
     /// It is for [`Self::choose`], because the end of such an interrupt may leave the turn.

@@ -24,9 +24,26 @@ impl ProcessRef {
 /// A process was woken: it goes to the core where it ran last if that is awake, because its state is in that cache;
 /// otherwise to this one, which is cheaper than waking another. When it leaves again is described in
 /// [`sharing`](crate::sched::policy::sharing). The caller has disabled preemption since before it marked the process as queued.
+#[inline(never)]
 pub(crate) fn woken(process: Runnable, here: &PreemptGuard) {
     process.set_enqueued_at(clock::now());
     trace_wake(&process, Kind::Woken);
+    // What is bound to this core and urgent, while its loop waits: most of what a device wakes. Apart, because it needs few registers.
+    match ThisCore::that_waits(here) {
+        Some(core)
+            if process.affinity_mask() == core.id().mask()
+                && process.priority().is_urgent()
+                && may_be_chosen(&core, &process) =>
+        {
+            core.choose(process);
+        }
+        _ => place_woken(process, here),
+    }
+}
+
+/// The rest of [`woken`].
+#[inline(never)]
+fn place_woken(process: Runnable, here: &PreemptGuard) {
     let Some(core) = ThisCore::of(here) else { return woken_in_interrupt(process, here) };
     if process.affinity_mask() == core.id().mask() {
         // There is no other place for it.

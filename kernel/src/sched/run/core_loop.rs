@@ -33,22 +33,27 @@ use crate::watch::Exit;
 pub(crate) unsafe fn run() {
     // Whatever was interrupted, or crashed, on this stack.
     StackBlock::current().account().set(0);
+    // What an interrupt has chosen while the core was idle.
+    let mut woken = None;
     loop {
         // SAFETY: by contract; made afresh in every round, because a turn may end on another core.
         let core = unsafe { ThisCore::of_loop() };
-        // What asked so far is seen below; what asks later is for the turn that is chosen there.
-        StackBlock::current().preempt().clear_request();
-        attention::notice_timer(&core);
-        // SAFETY: this is the core's own loop, between two turns.
-        let Some(next) = (unsafe { next(&core) }) else { return };
-        match next {
-            Next::Turn(process) => {
-                core.passed_over.set(0);
-                turn(core, process);
+        let next = match woken.take() {
+            Some(process) => Next::Turn(process),
+            None => {
+                // What asked so far is seen below; what asks later is for the turn that is chosen there.
+                StackBlock::current().preempt().clear_request();
+                attention::notice_timer(&core);
+                // SAFETY: this is the core's own loop, between two turns.
+                let Some(next) = (unsafe { next(&core) }) else { return };
+                next
             }
+        };
+        match next {
+            Next::Turn(process) => turn(core, process),
             Next::Idle => {
                 core.turn_ended_at.set(0);
-                idle::idle(&core);
+                woken = idle::idle(&core);
             }
             Next::Look => {}
         }
@@ -73,7 +78,7 @@ enum Next {
 unsafe fn next(core: &ThisCore<'_>) -> Option<Next> {
     if core.queue.wants_attention() {
         match attention::first(core) {
-            First::Turn(process) => return Some(Next::Turn(process)),
+            First::Turn(process) => return Some(turn_of(core, process)),
             First::Queues => {}
             First::Nothing => {
                 // SAFETY: by contract.
@@ -88,16 +93,24 @@ unsafe fn next(core: &ThisCore<'_>) -> Option<Next> {
         && !give_back::is_wanted(core)
         && let Some(process) = ending::look(core)
     {
-        return Some(Next::Turn(process));
+        return Some(turn_of(core, process));
     }
     let Some(process) = pick::next(core) else {
         // What was to go before it may be elsewhere by now.
         return Some(if remains::is_wanted(core) { Next::Look } else { Next::Idle });
     };
-    if !reserve::is_kept_waiting(core, &process) {
-        return Some(Next::Turn(process));
-    }
-    Some(pass_over(core, process))
+    Some(if reserve::is_kept_waiting(core, &process) {
+        pass_over(core, process)
+    } else {
+        turn_of(core, process)
+    })
+}
+
+/// A process gets a turn.
+#[inline(always)]
+fn turn_of(core: &Core, process: Runnable) -> Next {
+    core.passed_over.set(0);
+    Next::Turn(process)
 }
 
 /// A process gets no turn, because no stack is free.

@@ -13,13 +13,15 @@
 use crate::arch::atomic::{AtomicBool, Ordering};
 use crate::arch::{clock, cpu, irq, timer};
 use crate::mem::heap::HEAP;
+use crate::mem::stack::StackBlock;
 use crate::sched::cores::idle_flag::Depth;
 use crate::sched::cores::{self, Core, ThisCore, calls};
 use crate::sched::place::{self, pick, wake};
 use crate::sched::policy::settings::{self, Setting};
+use crate::sched::process::Runnable;
 #[cfg(target_os = "none")]
 use crate::sched::run::watchdog;
-use crate::sched::run::{attention, out_of_work, steal};
+use crate::sched::run::{attention, out_of_work, start, steal};
 use crate::sched::spawn::residents;
 use crate::stats::Activity;
 use crate::time;
@@ -44,8 +46,11 @@ fn timer_is_due(core: &Core) -> bool {
         || time::next_deadline(core.id()).is_some_and(|at| at <= clock::now())
 }
 
-/// The core has nothing to run: returns when it may have.
-pub(crate) fn idle(core: &ThisCore<'_>) {
+/// The core has nothing to run: returns when it may have. Then with what has its next turn, if an interrupt has chosen that and nothing
+/// else wants a look.
+// Out of line, as are its parts: what the loops around them keep in registers would be made again behind a device's handler.
+#[inline(never)]
+pub(crate) fn idle(core: &ThisCore<'_>) -> Option<Runnable> {
     // Mail elsewhere is left to a core that was called and to the one that watches; a worker that has run dry has
     // looked for itself.
     let mut looks = core.watches.replace(false);
@@ -58,8 +63,8 @@ pub(crate) fn idle(core: &ThisCore<'_>) {
             looks = true;
         }
         if steal::search(core) {
-            core.enter(Activity::Running);
-            return;
+            enter(core, Activity::Running);
+            return None;
         }
         wake::announce(core, Depth::Doze);
         let stealable = steal::has_candidate(core);
@@ -70,18 +75,18 @@ pub(crate) fn idle(core: &ThisCore<'_>) {
         out_of_work::leave_idleness(core);
         // A timer that has become due meanwhile is the loop's, and not to wait for more searches.
         if pick::was_told_of_work(core) || timer_is_due(core) {
-            core.enter(Activity::Running);
-            return;
+            enter(core, Activity::Running);
+            return None;
         }
         if surplus {
             // The residents search the others' mailboxes; this core's loop searches their queues.
             core.next_wake_of_residents.set(clock::now() + settings::ticks(Setting::ShareWaitMicroseconds));
             residents::wake_all_of(core);
-            core.enter(Activity::Running);
-            return;
+            enter(core, Activity::Running);
+            return None;
         }
     }
-    let (_, began) = core.enter(Activity::Idle);
+    let began = enter(core, Activity::Idle);
     place::note_none_waits(core);
     wake::announce(core, Depth::Doze);
     if !finds_work(core) && !out_of_work::check(core) {
@@ -90,9 +95,16 @@ pub(crate) fn idle(core: &ThisCore<'_>) {
     }
     out_of_work::leave_idleness(core);
     core.note_awake();
-    let (_, now) = core.enter(Activity::Running);
-    let ticks = u32::try_from(now.saturating_sub(began)).unwrap_or(u32::MAX);
-    trace::note_if_on(Kind::Awake, 0, ticks, None);
+    // Unless a device's handler has ended the wait, and has said so.
+    if core.statistics.time.is_idle() {
+        let now = enter(core, Activity::Running);
+        let ticks = u32::try_from(now.saturating_sub(began)).unwrap_or(u32::MAX);
+        trace::note_if_on(Kind::Awake, 0, ticks, None);
+    }
+    // As the loop does before it looks: what asks from here on is for the turn that is chosen there.
+    StackBlock::current().preempt().clear_request();
+    // What was killed and waits does not come before it: nothing urgent waits besides, beside which that would have to be looked for (`ending`).
+    if core.queue.wants_urgent_look() { None } else { core.take_chosen() }
 }
 
 /// Whether the residents of this core would find mail that may leave its core. Not again right after they were told: it
@@ -138,7 +150,7 @@ fn doze(core: &Core) {
     }
 }
 
-fn sleep(core: &Core) {
+fn sleep(core: &ThisCore<'_>) {
     if core.idle.depth().is_none() || timer_is_due(core) {
         return;
     }
@@ -152,37 +164,64 @@ fn sleep(core: &Core) {
     comparator::arm(own.chain(time::next_deadline(core.id())));
     core.statistics.sleeps.bump();
     trace::note(Kind::Sleeps, 0, 0, None);
-    let wait = || {
-        while core.idle.depth().is_some() && !finds_work(core) {
-            // With interrupts masked, one that arrives between the look and WFI stays pending and ends it.
-            irq::disable();
-            if core.idle.depth().is_some() && !finds_work(core) {
-                cpu::wait_for_interrupt();
-                // The core's own timer is what is waited for most, and its interrupt would find no turn to look at.
-                if timer::take_due() {
-                    attention::note_timer(core);
-                } else {
-                    // Nor would any other: this loop looks at all that it may have brought.
-                    irq::take_pending();
-                    core.take_masked();
-                }
-            }
-            // SAFETY: the core loop runs with interrupts unmasked; they were masked above. The interrupt is
-            // taken here.
-            unsafe { irq::enable() };
-            // What is urgent and has been chosen need not be looked for.
-            if core.chosen.is_some() {
-                break;
-            }
-        }
-    };
     core.waits.set(true);
     // SAFETY: this is the core's loop. To look at queues and timers takes no memory, and interrupt handlers use the heap
     // only when they interrupt what can be preempted.
-    unsafe { HEAP.lend_cache_during(wait) };
+    let lent = unsafe { HEAP.lend_cache(core.here()) };
+    while core.idle.depth().is_some() && !finds_work(core) {
+        // A device's handler has said that the core goes on, and it does not.
+        if !core.statistics.time.is_idle() {
+            enter(core, Activity::Idle);
+        }
+        wait_for_interrupt(core);
+        // What is urgent and has been chosen need not be looked for.
+        if core.chosen.is_some() {
+            break;
+        }
+    }
+    drop(lent);
     core.waits.set(false);
     if core.watches.get() {
         // Relaxed: as in `next_look`.
         WATCHED.store(false, Ordering::Relaxed);
     }
+}
+
+/// From now on time counts as `activity`. Returns what the clock says.
+// Out of line, for there are many callers.
+#[inline(never)]
+fn enter(core: &Core, activity: Activity) -> u64 {
+    core.enter(activity).1
+}
+
+/// Waits until the core is interrupted, and takes that, unless there is something to do already.
+// Out of line: in the loop around it the compiler would keep addresses in registers, and make them again behind the handler.
+#[inline(never)]
+fn wait_for_interrupt(core: &ThisCore<'_>) {
+    // With interrupts masked, one that arrives between the look and WFI stays pending and ends it.
+    irq::disable();
+    if core.idle.depth().is_some() && !finds_work(core) {
+        cpu::wait_for_interrupt();
+        // The core's own timer is what is waited for most, and its interrupt would find no turn to look at.
+        if timer::take_due() {
+            attention::note_timer(core);
+        } else {
+            // Nor would any other: the core's loop looks at all that it may have brought.
+            match irq::take_pending() {
+                Some(device) => {
+                    start::on_awaited_device(core, device.number());
+                    device.end();
+                    // A trace is to show the end of the wait as that of any other.
+                    if trace::is_on() {
+                        enter(core, Activity::Idle);
+                    }
+                }
+                None => {
+                    core.take_masked();
+                }
+            }
+        }
+    }
+    // SAFETY: the core loop runs with interrupts unmasked; they were masked above. The interrupt is taken here.
+    unsafe { irq::enable() };
 }

@@ -6,6 +6,7 @@
 //! ends between two pieces. Nor does it end if that would only begin another turn of the same resident, because what it has in hand goes
 //! back at a turn's end.
 
+use core::hint;
 use core::ptr::NonNull;
 
 use crate::arch::{clock, irq};
@@ -281,7 +282,16 @@ pub(super) unsafe fn look_behind(core: &Core, process: NonNull<Header>, was_wait
 #[inline]
 pub(crate) fn ensure_slice_timer(core: &Core, now: u64) {
     if core.slice_end.get() == 0 {
-        let end = now + settings::ticks_inline(Setting::SliceMicroseconds);
+        let setting = settings::get(Setting::SliceMicroseconds);
+        if core.slice_setting.get() != setting {
+            hint::cold_path();
+            core.slice_ticks.set(settings::ticks(Setting::SliceMicroseconds));
+            // Changed in between, it is looked up again the next time.
+            if settings::get(Setting::SliceMicroseconds) == setting {
+                core.slice_setting.set(setting);
+            }
+        }
+        let end = now + core.slice_ticks.get();
         core.slice_end.set(end);
         comparator::arm_if_earlier(end);
     }
@@ -293,6 +303,3 @@ pub(crate) fn arm_timer(core: &Core) {
     let own = [core.slice_end.get(), core.next_look.get()].into_iter().filter(|&at| at != 0);
     comparator::arm(own.chain(time::next_deadline(core.id())));
 }
-
-/// Another core's wake-up interrupt. The core loop, or the turn's end, does what is needed.
-pub(crate) fn on_wake_up() {}

@@ -7,7 +7,7 @@ use crate::arch::handlers::{self, Fault, Handlers, Verdict};
 use crate::arch::switch::Frame;
 use crate::arch::{CoreId, append, percpu};
 use crate::mem::stack::StackBlock;
-use crate::sched::cores::{self, Core};
+use crate::sched::cores::{self, Core, ThisCore, longest};
 use crate::sched::place::waker;
 #[cfg(target_os = "none")]
 use crate::sched::run::kernel_panic;
@@ -43,11 +43,9 @@ pub unsafe fn prepare(
     DEVICE.call_once(|| device);
     handlers::register(Handlers {
         timer: slice::on_timer,
-        wake_up: slice::on_wake_up,
         #[cfg(target_os = "none")]
         stop: kernel_panic::on_stop,
         device: on_device,
-        awaited_device: on_awaited_device,
         interrupt_exit: preempt::consider,
         preempt_trap: preempt::end_section,
         fault,
@@ -58,22 +56,27 @@ pub unsafe fn prepare(
 /// What boot does about a device's interrupt.
 static DEVICE: Once<fn(u32)> = Once::new();
 
+/// What boot does about a device's interrupt. For handlers.
+#[inline(always)]
+fn device_handler() -> fn(u32) {
+    // SAFETY: `prepare` has set it, before it registers any handler, and before there is a core.
+    unsafe { *DEVICE.get_unchecked() }
+}
+
 /// A device's interrupt. Whom it wakes is delivered as from another core: the code that was interrupted may be in the
 /// middle of this core's queues. Unless that is a turn with preemption enabled: then somebody urgent is chosen for the next turn.
 fn on_device(number: u32) {
     slice::in_handler(
-        || "a device",
+        || longest::DEVICE,
         |core, _| {
             core.in_interrupt.set(true);
             let block = StackBlock::current();
             // The handler disables preemption once. A turn that has run out of stack is left by a way of its own.
             let may_leave = block.preempt().is_held_once() && !block.is_in_reserve();
             core.has_met_turn.set(may_leave && !block.process().is_null());
-            if let Some(device) = DEVICE.get() {
-                // Not who was interrupted.
-                let _nobody = PaidBy::nobody();
-                device(number);
-            }
+            // Not who was interrupted.
+            let _nobody = PaidBy::nobody();
+            device_handler()(number);
             core.has_met_turn.set(false);
             core.in_interrupt.set(false);
         },
@@ -81,17 +84,12 @@ fn on_device(number: u32) {
 }
 
 /// The same where the core's loop has waited for it: nobody was interrupted, so there is nobody who might be preempted, or pay.
-fn on_awaited_device(number: u32) {
-    // SAFETY: the caller is a core's loop, which waits with preemption disabled.
-    let core = unsafe { Core::this() };
+#[inline(always)]
+pub(super) fn on_awaited_device(core: &ThisCore<'_>, number: u32) {
     let began = core.statistics.time.begin_awaited();
-    core.in_interrupt.set(true);
-    if let Some(device) = DEVICE.get() {
-        device(number);
-    }
-    core.in_interrupt.set(false);
+    device_handler()(number);
     let ended = core.statistics.time.end_awaited(began);
-    core.note_interrupt(|| "a device", began, ended);
+    core.note_awaited_interrupt(began, ended);
 }
 
 /// Runs the scheduler on the calling core, for ever on the machine; on the host until it is stopped.

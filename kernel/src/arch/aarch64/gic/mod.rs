@@ -12,6 +12,8 @@ pub const WAKE_UP: u32 = 0;
 pub const STOP: u32 = 1;
 /// Numbers from here on say that nothing is pending.
 pub const SPURIOUS: u32 = 1020;
+/// Below this, those that cores send to one another; from here on, devices'.
+pub const FIRST_OF_DEVICE: u32 = 16;
 /// Interrupts below this number are each core's own.
 pub const FIRST_SHARED: u32 = 32;
 /// For how many interrupts one register says what triggers them.
