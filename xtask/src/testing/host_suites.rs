@@ -4,7 +4,7 @@
 //! isolation, the kernel's heap) makes it skip itself.
 
 use super::Tally;
-use super::{Report, Task};
+use super::{Report, Task, processors};
 use crate::build::{Executable, build_host_suites, cargo};
 use crate::progress::{self, say};
 use crate::stream::notices;
@@ -51,7 +51,8 @@ pub fn host_suite_tasks<'a>(boots: &HostBoots, filter: Option<&str>) -> (Tally, 
             continue;
         };
         let (threads, words) = (*threads, words.clone());
-        tasks.push(Task::new(title("host", suite, threads), threads as usize, move || {
+        let busy = (threads as usize).min(processors());
+        tasks.push(Task::new(title("host", suite, threads), busy, move || {
             run_host_suite(&built, threads, &words, "host")
         }));
     }

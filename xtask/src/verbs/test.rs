@@ -133,6 +133,10 @@ impl Options {
     }
 }
 
+/// How many things are done at once for each of the host's processors. All of them wait for something now and then: a guest for a timer, a
+/// case for a guest, a build for another's end. With one for each the processors did nothing for a quarter of the time. A soak keeps them busy.
+const FOR_EACH_PROCESSOR: usize = 2;
+
 /// Runs what needs one processor while the rest is built, for a compiler leaves some of them idle at every end of a build;
 /// then what needs several, and the unit tests last. Beside the loops of a busy host nothing is built.
 fn run(options: &Options, selection: Selection<'_>, workspace: &Workspace) -> Result<Tally> {
@@ -150,7 +154,7 @@ fn run(options: &Options, selection: Selection<'_>, workspace: &Workspace) -> Re
     }
     let host = host_tasks(&selection.packages, filter);
     // With the guests' output on the terminal, one after another.
-    let processors = if options.verbose { 1 } else { processors() };
+    let one_after_another = options.verbose;
     if options.loaded {
         let built = Mutex::new(Vec::new());
         total.add(build(selection, filter, &|more| {
@@ -159,11 +163,14 @@ fn run(options: &Options, selection: Selection<'_>, workspace: &Workspace) -> Re
         tasks.extend(built.into_inner().unwrap_or_else(PoisonError::into_inner));
         let (_load, loops) = Load::start();
         say!("the host is made busy with {loops} loops");
+        let processors = if one_after_another { 1 } else { processors() };
         total.add(run_tasks(tasks, processors)?);
         total.add(run_tasks(host, processors)?);
     } else {
-        total.add(run_tasks_beside(tasks, processors, |add| build(selection, filter, add))?);
-        total.add(run_tasks(host, processors)?);
+        let for_each = if options.soak { 1 } else { FOR_EACH_PROCESSOR };
+        let at_once = if one_after_another { 1 } else { for_each * processors() };
+        total.add(run_tasks_beside(tasks, at_once, |add| build(selection, filter, add))?);
+        total.add(run_tasks(host, at_once)?);
     }
     Ok(total)
 }

@@ -4,6 +4,7 @@
 
 use super::Tally;
 use super::report::Report;
+use super::side_by_side::processors;
 use super::task::Task;
 use crate::build::{Board, Executable, Features, Image, build_suites, write_flat};
 use crate::machine::{Ending, Guest, Machine, Size, run};
@@ -92,10 +93,10 @@ pub fn kernel_tasks<'a>(tests: KernelTests<'a>) -> Result<(Tally, Vec<Task<'a>>)
         for (_, machine) in tests.boots.iter().filter(|(name, _)| *name == suite) {
             // Where time decides it is counted in instructions, and such a guest runs on one thread. So running guests
             // side by side takes nothing from what they show.
-            let processors = if machine.icount { 1 } else { machine.cores as usize };
+            let busy = if machine.icount { 1 } else { (machine.cores as usize).min(processors()) };
             let (tests, executable) = (tests.clone(), executable.clone());
             let (image, machine) = (image.clone(), machine.clone());
-            tasks.push(Task::new(title(suite, &machine, tests.features), processors, move || {
+            tasks.push(Task::new(title(suite, &machine, tests.features), busy, move || {
                 boot_to_the_end(&tests, &executable, &image, &machine)
             }));
         }

@@ -1,4 +1,4 @@
-//! Doing several things at once, as many as the host has processors for.
+//! Doing several things at once, as many as the host has processors for, or as a caller says.
 //!
 //! Each job says how many processors it keeps busy. Jobs that need fewer than there are go first, and of those the longest, so
 //! that the last of them is not alone for long. A job may add others, which are chosen from in the same way.
@@ -6,7 +6,7 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 
-/// More at once would need much memory, and gain little.
+/// More would need much memory, and gain little.
 const MOST: usize = 4;
 
 /// The host's processors, as far as they are used.
