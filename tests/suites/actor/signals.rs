@@ -1,21 +1,16 @@
 //! Signals: messages that an interrupt sends. The device is the second timer of the core that the test's process is on, whose handler
 //! raises what it is told to, as often as it is told to.
 
-use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::future::poll_fn;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering};
-use core::task::{Poll, Waker};
-use core::time::Duration;
 
 use magpie::actor::{Actor, Addr, Bound, Config, Context, Executor, Receive, Signal, WhenFull};
 use magpie::arch::CoreId;
 use magpie::internals::arch::{gic, second_timer};
-use magpie::internals::sync::SpinLock;
-use magpie::sched::{self, ExternalSource, JoinHandle, LoadMonitor, Priority, Spawn};
-use magpie::time::{self, Instant};
+use magpie::sched::{self, ExternalSource, JoinHandle, Priority, Spawn};
+use magpie::time::Instant;
 use magpie::{machine, stats};
 use magpie_boot::claim;
 use magpie_tests::{Changed, Failure, HANGS_AFTER, amount, comes, ensure, ensure_eq, kernel_test};
@@ -26,8 +21,6 @@ static SIGNALS: [Signal<u64>; 4] = [const { Signal::new() }; 4];
 static RAISED: AtomicU64 = AtomicU64::new(0);
 /// How often each in one interrupt.
 static TIMES: AtomicU64 = AtomicU64::new(0);
-/// Who is woken as well.
-static WAITING: SpinLock<Option<Waker>> = SpinLock::new(None);
 /// How many interrupts have come.
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
@@ -41,10 +34,6 @@ fn on_interrupt() {
         }
     }
     INTERRUPTS.fetch_add(1, Ordering::Release);
-    // Left there before the device was armed, so the lock is free.
-    if let Some(waiting) = &*WAITING.lock() {
-        waiting.wake_by_ref();
-    }
 }
 
 /// The right to interrupt. Dropped, nobody is told of anything.
@@ -63,7 +52,6 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         SIGNALS.iter().for_each(Signal::send_to_nobody);
-        drop(WAITING.lock().take());
         let _no_work = &self.0;
     }
 }
@@ -74,27 +62,6 @@ fn interrupt() -> Result<(), Failure> {
     let before = INTERRUPTS.load(Ordering::Acquire);
     second_timer::arm(Instant::now().ticks());
     holds(|| INTERRUPTS.load(Ordering::Acquire) != before, "the interrupt does not come")
-}
-
-/// Has this core interrupted a little later, and waits until it was, asleep. For a process that is pinned to it.
-async fn be_woken_by_interrupt() {
-    let mut before = None;
-    poll_fn(|context| {
-        let now = INTERRUPTS.load(Ordering::Acquire);
-        let before = *before.get_or_insert_with(|| {
-            *WAITING.lock() = Some(context.waker().clone());
-            arm_soon();
-            now
-        });
-        if now == before { Poll::Pending } else { Poll::Ready(()) }
-    })
-    .await;
-}
-
-/// Has this core interrupted in a moment.
-fn arm_soon() {
-    gic::enable_own(second_timer::INTERRUPT);
-    second_timer::arm((Instant::now() + Duration::from_micros(50)).ticks());
 }
 
 /// Spins until it does.
@@ -184,7 +151,7 @@ kernel_test! {
                 let before = sum.load(Ordering::Acquire);
                 let arms = pinned(core, Priority::Normal, async move {
                     gic::enable_own(second_timer::INTERRUPT);
-                    let due = Instant::now() + Duration::from_micros(u64::from(round) * 7);
+                    let due = Instant::now() + core::time::Duration::from_micros(u64::from(round) * 7);
                     second_timer::arm(due.ticks());
                 })?;
                 arms.await?;
@@ -192,51 +159,12 @@ kernel_test! {
                 let began = Instant::now();
                 while sum.load(Ordering::Acquire) == before {
                     ensure!(began.elapsed() < HANGS_AFTER, "the interrupt wakes nobody");
-                    time::sleep(Duration::from_millis(1)).await;
+                    magpie::time::sleep(core::time::Duration::from_millis(1)).await;
                 }
                 ensure_eq!(sum.load(Ordering::Acquire), before + 1, "messages of one interrupt");
             }
         }
         drop(device);
-        executor.stop().await;
-        Ok(())
-    }
-}
-
-kernel_test! {
-    /// What a core has done adds up where interrupts end its waits, whether they wake a process, tell an actor, or nobody.
-    async fn times_add_up_where_interrupts_end_waits() -> Outcome {
-        let executor = Executor::start(&Config::default().priority(Priority::High))?;
-        let (address, sum) = counter(&executor, false)?;
-        for (wakes, mask) in [(true, 0), (false, 1), (true, 1), (false, 0)] {
-            let device = Device::raising(mask, 1)?;
-            SIGNALS[0].send_to(address.recipient(), 1);
-            for core in cores() {
-                let interrupts = amount("interrupts", 50);
-                let measured = pinned(core, Priority::High, async move {
-                    let mut monitor = LoadMonitor::new().map_err(|error| Failure(format!("{error}")))?;
-                    for _ in 0..interrupts {
-                        if wakes {
-                            be_woken_by_interrupt().await;
-                            continue;
-                        }
-                        let before = INTERRUPTS.load(Ordering::Acquire);
-                        arm_soon();
-                        // Armed again before it has come, it would not come.
-                        while INTERRUPTS.load(Ordering::Acquire) == before {
-                            time::sleep(Duration::from_micros(200)).await;
-                        }
-                    }
-                    let load = monitor.sample().map_err(|error| Failure(format!("{error}")))?;
-                    Ok::<_, Failure>(load.cores[core.index()].utilisation)
-                })?;
-                let shares = measured.await??;
-                let all: u32 = shares.iter().sum();
-                ensure!((990..=1000).contains(&all), "wakes {wakes}, signals {mask}: {shares:?} add up to {all}");
-            }
-            drop(device);
-        }
-        ensure!(sum.load(Ordering::Acquire) > 0, "no signal was sent");
         executor.stop().await;
         Ok(())
     }

@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod actors;
 mod appends;
+mod awaited;
 mod crashes;
 mod crowds;
 mod deadlines;
