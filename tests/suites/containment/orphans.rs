@@ -191,12 +191,15 @@ impl Pieces {
 
     /// Takes them all, asking again while memory is refused, and gives them back. Returns how often it was refused.
     async fn take_patiently(&mut self) -> Result<usize, Failure> {
-        let mut refused = 0;
-        for piece in &mut self.0 {
+        let (mut refused, all) = (0, self.0.len());
+        for (index, piece) in self.0.iter_mut().enumerate() {
             while piece.try_reserve_exact(Self::BYTES).is_err() {
                 refused += 1;
-                let (usage, done) = (HEAP.usage(), stats::collections());
-                ensure!(refused < 10_000, "memory does not come back; {usage:?} used and free, {done:?}");
+                let (usage, kept, done) = (HEAP.usage(), HEAP.kept(), stats::collections());
+                ensure!(
+                    refused < 10_000,
+                    "memory does not come back: {index} of {all} pieces; {usage:?} used and free, {kept} kept, {done:?}"
+                );
                 let _ = time::sleep(Duration::from_millis(5)).await;
             }
             // In place of pointers that others left there.
@@ -392,6 +395,57 @@ kernel_test! {
         let grown = crash_and_tell(&executor).await?;
         remember_and_end(&executor)?;
         executor.all_ended().await;
+        ADDRESSES.iter().for_each(|address| address.store(0, Ordering::Relaxed));
+        comes_back(grown).await?;
+        executor.stop().await;
+        Ok(())
+    }
+}
+
+/// As large as what cells of actors are cut from, and as aligned.
+#[repr(align(4096))]
+struct Page([usize; 512]);
+
+/// Leaves the addresses in free pieces of memory of that size. What keeps these apart is returned. Not in a future, as above.
+#[inline(never)]
+fn leave_addresses() -> Vec<Box<Page>> {
+    let mut pages: Vec<_> = (0..64).map(|_| Box::new(Page([0; 512]))).collect();
+    let mut addresses = ADDRESSES.iter().cycle();
+    for page in pages.iter_mut().step_by(2) {
+        page.0
+            .iter_mut()
+            .zip(&mut addresses)
+            .for_each(|(word, address)| *word = address.load(Ordering::Relaxed));
+        black_box(page);
+    }
+    let mut is_apart = [false, true].into_iter().cycle();
+    pages.retain(|_| is_apart.next() == Some(true));
+    pages
+}
+
+/// One of its kind: the other cells beside it are never used.
+struct Alone<const KIND: usize>([usize; 40]);
+
+impl<const KIND: usize> Actor for Alone<KIND> {}
+
+fn alone<const KIND: usize>(executor: &Executor) -> Outcome {
+    let actor = Alone::<KIND>([0; 40]);
+    black_box(&actor.0);
+    let _ = executor.handle().spawn(actor)?;
+    Ok(())
+}
+
+kernel_test! {
+    /// What lay where cells are made is nobody's, though most of them are never used.
+    async fn an_unused_cell_keeps_nothing() -> Outcome {
+        let _limit = without_limit()?;
+        let executor = Executor::start(&Config::default())?;
+        let grown = crash_and_tell(&executor).await?;
+        let apart = leave_addresses();
+        for one in [alone::<0>, alone::<1>, alone::<2>, alone::<3>, alone::<4>, alone::<5>, alone::<6>, alone::<7>] {
+            one(&executor)?;
+        }
+        drop(apart);
         ADDRESSES.iter().for_each(|address| address.store(0, Ordering::Relaxed));
         comes_back(grown).await?;
         executor.stop().await;

@@ -5,7 +5,7 @@
 //! back: the memory of a cell stays a cell of that type for ever, and so an old address may always read the
 //! word. States that are too large for a chunk are boxed.
 
-use alloc::alloc::{Layout, alloc};
+use alloc::alloc::{Layout, alloc_zeroed};
 use alloc::boxed::Box;
 use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, align_of, needs_drop, size_of};
@@ -339,8 +339,10 @@ impl Chunk {
         let layout = Layout::from_size_align(CHUNK_BYTES, CHUNK_BYTES).ok()?;
         // Its cells serve whoever spawns next.
         let _nobody = PaidBy::nobody();
+        // Zeroed, because its cells stay for ever, and some of them unused: whatever lay there would look like pointers of somebody who lives, and
+        // keep what crashed code has left. (`mem::orphans`)
         // SAFETY: the size is not zero.
-        let chunk = NonNull::new(unsafe { alloc(layout) })?.cast::<Self>();
+        let chunk = NonNull::new(unsafe { alloc_zeroed(layout) })?.cast::<Self>();
         let cells = (CHUNK_BYTES - first) / bytes;
         // SAFETY: fresh memory of a chunk's size and alignment.
         unsafe {
