@@ -116,7 +116,7 @@ kernel_test! {
         }
         sched::out_of_work().await;
         let before = guests();
-        let exhauster = HeapExhauster::everything(16)?;
+        let exhauster = HeapExhauster::everything(16);
         let sent = nodes.iter().take(TOKENS as usize).filter(|node| node.send(Token(HOPS)).is_ok()).count() as u64;
         // Nothing here may need memory.
         while handled.load(Ordering::Relaxed) < sent * (HOPS + 1) {

@@ -55,7 +55,7 @@ kernel_test! {
         let listener = executor.handle().spawn_pinned(CoreId::BOOT, Listener { heard: heard.clone(), next: 0 })?;
         let _whole_turns = Changed::no_preemption()?;
         let sender = Spawn::new().pinned(CoreId::BOOT).priority(Priority::Max).start(async move {
-            let exhauster = HeapExhauster::everything(16)?;
+            let exhauster = HeapExhauster::everything(16);
             let mut sent = 0_u64;
             let refused = loop {
                 match listener.send(sent) {
@@ -96,7 +96,7 @@ kernel_test! {
         let executor = Executor::start(&Config::default())?;
         let heard = Arc::new(Heard::default());
         let _whole_turns = Changed::no_preemption()?;
-        let exhauster = HeapExhauster::everything(16)?;
+        let exhauster = HeapExhauster::everything(16);
         // Cells that are free already may do for a few.
         let mut started = 0;
         let refused = loop {

@@ -192,7 +192,7 @@ kernel_test! {
                     sink.send_wait(Item).await
                 })?);
             }
-            let exhauster = HeapExhauster::everything(16)?;
+            let exhauster = HeapExhauster::everything(16);
             begins.store(true, Ordering::Release);
             while seen.tried.load(Ordering::Acquire) < SENDERS {
                 sched::yield_now().await;

@@ -244,7 +244,7 @@ kernel_test! {
                 if intervals.try_reserve_exact(MOST).is_err() {
                     return Err(Failure("there is no memory for a list".into()));
                 }
-                let exhauster = HeapExhauster::everything(1 << 14)?;
+                let exhauster = HeapExhauster::everything(1 << 14);
                 while intervals.len() < MOST {
                     match address.send_interval(LONGEST, 7) {
                         Ok(interval) => intervals.push(interval),

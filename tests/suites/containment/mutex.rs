@@ -225,7 +225,7 @@ kernel_test! {
                 sched::yield_now().await;
             }
             let mut lock = Box::pin(mutex.lock());
-            let exhauster = HeapExhauster::everything(16)?;
+            let exhauster = HeapExhauster::everything(16);
             let mut polls = 0_u64;
             let number = poll_fn(|context| {
                 polls += 1;

@@ -285,8 +285,8 @@ kernel_test! {
             actor.watch(&ends.address())?;
             actors.push(actor);
         }
-        let mut exhauster = HeapExhauster::everything(16)?;
-        exhauster.take_more(16)?;
+        let mut exhauster = HeapExhauster::everything(16);
+        exhauster.take_more(16);
         let refused = actors[0].watch(&watcher).is_err();
         for actor in &actors {
             while actor.send(stop::End).is_err() {

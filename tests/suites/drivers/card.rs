@@ -74,11 +74,11 @@ kernel_test! {
         for _ in 0..2 {
             let mut told = 0;
             {
-                let mut exhauster = HeapExhauster::everything(16)?;
+                let mut exhauster = HeapExhauster::everything(16);
                 for _ in 0..40 {
                     // Nothing that is awaited here needs memory but what is asked for.
                     told += u32::from(carried.network.connect(NOBODY).await.map(drop) == Err(Error::OutOfMemory));
-                    exhauster.take_more(16)?;
+                    exhauster.take_more(16);
                     yield_now().await;
                 }
             }
@@ -89,7 +89,7 @@ kernel_test! {
         }
         carried.end().await;
         let refused = {
-            let _exhauster = HeapExhauster::everything(16)?;
+            let _exhauster = HeapExhauster::everything(16);
             // In this process: another one is not to be had.
             card::drive("tests/none", other.clone()).await
         };

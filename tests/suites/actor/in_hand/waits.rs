@@ -65,7 +65,7 @@ kernel_test! {
                     !is_first || nodes.iter().all(|node| node.send(Numbered { sender: 1, number: round }).is_ok())
                 })?);
             }
-            let exhauster = HeapExhauster::everything(16)?;
+            let exhauster = HeapExhauster::everything(16);
             let handled = all * (3 + 2 * round);
             let sent = sender.send(Spread(Then::Tell(by, sender, handled))).map(drop);
             sched::out_of_work().await;
