@@ -8,7 +8,7 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 
-use magpie::actor::{Actor, Addr, Config, Context, Executor, Receive, Request};
+use magpie::actor::{Actor, Addr, Config, Context, Executor, Hook, Receive, Request};
 use magpie::internals::mem::heap::HEAP;
 use magpie::sched::{self, Priority, Setting, Spawn};
 use magpie::{stats, time};
@@ -406,32 +406,51 @@ kernel_test! {
 #[repr(align(4096))]
 struct Page([usize; 512]);
 
-/// Leaves the addresses in free pieces of memory of that size. What keeps these apart is returned. Not in a future, as above.
+impl Page {
+    /// What tells apart the page that something lies in. It is no address, to a collection.
+    fn number<T>(inside: *const T) -> usize {
+        inside.addr() / size_of::<Self>()
+    }
+}
+
+/// Pages that keep others apart, in which the addresses were left, and the numbers of those: first those with the first half of the addresses.
+struct Left {
+    _apart: Vec<Box<Page>>,
+    numbers: [Vec<usize>; 2],
+}
+
+/// Leaves the addresses in free pieces of memory, half of them in each. Not in a future, as above.
 #[inline(never)]
-fn leave_addresses() -> Vec<Box<Page>> {
+fn leave_addresses() -> Left {
     let mut pages: Vec<_> = (0..64).map(|_| Box::new(Page([0; 512]))).collect();
+    let mut numbers = [const { Vec::new() }; 2];
     let mut addresses = ADDRESSES.iter().cycle();
-    for page in pages.iter_mut().step_by(2) {
+    for (half, page) in [0, 1].into_iter().cycle().zip(pages.iter_mut().step_by(2)) {
         page.0
             .iter_mut()
             .zip(&mut addresses)
             .for_each(|(word, address)| *word = address.load(Ordering::Relaxed));
-        black_box(page);
+        numbers[half].push(Page::number(black_box(&raw const **page)));
     }
     let mut is_apart = [false, true].into_iter().cycle();
     pages.retain(|_| is_apart.next() == Some(true));
-    pages
+    Left { _apart: pages, numbers }
 }
 
 /// One of its kind: the other cells beside it are never used.
 struct Alone<const KIND: usize>([usize; 40]);
 
-impl<const KIND: usize> Actor for Alone<KIND> {}
+/// The page that each of them lies in, once it has started.
+static PAGES: [AtomicUsize; 8] = [const { AtomicUsize::new(0) }; 8];
+
+impl<const KIND: usize> Actor for Alone<KIND> {
+    fn started() -> Option<Hook<Self>> {
+        Some(|alone, _| PAGES[KIND].store(Page::number(&raw const alone.0), Ordering::Release))
+    }
+}
 
 fn alone<const KIND: usize>(executor: &Executor) -> Outcome {
-    let actor = Alone::<KIND>([0; 40]);
-    black_box(&actor.0);
-    let _ = executor.handle().spawn(actor)?;
+    let _ = executor.handle().spawn(Alone::<KIND>([0; 40]))?;
     Ok(())
 }
 
@@ -441,11 +460,18 @@ kernel_test! {
         let _limit = without_limit()?;
         let executor = Executor::start(&Config::default())?;
         let grown = crash_and_tell(&executor).await?;
-        let apart = leave_addresses();
+        let left = leave_addresses();
         for one in [alone::<0>, alone::<1>, alone::<2>, alone::<3>, alone::<4>, alone::<5>, alone::<6>, alone::<7>] {
             one(&executor)?;
         }
-        drop(apart);
+        while PAGES.iter().any(|page| page.load(Ordering::Acquire) == 0) {
+            sched::yield_now().await;
+        }
+        let is_used = |number: &usize| PAGES.iter().any(|page| page.load(Ordering::Relaxed) == *number);
+        let used = left.numbers.each_ref().map(|numbers| numbers.iter().filter(|number| is_used(number)).count());
+        drop(left);
+        // With both halves of the addresses most cells of a chunk would lead to all blocks.
+        ensure!(used[0] > 0 && used[1] > 0, "chunks were made elsewhere, but for {used:?}");
         ADDRESSES.iter().for_each(|address| address.store(0, Ordering::Relaxed));
         comes_back(grown).await?;
         executor.stop().await;
