@@ -528,7 +528,7 @@ fn room_in_hand(mailbox: &Mailbox, bytes: usize) -> Option<(NonNull<u8>, bool, P
             Room::Needs(capacity) => {
                 // Allocated with preemption enabled; then this may be another core, and the mailbox in other hands.
                 drop(here);
-                fresh = Segment::new(capacity).or_else(|| Segment::new(bytes));
+                fresh = make_segment(mailbox, bytes, capacity);
                 if fresh.is_none() {
                     break None;
                 }
@@ -539,6 +539,15 @@ fn room_in_hand(mailbox: &Mailbox, bytes: usize) -> Option<(NonNull<u8>, bool, P
         keep_for_next(mailbox, segment);
     }
     room
+}
+
+/// Makes a segment for a mailbox with room for `bytes`: one of `capacity`, unless somebody else makes a long one or memory is short.
+fn make_segment(mailbox: &Mailbox, bytes: usize, capacity: usize) -> Option<NonNull<Segment>> {
+    let made_bytes = mailbox.growth.begin(capacity).max(bytes);
+    let segment = Segment::new(made_bytes);
+    mailbox.growth.end(made_bytes);
+    // With little memory left a smaller one may still do.
+    segment.or_else(|| Segment::new(bytes))
 }
 
 /// A segment was made, which may have taken longer than a slice, and is not needed any more: the mailbox keeps it where that is possible, or each
@@ -563,10 +572,26 @@ fn keep_for_next(mailbox: &Mailbox, segment: NonNull<Segment>) {
     }
 }
 
+/// There is no memory for another segment: gives a mailbox one with room for `bytes` that is kept for something else, and not in use. That is what the mailbox keeps for the
+/// next time it is taken in hand, for which its worker has another one; or of the lane of this core's worker, which then cannot be opened. Whether there was one.
+#[cold]
+#[inline(never)]
+fn grow_by_spare(mailbox: &Mailbox, bytes: usize) -> bool {
+    let mut inside = mailbox.inside.lock();
+    if inside.closed || inside.queue.has_room(bytes) {
+        return true;
+    }
+    let here = inside.preempt();
+    let spare = if mailbox.may_keep_spare(here) { mailbox.hand.take_spare_of(bytes) } else { None };
+    let Some(segment) = spare.or_else(|| run::take_of_lane(mailbox, bytes, here)) else { return false };
+    inside.queue.extend(segment);
+    inside.most_bytes = inside.most_bytes.max(inside.queue.capacity_bytes());
+    true
+}
+
 /// Gives a mailbox another segment with room for `bytes`, allocated outside its lock. Whether it could.
 pub(super) fn grow(mailbox: &Mailbox, bytes: usize, capacity: usize) -> bool {
-    // With little memory left a smaller one may still do.
-    let Some(segment) = Segment::new(capacity).or_else(|| Segment::new(bytes)) else { return false };
+    let Some(segment) = make_segment(mailbox, bytes, capacity) else { return grow_by_spare(mailbox, bytes) };
     let mut inside = mailbox.inside.lock();
     // Another sender, or a gulp, may have made room meanwhile; or the executor has stopped.
     if inside.closed || inside.queue.has_room(bytes) {

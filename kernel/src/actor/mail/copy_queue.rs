@@ -1,11 +1,11 @@
 //! The copy queue: where senders append envelopes, and which is taken whole.
 //!
 //! Append-only, then drain-only: the "gulp discipline" of C∀. Envelopes go to the end of the last segment.
-//! When that is full the sender leaves the lock, allocates one twice as large as all before it together, and
+//! When that is full the sender leaves the lock, allocates one twice as large as all before it together (or less, if that is much: [`Growth`]), and
 //! links it: nothing is copied, and the lock is never held over an allocation. The worker gives its empty
 //! segment in exchange for the whole chain, and keeps the largest one for the next exchange. That one alone
 //! is larger than what overflowed, so the sizes grow until every load fits into one segment, and then nothing
-//! is allocated at all. (Were it only as large as all before, a chain of two would leave a segment behind that
+//! is allocated at all, unless more than 256 KiB wait in a mailbox. (Were it only as large as all before, a chain of two would leave a segment behind that
 //! is as small as the first, and each gulp would cost another allocation, for ever.)
 //!
 //! A short message where something waits takes one comparison with `fast_limit` (`arch/locked_append`), any other looks at the parts of it. A queue in which nothing waits, whose first message
@@ -13,6 +13,7 @@
 
 use core::ptr::{self, NonNull};
 
+use super::growth::Growth;
 use super::hand::Held;
 use super::segment::Segment;
 
@@ -153,7 +154,8 @@ impl CopyQueue {
 
     /// Bytes that a segment must have to follow the last one, for an envelope of `bytes`.
     pub(crate) fn next_capacity_bytes(&self, bytes: usize) -> usize {
-        (2 * self.capacity_bytes()).max(bytes)
+        let capacity_bytes = self.capacity_bytes();
+        Growth::limited(2 * capacity_bytes, capacity_bytes).max(bytes)
     }
 
     /// Links a segment at the end.

@@ -18,6 +18,7 @@ pub(crate) use self::taking::{GulpResult, Taken};
 use super::bound::Bound;
 use super::copy_queue::CopyQueue;
 use super::gone_flag::GoneFlag;
+use super::growth::Growth;
 use super::guest_flag::GuestFlag;
 use super::hand::Hand;
 use super::owner_hint::OwnerHint;
@@ -89,6 +90,8 @@ pub(crate) struct Mailbox {
     core: AtomicU8,
     /// When it was let to one actor, in clock ticks; 0 while it is nobody's, or for many.
     let_at: AtomicU64,
+    /// Who makes a long segment for it.
+    pub(crate) growth: Growth,
 }
 
 // A checker's locks are larger than the machine's.
@@ -139,6 +142,7 @@ impl Mailbox {
             moves: AtomicU32::new(0),
             core: AtomicU8::new(0),
             let_at: AtomicU64::new(0),
+            growth: Growth::new(),
         }
     }
 
@@ -181,6 +185,7 @@ impl Mailbox {
         // The last executor's workers have ended, and their lists with them.
         self.guest.reset();
         self.patience.reset();
+        self.growth.reset();
         inside.closed = false;
         inside.bound = bound;
         inside.most_bytes = inside.queue.capacity_bytes();

@@ -1,7 +1,7 @@
 //! Which emptied segments are kept, and when a large one is given up.
 //!
 //! Of each mailbox one segment is kept for its next exchange, the largest it has had, and of each worker one more, so that in
-//! steady state neither it nor the senders allocate. After C∀ it becomes smaller only when less than half of it was
+//! steady state neither it nor the senders allocate, unless very much waits (`mail/growth.rs`). After C∀ it becomes smaller only when less than half of it was
 //! used; there by one slot a gulp, here by half after several such gulps in a row, because one reallocation
 //! costs the same for one slot as for half.
 

@@ -23,6 +23,7 @@ pub(super) struct Seen {
     pub hops: AtomicU64,
     pub notes: AtomicU64,
     pub wrong: AtomicU64,
+    refused: AtomicU64,
     /// Counted by victims.
     counted: AtomicU64,
     ticks: AtomicU64,
@@ -79,7 +80,8 @@ impl Receive<Token> for Link {
         }
         if hops > 0 {
             let next = (self.index + 5) % LINKS;
-            let _ = self.others[next].send(Token(hops - 1));
+            let refused = self.others[next].send(Token(hops - 1)).is_err();
+            self.seen.refused.fetch_add(u64::from(refused), Ordering::Relaxed);
         }
     }
 }
@@ -304,12 +306,14 @@ pub(super) async fn without_memory(tokens: u64, hops: u64) -> Result<(), Failure
         let sent = send().count() as u64;
         let began = Instant::now();
         let hopped = || seen.hops.load(Ordering::Relaxed) - before;
-        while hopped() < sent * hops && began.elapsed() < HANGS_AFTER {
+        let refused = || seen.refused.load(Ordering::Relaxed);
+        while hopped() < sent * hops && refused() == 0 && began.elapsed() < HANGS_AFTER {
             sched::yield_now().await;
         }
-        let hopped = hopped();
+        let (hopped, refused) = (hopped(), refused());
         drop(exhauster);
         ensure!(sent > 0, "nothing was sent");
+        ensure_eq!(refused, 0, "tokens that were refused");
         ensure_eq!(hopped, sent * hops, "hops without memory");
         executor.stop().await;
     }

@@ -1,5 +1,6 @@
 //! Mail that a worker has in hand.
 
+mod backlog;
 mod cut;
 mod empty_first;
 mod ends;

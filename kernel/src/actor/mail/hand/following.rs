@@ -5,6 +5,7 @@
 use core::ptr::NonNull;
 
 use super::{Hand, Held, MOST_GROWTH_ALONE_BYTES, MOST_GROWTH_BYTES, limit_for_batch};
+use crate::actor::mail::growth::Growth;
 use crate::actor::mail::mailbox::FIRST_SEGMENT_BYTES;
 use crate::actor::mail::segment::{self, Segment};
 use crate::arch::atomic::{AtomicPtr, Ordering};
@@ -87,18 +88,7 @@ impl Hand {
         const BATCHES: usize = 8;
         let recent_bytes = self.recent_bytes.load(Ordering::Relaxed);
         let of_batches = (BATCHES * recent_bytes).min(MOST_FOR_BATCHES_BYTES).max(recent_bytes);
-        (2 * waiting_bytes).max(of_batches).max(MOST_GROWTH_ALONE_BYTES)
-    }
-
-    /// The spare segment, if it has room for `bytes`.
-    fn take_spare_of(&self, bytes: usize) -> Option<NonNull<Segment>> {
-        let spare = self.take_spare()?;
-        // SAFETY: nobody else has it.
-        if unsafe { spare.as_ref() }.capacity_bytes() >= bytes {
-            return Some(spare);
-        }
-        self.spare.store(spare.as_ptr(), Ordering::Relaxed);
-        None
+        Growth::limited((2 * waiting_bytes).max(of_batches).max(MOST_GROWTH_ALONE_BYTES), waiting_bytes)
     }
 
     /// From now on what is appended is kept here, and follows the batch to whose end the cursor leads.

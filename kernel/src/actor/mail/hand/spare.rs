@@ -16,6 +16,17 @@ impl Hand {
         Some(spare)
     }
 
+    /// Takes it if it has room for `bytes`.
+    pub(crate) fn take_spare_of(&self, bytes: usize) -> Option<NonNull<Segment>> {
+        let spare = self.take_spare()?;
+        // SAFETY: nobody else has it.
+        if unsafe { spare.as_ref() }.capacity_bytes() >= bytes {
+            return Some(spare);
+        }
+        self.spare.store(spare.as_ptr(), Ordering::Relaxed);
+        None
+    }
+
     /// Keeps an empty segment for the next time, unless there is one. Whether it was kept.
     #[inline(always)]
     pub(crate) fn keep_spare(&self, segment: NonNull<Segment>) -> bool {

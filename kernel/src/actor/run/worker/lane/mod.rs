@@ -28,7 +28,7 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 
 use self::close::Unsorted;
-pub(crate) use self::room::{leave_lane, make_room_in_lane};
+pub(crate) use self::room::{leave_lane, make_room_in_lane, take_of_lane};
 use self::segments::Segments;
 use super::account::note_at;
 use super::{Private, Worker};
@@ -43,7 +43,7 @@ use crate::stats;
 use crate::sync::PreemptGuard;
 
 /// A batch with fewer messages is short.
-pub(super) const SHORT: u64 = 64;
+pub(super) const SHORT: u64 = 128;
 
 /// Among so many short batches one is looked at: whether all that waits fits into the lane.
 pub(super) const LOOKED_AT: u64 = 2;

@@ -1,9 +1,9 @@
 //! Where the lane goes on when it is full, and what happens to a message for which there is no room there. In a behaviour of the worker's turn, with
 //! preemption disabled.
 
-use core::ptr;
+use core::ptr::{self, NonNull};
 
-use super::segments::LANE_BYTES;
+use super::segments::{LANE_BYTES, RESERVE_BYTES};
 use super::{Private, Worker, behind};
 use crate::actor::mail::{Mailbox, Segment};
 use crate::actor::run::batch::Batch;
@@ -135,4 +135,18 @@ pub(crate) fn leave_lane(mailbox: &Mailbox, here: &PreemptGuard) {
 pub(crate) fn make_room_in_lane(mailbox: &Mailbox, bytes: usize, here: &PreemptGuard) -> bool {
     mailbox.hand.is_in_lane(here)
         && worker_of(mailbox, here).is_some_and(|worker| worker.go_on_elsewhere(bytes))
+}
+
+/// An empty segment with room for `bytes` that belongs to the lane of the worker of that executor's on this core, where the lane is closed and all of it was sorted, in a behaviour of that
+/// worker's turn: nobody else uses what the lane has meanwhile.
+#[cold]
+pub(crate) fn take_of_lane(mailbox: &Mailbox, bytes: usize, here: &PreemptGuard) -> Option<NonNull<Segment>> {
+    // SAFETY: the caller has the mailbox's lock, and has found it open.
+    let worker = unsafe { ExecutorState::of(mailbox) }.worker_here(here)?;
+    let batch = worker.batch();
+    if bytes > RESERVE_BYTES || !batch.is_armed() || batch.is_lane() || worker.has_unsorted() {
+        return None;
+    }
+    // SAFETY: on the worker's core within its turn, in the middle of a behaviour, with preemption disabled.
+    unsafe { worker.private() }.lane.segments.give_of_reserve()
 }

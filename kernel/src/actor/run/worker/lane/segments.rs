@@ -15,7 +15,7 @@ use crate::arch::atomic::{AtomicPtr, Ordering};
 pub(super) const LANE_BYTES: usize = 16 * FIRST_SEGMENT_BYTES;
 
 /// Of one in the reserve.
-const RESERVE_BYTES: usize = 2 * FIRST_SEGMENT_BYTES;
+pub(super) const RESERVE_BYTES: usize = 2 * FIRST_SEGMENT_BYTES;
 
 /// A mailbox takes one of the reserve when its own segment has no room for the next envelope, and each further one when the last has none: so it has taken up so many bytes for each. (With the first: more than an own
 /// segment holds. With another one: all but less than an envelope of the one before.)
@@ -116,6 +116,11 @@ impl Segments {
         let kept = self.reserve.iter().find_map(Cell::take);
         debug_assert!(kept.is_some(), "the lane had more than there is room for");
         kept.or_else(|| Segment::new(RESERVE_BYTES))
+    }
+
+    /// One of the reserve, if there is any, for something else: the lane cannot be opened before there is memory for another one.
+    pub(super) fn give_of_reserve(&self) -> Option<NonNull<Segment>> {
+        self.reserve.iter().find_map(Cell::take)
     }
 
     /// Frees all.
