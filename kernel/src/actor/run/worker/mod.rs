@@ -99,6 +99,9 @@ pub(super) struct Worker {
     /// Where the delivery was when the last slice ended: how many messages had been handled on this core, and the position in the batch.
     /// For the timer's interrupt on its core.
     slice_mark: Cell<(u64, usize)>,
+    /// The same of when what waits was last looked at; and whether it had gone on by then. For its core's loop, which interrupts it.
+    look_mark: Cell<Option<(u64, usize)>>,
+    goes_on: Cell<bool>,
     /// The batch in hand; another one after a split. For this worker's core alone: who looks from another may find
     /// that its suspended activation has freed it.
     pub batch: AtomicPtr<Batch>,
@@ -155,6 +158,8 @@ impl Worker {
             robbed: AtomicU32::new(0),
             dry_since: AtomicU64::new(0),
             slice_mark: Cell::new((0, 0)),
+            look_mark: Cell::new(None),
+            goes_on: Cell::new(false),
             batch: AtomicPtr::new(batch.as_ptr()),
             in_batch: AtomicBool::new(false),
             process: UnsafeCell::new(None),

@@ -100,6 +100,7 @@ impl Worker {
             return false;
         }
         let here = PreemptGuard::new();
+        self.note_look();
         let goes_on = || !sched::is_wanted_urgently(&here);
         let wait = self.wait_among(self.mailboxes_with_mail() as usize);
         let is_waiting = |mailbox: &Mailbox| {
@@ -122,9 +123,11 @@ impl Worker {
 
     /// What waits in hand has waited behind a long behaviour: all of it goes to other workers, until something urgent has come. On its own core,
     /// where its turn was interrupted with preemption enabled.
+    ///
+    /// A lane that goes on has no long behaviour, and closes by itself where what waits in it would wait for long ([`lane`](super::lane)).
     pub(in crate::actor::run) fn let_go(&self) {
-        // A turn that is putting down what it has in hand has no long behaviour.
-        let has_long = !self.is_putting_down() && !self.executor.is_stopping();
+        // Nor has a turn that is putting down what it has in hand.
+        let has_long = !self.is_putting_down() && !self.lane_goes_on() && !self.executor.is_stopping();
         if self.executor.victim_rule != MailboxVictim::None && has_long {
             self.give_all();
             // Again, because whoever was called may have looked too early.
