@@ -11,19 +11,20 @@ use crate::machine;
 use crate::mem::{MemoryLimit, Payer};
 use crate::sched::{Priority, SpawnError};
 
-/// Mailboxes that may be stolen, for so many workers, unless the configuration says otherwise: 16 for one or two, which is C∀'s sharding
+/// Mailboxes that may be stolen, for so many workers, unless the configuration says otherwise: 4 for one, from whom nobody steals, 16 for two, which is C∀'s sharding
 /// factor, and 24 for up to sixteen. More for each worker would make batches smaller, and every message dearer; with fewer there would be
 /// less to share out (`docs/performance.md`).
 ///
 /// ```
 /// use magpie::actor::default_mailboxes;
 ///
-/// assert_eq!([1, 2, 4, 8, 16, 64].map(default_mailboxes), [16, 16, 24, 24, 24, 128]);
+/// assert_eq!([1, 2, 4, 8, 16, 64].map(default_mailboxes), [4, 16, 24, 24, 24, 128]);
 /// ```
 #[must_use]
 pub const fn default_mailboxes(workers: usize) -> usize {
     match workers {
-        0..=2 => 16,
+        0..=1 => 4,
+        2 => 16,
         3..=16 => 24,
         _ => 2 * workers,
     }

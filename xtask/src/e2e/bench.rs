@@ -21,6 +21,7 @@ pub const CASES: &[Case] = &[
     ("bench::sweeps_a_grid_of_settings", sweep),
     ("bench::short_slices_cost_little", short_slices),
     ("bench::thefts_in_vain_are_rare", thefts_in_vain),
+    ("bench::crowds_stay_beside_idle_cores", crowds_stay),
     ("bench::collections_take_no_longer_on_several_cores", collections),
     ("bench::notices_a_misspelt_setting", misspelt),
     ("bench::fails_with_a_wrong_result", wrong_result),
@@ -340,17 +341,15 @@ const SHORT_SLICES: [&str; 14] = [
     "big:100:3200",
 ];
 const MOST_FOR_SHORT_SLICES: f64 = 1.05;
-/// One whose sender is suspended again and again, and then has mailboxes in hand (`docs/performance.md`): in boots of its own, because where its
-/// slices end depends on what ran before. With a lock for each message it is 1.26.
-const SUSPENDED_SENDER: &str = "fork-join:100:2000";
-const MOST_FOR_SUSPENDED: f64 = 1.12;
-/// Where its slices end less well. Measured: 1.16.
-const MOST_FOR_SUSPENDED_OFTEN: f64 = 1.2;
+/// Those whose behaviours send densely for longer than a slice: they are suspended again and again, and have mailboxes in hand when they go on, few of them where nobody
+/// steals. In boots of their own, because where slices end depends on what ran before. The goal in throughput: 5 per cent less.
+const SUSPENDED_SENDERS: [&str; 4] =
+    ["spawn:50000", "send-dynamic:20000", "fork-join:100:2000", "quicksort:50000:1024"];
+const MOST_FOR_SUSPENDED: f64 = 1.0 / 0.95;
 
-/// A long backlog goes round in one mailbox, whose next segment takes longer to make than a slice. Without the segment being kept that was made in
-/// vain it is 1.73; and with two and a half times the mail, where each message made another one, 230.
-const LONG_BACKLOG: &str = "executor:4000:40:10";
-const MOST_FOR_LONG_BACKLOG: f64 = 1.3;
+/// A long backlog goes round in one mailbox and in the usual number, in which twice as much would take longer to make room for than a slice. With 80
+/// senders that each make a segment for it (in four mailboxes) it is 1.29.
+const LONG_BACKLOG: &str = "executor:4000:100:10";
 
 /// In instructions, which depend on no clock but the one that counts them.
 fn short_slices(bench: &Bench<'_>) -> Result<Outcome> {
@@ -358,23 +357,26 @@ fn short_slices(bench: &Bench<'_>) -> Result<Outcome> {
         let slices = format!("sched.slice_us={microseconds} {mailboxes}");
         measure(bench, &[specs, &["--cores", "1", "--append", &slices]].concat())
     };
-    let check_with = |specs: &[&str], microseconds: &str, mailboxes: &str, most: f64| {
-        let (long, short) = (figures(specs, "1000", mailboxes)?, figures(specs, microseconds, mailboxes)?);
-        for spec in specs {
-            let ratio = number(&columns(&short, spec)?, 0)? / number(&columns(&long, spec)?, 0)?;
-            ensure!(
-                ratio <= most,
-                "{spec} costs {ratio:.3} times as much in slices of {microseconds} us, not {most}:\n{long}\n{short}"
-            );
+    let check = |specs: &[&str], slices: &[&str], mailboxes: &str, most: f64| {
+        let long = figures(specs, "1000", mailboxes)?;
+        for microseconds in slices {
+            let short = figures(specs, microseconds, mailboxes)?;
+            for spec in specs {
+                let ratio = number(&columns(&short, spec)?, 0)? / number(&columns(&long, spec)?, 0)?;
+                ensure!(
+                    ratio <= most,
+                    "{spec} costs {ratio:.3} times as much in slices of {microseconds} us, not {most:.3}:\n{long}\n{short}"
+                );
+            }
         }
         anyhow::Ok(())
     };
-    let check = |specs: &[&str], microseconds: &str, most: f64| check_with(specs, microseconds, "", most);
-    check(&SHORT_SLICES, "50", MOST_FOR_SHORT_SLICES)?;
-    check_with(&[LONG_BACKLOG], "50", "mailboxes=1", MOST_FOR_LONG_BACKLOG)?;
-    check(&[SUSPENDED_SENDER], "50", MOST_FOR_SUSPENDED)?;
-    for microseconds in ["52", "54", "57", "60"] {
-        check(&[SUSPENDED_SENDER], microseconds, MOST_FOR_SUSPENDED_OFTEN)?;
+    check(&SHORT_SLICES, &["50"], "", MOST_FOR_SHORT_SLICES)?;
+    for mailboxes in ["", "mailboxes=1"] {
+        check(&[LONG_BACKLOG], &["50"], mailboxes, MOST_FOR_SHORT_SLICES)?;
+    }
+    for row in SUSPENDED_SENDERS {
+        check(&[row], &["50", "54", "60"], "", MOST_FOR_SUSPENDED)?;
     }
     Ok(Outcome::Passed)
 }
@@ -408,6 +410,21 @@ fn thefts_in_vain(bench: &Bench<'_>) -> Result<Outcome> {
     }
     for mean in sums.map(|sum| sum / SPECS.len() as f64) {
         ensure!(mean <= MOST, "they cost {mean:.2} times as much on more cores, not {MOST}:\n{all}");
+    }
+    Ok(Outcome::Passed)
+}
+
+/// What many actors of a core send to each other stays in their worker's lane, beside idle cores, too. Where each second look at what waits closes it, *big* is at 1.18 on two cores and 1.21 on eight.
+fn crowds_stay(bench: &Bench<'_>) -> Result<Outcome> {
+    const MOST: f64 = 1.1;
+    for spec in ["big:200:500", "chameneos:100:20000", "dictionary:20:1000:10"] {
+        let (ratios, text) = ratios(bench, spec)?;
+        for ratio in ratios {
+            ensure!(
+                ratio <= MOST,
+                "{spec} costs {ratio:.2} times as much on more cores, not {MOST}:\n{text}"
+            );
+        }
     }
     Ok(Outcome::Passed)
 }
