@@ -572,8 +572,8 @@ fn keep_for_next(mailbox: &Mailbox, segment: NonNull<Segment>) {
     }
 }
 
-/// There is no memory for another segment: gives a mailbox one with room for `bytes` that is kept for something else, and not in use. That is what the mailbox keeps for the
-/// next time it is taken in hand, for which its worker has another one; or of the lane of this core's worker, which then cannot be opened. Whether there was one.
+/// There is no memory for another segment: gives a mailbox one with room for `bytes` that is kept for something else: by itself for the next time that it is taken in hand, or by this core's
+/// worker. Whether there was one. Who is to have an empty segment later, and finds none, makes one or waits until there is memory.
 #[cold]
 #[inline(never)]
 fn grow_by_spare(mailbox: &Mailbox, bytes: usize) -> bool {
@@ -583,7 +583,7 @@ fn grow_by_spare(mailbox: &Mailbox, bytes: usize) -> bool {
     }
     let here = inside.preempt();
     let spare = if mailbox.may_keep_spare(here) { mailbox.hand.take_spare_of(bytes) } else { None };
-    let Some(segment) = spare.or_else(|| run::take_of_lane(mailbox, bytes, here)) else { return false };
+    let Some(segment) = spare.or_else(|| run::take_of_worker(mailbox, bytes, here)) else { return false };
     inside.queue.extend(segment);
     inside.most_bytes = inside.most_bytes.max(inside.queue.capacity_bytes());
     true

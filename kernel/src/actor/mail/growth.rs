@@ -1,13 +1,13 @@
 //! How long a mailbox's next segment is: twice as long as what waits, up to [`LONGEST_BYTES`]; beyond that a part of what waits.
 //!
-//! A segment is zeroed when it is made, outside every lock and with preemption enabled. What takes longer than a slice would have its maker
+//! A segment is zeroed when it is made, as a rule outside every lock and with preemption enabled. What takes longer than a slice has its maker
 //! suspended in the middle of that, and meanwhile the next sender finds no room either: with 100,000 messages in a mailbox and slices of 50 µs all
-//! memory went into 80 segments of 3 MB, of which one was needed. So there is a limit; but of very much each segment is a [`MOST_SHORT`]th
-//! of what waits, because some things take as long as a chain has segments. And while somebody makes a long one, whoever needs no more takes a
+//! memory went into 80 segments of 3 MB, of which one was needed. So there is a limit. Of very much each segment is a [`PART`] of what waits all the same,
+//! because some things take as long as a chain has segments. And while somebody makes a long one, whoever needs no more takes a
 //! [short](SHORT_BYTES) one.
 //!
-//! The maker may be killed, and its note stays. It holds for [`MOST_SHORT`] short segments, which together are as long as what was to be made;
-//! then whoever is next makes a long one. So makers have no more memory than mail has.
+//! The maker may be killed, and its note stays. It holds until [`MOST_SHORT`] short segments were begun, which together are as long as what was to be made;
+//! then whoever is next makes a long one. So makers have about as much memory as mail has, and at most as many times that as send at once.
 
 use crate::arch::atomic::{AtomicUsize, Ordering};
 
@@ -17,7 +17,13 @@ const LONGEST_BYTES: usize = 1 << 18;
 /// Up to so many bytes are made by anyone at any time.
 const SHORT_BYTES: usize = 1 << 16;
 
-/// What waits has about so many segments, or a few times as many where it is very much; and how many short ones are made while one makes a long one.
+/// Where a segment is made with preemption disabled it has no more bytes: that takes some 1,200 instructions.
+pub(crate) const AT_ONCE_BYTES: usize = 1 << 15;
+
+/// Of very much the next segment has one of so many parts: a gigabyte has some 50 segments.
+const PART: usize = 4;
+
+/// How many short ones are made while one makes a long one.
 const MOST_SHORT: usize = 16;
 
 /// The bits of a note in which they are counted.
@@ -41,7 +47,7 @@ impl Growth {
 
     /// How long the next segment is to be, in bytes, that were as long as `needed_bytes` if it could be made at once, where so many bytes wait.
     pub(super) fn limited(needed_bytes: usize, waiting_bytes: usize) -> usize {
-        needed_bytes.min(LONGEST_BYTES.max(waiting_bytes / MOST_SHORT))
+        needed_bytes.min(LONGEST_BYTES.max(waiting_bytes / PART))
     }
 
     /// Somebody is about to make a segment for what needs so many bytes: how many it makes. It says so when it is [made](Self::end).
@@ -73,7 +79,7 @@ impl Growth {
 
 #[cfg(test)]
 mod tests {
-    use super::{Growth, LONGEST_BYTES, MOST_SHORT, SHORT_BYTES};
+    use super::{Growth, LONGEST_BYTES, MOST_SHORT, PART, SHORT_BYTES};
 
     const LONG_BYTES: usize = 3_000_001;
 
@@ -96,15 +102,15 @@ mod tests {
     #[test]
     fn segments_grow_up_to_a_limit_and_then_with_what_waits() {
         assert_eq!(Growth::limited(2048, 1024), 2048);
-        assert_eq!(Growth::limited(2 * LONG_BYTES, LONG_BYTES), LONGEST_BYTES);
+        assert_eq!(Growth::limited(2_000_000, 1_000_000), LONGEST_BYTES);
         let much = 100 * LONGEST_BYTES;
-        assert_eq!(Growth::limited(2 * much, much), much / MOST_SHORT);
+        assert_eq!(Growth::limited(2 * much, much), much / PART);
         let (mut waiting, mut segments) = (1024, 1);
         while waiting < 1 << 30 {
             waiting += Growth::limited(2 * waiting, waiting);
             segments += 1;
         }
-        assert!(segments < 120, "{segments} for a gigabyte");
+        assert!(segments < 60, "{segments} for a gigabyte");
     }
 
     #[test]

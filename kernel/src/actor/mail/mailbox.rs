@@ -225,6 +225,7 @@ impl Mailbox {
         let is_empty = self.waiting() == 0;
         if is_empty {
             inside.bound = bound.of_one();
+            self.growth.reset();
             // What is counted from here on is that actor's. Relaxed: statistics.
             self.taken.store(0, Ordering::Relaxed);
             self.moves.store(0, Ordering::Relaxed);

@@ -9,7 +9,7 @@ pub(crate) mod directory;
 pub(crate) mod envelope;
 pub(crate) mod extent;
 pub(crate) mod gone_flag;
-mod growth;
+pub(crate) mod growth;
 pub(crate) mod guest_flag;
 pub(crate) mod hand;
 pub(crate) mod list;

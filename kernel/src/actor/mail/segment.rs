@@ -233,12 +233,18 @@ pub(super) fn most_in(bytes: usize) -> u32 {
 /// # Safety
 /// The chain is the caller's, sealed, and nothing in it was delivered.
 pub(super) unsafe fn estimate_chain(first: NonNull<Segment>, head: NonNull<u8>) -> u32 {
+    // SAFETY: by contract.
+    unsafe { estimate(first, head, chain_used_bytes(first, head)) }
+}
+
+/// The same of a chain with so many bytes of envelopes.
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn estimate(first: NonNull<Segment>, head: NonNull<u8>, used_bytes: usize) -> u32 {
     const FEW_BYTES: usize = 512;
     // SAFETY: by contract.
-    unsafe {
-        let bytes = chain_used_bytes(first, head);
-        if bytes <= FEW_BYTES { count_chain(first, head) } else { most_in(bytes) }
-    }
+    if used_bytes <= FEW_BYTES { unsafe { count_chain(first, head) } } else { most_in(used_bytes) }
 }
 
 /// Bytes of envelopes in a chain, from `head` in its first segment on.
@@ -247,28 +253,25 @@ pub(super) unsafe fn estimate_chain(first: NonNull<Segment>, head: NonNull<u8>) 
 /// The chain is the caller's, and sealed.
 pub(super) unsafe fn chain_used_bytes(first: NonNull<Segment>, head: NonNull<u8>) -> usize {
     // SAFETY: by contract.
-    unsafe {
-        let mut bytes = Segment::used_end(first).as_ptr() as usize - head.as_ptr() as usize;
-        let mut next = NonNull::new(first.as_ref().next);
-        while let Some(segment) = next {
-            bytes += segment.as_ref().used_bytes() - segment.as_ref().skipped_bytes as usize;
-            next = NonNull::new(segment.as_ref().next);
-        }
-        bytes
-    }
+    unsafe { chain_bytes(first, head) }.1
 }
 
-/// Bytes of memory in a chain.
+/// Bytes of memory in a chain, and of envelopes, from `head` in its first segment on.
 ///
 /// # Safety
-/// The chain is the caller's.
-pub(super) unsafe fn chain_capacity_bytes(first: NonNull<Segment>) -> usize {
-    let (mut bytes, mut next) = (0, Some(first));
-    while let Some(segment) = next {
-        // SAFETY: by contract.
-        let segment = unsafe { segment.as_ref() };
-        bytes += segment.capacity_bytes();
-        next = NonNull::new(segment.next);
+/// The chain is the caller's, and sealed.
+pub(super) unsafe fn chain_bytes(first: NonNull<Segment>, head: NonNull<u8>) -> (usize, usize) {
+    // SAFETY: by contract.
+    unsafe {
+        let mut capacity = first.as_ref().capacity_bytes();
+        let mut used = Segment::used_end(first).as_ptr() as usize - head.as_ptr() as usize;
+        let mut next = NonNull::new(first.as_ref().next);
+        while let Some(segment) = next {
+            let segment = segment.as_ref();
+            capacity += segment.capacity_bytes();
+            used += segment.used_bytes() - segment.skipped_bytes as usize;
+            next = NonNull::new(segment.next);
+        }
+        (capacity, used)
     }
-    bytes
 }

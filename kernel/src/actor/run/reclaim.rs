@@ -8,6 +8,7 @@
 use core::cell::Cell;
 use core::ptr::NonNull;
 
+use crate::actor::mail::growth::AT_ONCE_BYTES;
 use crate::actor::mail::{Mailbox, Segment};
 
 /// Gulps in a row that must leave half of the segment unused before it is given up.
@@ -67,7 +68,8 @@ pub(super) fn keep_or_free(
     }
     if history.poorly_used.get() >= PATIENCE_GULPS {
         history.poorly_used.set(0);
-        if let Some(smaller) = Segment::new((capacity / 2).max(least_bytes)) {
+        // With preemption disabled, so not a long one: if more is needed, it grows again.
+        if let Some(smaller) = Segment::new((capacity / 2).min(AT_ONCE_BYTES).max(least_bytes)) {
             // SAFETY: nobody else uses it.
             unsafe { Segment::free(segment) };
             segment = smaller;

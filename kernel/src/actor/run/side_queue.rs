@@ -13,6 +13,7 @@ use core::ptr::{self, NonNull};
 
 use super::detachment::{self, Found};
 use super::executor_state::give_back;
+use crate::actor::mail::growth::AT_ONCE_BYTES;
 use crate::actor::mail::oldest::{self, Room, Stays};
 use crate::actor::mail::{CopyQueue, Envelope, Gulp, Segment, directory, segment};
 use crate::actor::storage::{CellRef, Word};
@@ -76,7 +77,9 @@ pub(super) fn keep(cell: CellRef, expected: Word, envelope: NonNull<Envelope>) -
     // SAFETY: measuring changes nothing.
     let bytes = unsafe { Envelope::measure(envelope) };
     if !side.queue.has_room(bytes) {
-        let Some(segment) = Segment::new(side.queue.next_capacity_bytes(bytes)) else {
+        // Under the lock of all, so not a long one.
+        let capacity = side.queue.next_capacity_bytes(bytes).min(AT_ONCE_BYTES.max(bytes));
+        let Some(segment) = Segment::new(capacity) else {
             return Kept::OutOfMemory;
         };
         side.queue.extend(segment);

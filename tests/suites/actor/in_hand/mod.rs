@@ -8,6 +8,7 @@ mod gone;
 mod lane;
 mod lane_aside;
 mod lane_crowd;
+mod lane_slow;
 mod memory;
 mod node;
 mod order;

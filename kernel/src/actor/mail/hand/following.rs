@@ -81,7 +81,7 @@ impl Hand {
         }
     }
 
-    /// How long the next segment is, when so many bytes wait here: twice as much, so that the segments of a chain grow. Not with
+    /// How long the next segment is, when so many bytes wait here: twice as much, so that the segments of a chain grow, [within limits](Growth). Not with
     /// each one, or a message that an actor sends to itself again and again would need more and more. One that is small has room for
     /// several batches, because it is not worth being linked for each.
     fn next_capacity_bytes(&self, waiting_bytes: usize) -> usize {
@@ -192,11 +192,8 @@ impl Hand {
     fn note_most(&self, held: &Held) {
         // SAFETY: the mail is in hand, and nothing of it was delivered.
         let (bytes, used_bytes, messages) = unsafe {
-            (
-                segment::chain_capacity_bytes(held.first),
-                segment::chain_used_bytes(held.first, held.begin),
-                segment::estimate_chain(held.first, held.begin),
-            )
+            let (bytes, used_bytes) = segment::chain_bytes(held.first, held.begin);
+            (bytes, used_bytes, segment::estimate(held.first, held.begin, used_bytes))
         };
         let recent_bytes = self.recent_bytes.load(Ordering::Relaxed);
         self.recent_bytes.store(used_bytes.max(recent_bytes - recent_bytes / 4), Ordering::Relaxed);

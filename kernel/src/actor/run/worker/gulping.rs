@@ -46,7 +46,8 @@ impl Worker {
         let private = unsafe { self.private() };
         let mut result = mailbox.gulp(&private.spare);
         if matches!(result, GulpResult::NoSegment) {
-            private.spare.set(Segment::new(self.executor.segment_bytes));
+            let segment = Segment::new(self.executor.segment_bytes);
+            private.spare.set(segment.or_else(|| self.of_unused_lane(private)));
             // Without memory for a buffer the mail stays where it is; nothing is lost.
             result = mailbox.gulp(&private.spare);
         }

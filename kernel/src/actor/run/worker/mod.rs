@@ -37,7 +37,7 @@ mod turn;
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::NonNull;
 
-use self::lane::Lane;
+use self::lane::{Lane, Mark};
 use self::pace::Pace;
 use super::at_work::at_work;
 use super::batch::Batch;
@@ -99,9 +99,10 @@ pub(super) struct Worker {
     /// Where the delivery was when the last slice ended: how many messages had been handled on this core, and the position in the batch.
     /// For the timer's interrupt on its core.
     slice_mark: Cell<(u64, usize)>,
-    /// The same of when what waits was last looked at; and whether it had gone on by then. For its core's loop, which interrupts it.
-    look_mark: Cell<Option<(u64, usize)>>,
-    goes_on: Cell<bool>,
+    /// What had waited in the lane when what waits was last looked at; and whether what had waited there at the look before was handled by then. For its core's loop, which
+    /// interrupts it.
+    look_mark: Cell<Option<Mark>>,
+    keeps_up: Cell<bool>,
     /// The batch in hand; another one after a split. For this worker's core alone: who looks from another may find
     /// that its suspended activation has freed it.
     pub batch: AtomicPtr<Batch>,
@@ -159,7 +160,7 @@ impl Worker {
             dry_since: AtomicU64::new(0),
             slice_mark: Cell::new((0, 0)),
             look_mark: Cell::new(None),
-            goes_on: Cell::new(false),
+            keeps_up: Cell::new(false),
             batch: AtomicPtr::new(batch.as_ptr()),
             in_batch: AtomicBool::new(false),
             process: UnsafeCell::new(None),

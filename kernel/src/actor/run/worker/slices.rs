@@ -25,28 +25,26 @@ impl Worker {
     /// ends, before another begins. Without statistics they are not counted, and another batch may be taken for the same: then a
     /// behaviour is suspended that has not run for long.
     pub(in crate::actor::run) fn note_slice_end(&self) -> bool {
-        let delivered = self.delivered();
-        self.slice_mark.replace(delivered.unwrap_or_default()) == delivered.unwrap_or_default()
-            && delivered.is_some()
-    }
-
-    /// How far the delivery has come: how many messages had been handled on this core, and the position in the batch; nothing, if it is not delivering.
-    fn delivered(&self) -> Option<(u64, usize)> {
         let batch = self.batch();
-        let handled = || self.statistics.messages_handled.get() + batch.tally.handled();
-        let position = || batch.current().map_or(0, |envelope| envelope.addr().get());
-        batch.is_armed().then(|| (handled(), position()))
+        if !batch.is_armed() {
+            self.slice_mark.set((0, 0));
+            return false;
+        }
+        let handled = self.statistics.messages_handled.get() + batch.tally.handled();
+        let position = batch.current().map_or(0, |envelope| envelope.addr().get());
+        self.slice_mark.replace((handled, position)) == (handled, position)
     }
 
-    /// What waits is looked at: notes how far the delivery has come. In the core's loop, where the turn was interrupted.
+    /// What waits is looked at: notes how much waits in the lane, and whether all that did at the last look was handled since. In the core's loop, where the turn
+    /// was interrupted.
     pub(super) fn note_look(&self) {
-        let delivered = self.delivered();
-        self.goes_on.set(self.look_mark.replace(delivered) != delivered);
+        let before = self.look_mark.replace(self.lane_mark());
+        self.keeps_up.set(before.is_some_and(|before| self.lane_has_passed(before)));
     }
 
-    /// Whether the lane is open and had gone on between the last two looks: then nothing waits in it for as long as another core would take to come for that. As there.
-    pub(super) fn lane_goes_on(&self) -> bool {
-        self.batch().is_lane() && self.goes_on.get()
+    /// Whether all was handled at the last look that had waited in the lane at the one before: no message in it has waited for longer than passes between two. As there.
+    pub(super) fn lane_keeps_up(&self) -> bool {
+        self.batch().is_lane() && self.keeps_up.get()
     }
 
     /// Whether mail has come for what rests in hand, which nobody else takes: for one of the first `most` mailboxes. `None` if not, and there

@@ -124,10 +124,10 @@ impl Worker {
     /// What waits in hand has waited behind a long behaviour: all of it goes to other workers, until something urgent has come. On its own core,
     /// where its turn was interrupted with preemption enabled.
     ///
-    /// A lane that goes on has no long behaviour, and closes by itself where what waits in it would wait for long ([`lane`](super::lane)).
+    /// Not behind a lane in which all was handled meanwhile that waited at the first look.
     pub(in crate::actor::run) fn let_go(&self) {
         // Nor has a turn that is putting down what it has in hand.
-        let has_long = !self.is_putting_down() && !self.lane_goes_on() && !self.executor.is_stopping();
+        let has_long = !self.is_putting_down() && !self.lane_keeps_up() && !self.executor.is_stopping();
         if self.executor.victim_rule != MailboxVictim::None && has_long {
             self.give_all();
             // Again, because whoever was called may have looked too early.

@@ -28,7 +28,7 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 
 use self::close::Unsorted;
-pub(crate) use self::room::{leave_lane, make_room_in_lane, take_of_lane};
+pub(crate) use self::room::{leave_lane, make_room_in_lane, take_of_worker};
 use self::segments::Segments;
 use super::account::note_at;
 use super::{Private, Worker};
@@ -88,6 +88,19 @@ pub(super) struct Lane {
     messages: Cell<u64>,
     /// When mail from elsewhere was last looked for, in clock ticks.
     gathered_at: Cell<u64>,
+    /// How often the delivery has begun at the beginning of a segment.
+    begun: Cell<u64>,
+}
+
+/// Where what waits in a lane ends, at one moment.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    /// What `begun` says when the delivery is in that segment.
+    begun: u64,
+    /// The complement of the address there: to the collector of what crashes leave this leads nowhere.
+    not_end: usize,
+    /// Something was in the run list besides, which comes into the lane later.
+    more_listed: bool,
 }
 
 impl Lane {
@@ -99,6 +112,7 @@ impl Lane {
             needed: Cell::new(1),
             messages: Cell::new(1),
             gathered_at: Cell::new(0),
+            begun: Cell::new(0),
         }
     }
 
@@ -109,6 +123,10 @@ impl Lane {
         let is_due = pauses >= self.needed.get();
         self.pauses.set(if is_due { 0 } else { pauses });
         is_due
+    }
+
+    fn note_begun(&self) {
+        self.begun.set(self.begun.get().wrapping_add(1));
     }
 
     /// It was worth it, or not; a look that found that it cannot be opened was not. If that happens again and again, it is opened less often.
@@ -291,6 +309,7 @@ impl Worker {
         }
         let Some(segment) = private.lane.segments.current().filter(|_| may) else { return (here, false) };
         batch.become_lane(segment, Segment::begin(segment));
+        private.lane.note_begun();
         let limit = segments::limit(segment);
         for Resting(mailbox) in self.resting.iter() {
             if mailbox.hand.may_enter_lane(&here) {

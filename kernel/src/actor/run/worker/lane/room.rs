@@ -4,7 +4,7 @@
 use core::ptr::{self, NonNull};
 
 use super::segments::{LANE_BYTES, RESERVE_BYTES};
-use super::{Private, Worker, behind};
+use super::{Mark, Private, Worker, behind};
 use crate::actor::mail::{Mailbox, Segment};
 use crate::actor::run::batch::Batch;
 use crate::actor::run::executor_state::ExecutorState;
@@ -39,6 +39,35 @@ impl Worker {
         // SAFETY: the worker's turn, or what interrupts it on its core with preemption enabled.
         let private = unsafe { self.private() };
         !private.lane.segments.other_end.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Where what waits in the lane ends, if it is open. On the worker's core, where its turn was interrupted with preemption enabled.
+    pub(in crate::actor::run::worker) fn lane_mark(&self) -> Option<Mark> {
+        let batch = self.batch();
+        if !batch.is_lane() {
+            return None;
+        }
+        // SAFETY: what interrupts the worker's turn on its core with preemption enabled.
+        let lane = &unsafe { self.private() }.lane;
+        let elsewhere = NonNull::new(lane.segments.other_end.load(Ordering::Relaxed));
+        Some(Mark {
+            begun: lane.begun.get().wrapping_add(u64::from(elsewhere.is_some())),
+            not_end: !elsewhere.unwrap_or_else(|| batch.end_of_whole()).addr().get(),
+            more_listed: self.is_more_listed(),
+        })
+    }
+
+    /// Whether all was handled that waited in the lane when that was its mark. As there.
+    pub(in crate::actor::run::worker) fn lane_has_passed(&self, mark: Mark) -> bool {
+        // SAFETY: as there.
+        let begun = unsafe { self.private() }.lane.begun.get();
+        let has_passed = begun > mark.begun
+            || (begun == mark.begun && self.batch().position().addr().get() >= !mark.not_end);
+        has_passed && !(mark.more_listed && self.is_more_listed())
+    }
+
+    fn is_more_listed(&self) -> bool {
+        self.run_list.first().is_some_and(|entry| entry.held().is_some())
     }
 
     /// How much waits in the lane.
@@ -81,6 +110,7 @@ impl Worker {
 
     /// All that lay in one segment was delivered: the lane goes on in the other one, if anything is there. Whether it is. In the worker's turn.
     pub(super) fn turn_over(&self, private: &Private, batch: &Batch) -> bool {
+        private.lane.note_begun();
         let Some((segment, end)) = private.lane.segments.turn_over() else {
             // From its beginning. Nothing leads there but the end.
             let Some(segment) = batch.segment() else { return false };
@@ -93,6 +123,20 @@ impl Worker {
             unsafe { mailbox.hand.move_in_lane(batch.extent().end_cell(), super::segments::limit(segment)) };
         }
         true
+    }
+
+    /// An empty segment of the lane, if that is closed and all of it was sorted: it cannot be opened before there is memory for another one. In the worker's turn, with preemption
+    /// disabled.
+    #[cold]
+    pub(in crate::actor::run::worker) fn of_unused_lane(
+        &self,
+        private: &Private,
+    ) -> Option<NonNull<Segment>> {
+        if self.batch().is_lane() || self.has_unsorted() {
+            None
+        } else {
+            private.lane.segments.give_of_reserve()
+        }
     }
 
     /// Mail for `mailbox`, which is in the lane, does not go there.
@@ -137,16 +181,33 @@ pub(crate) fn make_room_in_lane(mailbox: &Mailbox, bytes: usize, here: &PreemptG
         && worker_of(mailbox, here).is_some_and(|worker| worker.go_on_elsewhere(bytes))
 }
 
-/// An empty segment with room for `bytes` that belongs to the lane of the worker of that executor's on this core, where the lane is closed and all of it was sorted, in a behaviour of that
-/// worker's turn: nobody else uses what the lane has meanwhile.
+/// An empty segment with room for `bytes` that the worker of that executor's on this core keeps for something else, in a behaviour of its turn: nobody else uses what it has meanwhile.
+/// Where the lane is closed and all of it was sorted, one of that. Else, or if none is left, the worker's spare: it has another one when its batch is over, or the lane, unless a
+/// suspended behaviour still reads there.
 #[cold]
-pub(crate) fn take_of_lane(mailbox: &Mailbox, bytes: usize, here: &PreemptGuard) -> Option<NonNull<Segment>> {
+pub(crate) fn take_of_worker(
+    mailbox: &Mailbox,
+    bytes: usize,
+    here: &PreemptGuard,
+) -> Option<NonNull<Segment>> {
     // SAFETY: the caller has the mailbox's lock, and has found it open.
     let worker = unsafe { ExecutorState::of(mailbox) }.worker_here(here)?;
     let batch = worker.batch();
-    if bytes > RESERVE_BYTES || !batch.is_armed() || batch.is_lane() || worker.has_unsorted() {
+    if !batch.is_armed() {
         return None;
     }
     // SAFETY: on the worker's core within its turn, in the middle of a behaviour, with preemption disabled.
-    unsafe { worker.private() }.lane.segments.give_of_reserve()
+    let private = unsafe { worker.private() };
+    if bytes <= RESERVE_BYTES
+        && let Some(segment) = worker.of_unused_lane(private)
+    {
+        return Some(segment);
+    }
+    // SAFETY: the batch's, which is alive.
+    let is_restored = batch.segment().is_some_and(|segment| unsafe { segment.as_ref() }.is_read_by_one());
+    // SAFETY: the worker's, which is alive.
+    let has_room = |segment: &NonNull<Segment>| unsafe { segment.as_ref() }.capacity_bytes() >= bytes;
+    let spare = private.spare.get().filter(|segment| is_restored && has_room(segment))?;
+    private.spare.set(None);
+    Some(spare)
 }
