@@ -83,6 +83,7 @@ kernel_test! {
     /// Beside an idle core what waits in a lane does not wait there for all that comes before it, each of which is over before a slice is: it
     /// leaves after two looks.
     #[cores(2)]
+    #[machine("preemption")]
     async fn slow_mail_leaves_a_lane() -> Outcome {
         let executor = Executor::start(&Config::default())?;
         let mut spread = 0;
