@@ -2,7 +2,7 @@
 //!
 //! A segment is zeroed when it is made, as a rule outside every lock and with preemption enabled. What takes longer than a slice has its maker
 //! suspended in the middle of that, and meanwhile the next sender finds no room either: with 100,000 messages in a mailbox and slices of 50 µs all
-//! memory went into 80 segments of 3 MB, of which one was needed. So there is a limit. Of very much each segment is a [`PART`] of what waits all the same,
+//! memory went into 80 segments of 3 MB, of which one was needed. So there is a limit. Of very much each segment is a part of what waits all the same,
 //! because some things take as long as a chain has segments. And while somebody makes a long one, whoever needs no more takes a
 //! [short](SHORT_BYTES) one.
 //!
@@ -20,7 +20,7 @@ const SHORT_BYTES: usize = 1 << 16;
 /// Where a segment is made with preemption disabled it has no more bytes: that takes some 1,200 instructions.
 pub(crate) const AT_ONCE_BYTES: usize = 1 << 15;
 
-/// Of very much the next segment has one of so many parts: a gigabyte has some 50 segments.
+/// Of very much the next segment is one of so many parts: a gigabyte lies in 41 segments.
 const PART: usize = 4;
 
 /// How many short ones are made while one makes a long one.

@@ -57,8 +57,12 @@ impl Worker {
         })
     }
 
-    /// Whether all was handled that waited in the lane when that was its mark. As there.
+    /// Whether a lane is open, and all was handled that waited there when that was its mark. As there.
     pub(in crate::actor::run::worker) fn lane_has_passed(&self, mark: Mark) -> bool {
+        // Otherwise there may be no batch.
+        if !self.batch().is_lane() {
+            return false;
+        }
         // SAFETY: as there.
         let begun = unsafe { self.private() }.lane.begun.get();
         let has_passed = begun > mark.begun
