@@ -7,13 +7,19 @@
 //!
 //! Whoever makes an empty mailbox non-empty must see to it that its worker looks: see `mail/owner_hint.rs`.
 
+mod in_loop;
+mod room;
+
 use core::mem::{self, ManuallyDrop, MaybeUninit};
 use core::ptr::{self, NonNull};
 
+pub(super) use self::in_loop::{send_at_once, send_dropping_nothing};
+pub(super) use self::room::grow;
+use self::room::room_in_hand;
 use super::mail::envelope::{self, Deliver, Inline, Packed, Target};
 use super::mail::mailbox::Inside;
 use super::mail::oldest::Stays;
-use super::mail::{Mailbox, Room, Segment, WhenFull, directory, oldest};
+use super::mail::{Mailbox, WhenFull, directory, oldest};
 use super::run::{self, ExecutorState};
 use super::storage::{CellRef, Word};
 use crate::arch::{append, locked_append};
@@ -314,65 +320,6 @@ unsafe fn words<M: Message, P: Packed<M>>(target: Target<M>, packed: *const P) -
     words
 }
 
-/// Sends a message if there is nothing else to do for it: for a core's loop, which must run nothing of the application's,
-/// such as the destructor of a message that a bound gives up. The message comes back.
-pub(super) fn send_at_once<M: Message>(target: Target<M>, message: M) -> Result<(), M> {
-    let word = target.cell.word_relaxed();
-    if !word.is_same_actor(target.word) {
-        return Err(message);
-    }
-    if const { envelope::is_boxed::<M>() } {
-        // SAFETY: a box, as the message is one that is boxed.
-        unsafe { send_packed_at_once(target, envelope::pack_boxed(message)?) }
-    } else {
-        // SAFETY: no box, as the message is one that is not boxed.
-        unsafe { send_packed_at_once(target, Inline(message)) }
-    }
-}
-
-/// # Safety
-/// As [`send_packed`].
-unsafe fn send_packed_at_once<M: Message, P: Packed<M>>(target: Target<M>, packed: P) -> Result<(), M> {
-    let packed = ManuallyDrop::new(packed);
-    // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
-    let mailbox = directory::get(target.word.mailbox());
-    // SAFETY: as above.
-    if unsafe { write_at_once(mailbox, mailbox.waiting() == 0, target, &raw const *packed) } {
-        return Ok(());
-    }
-    Err(ManuallyDrop::into_inner(packed).unpack())
-}
-
-/// Sends a message, or gives it back: for a core's loop, as [`send_at_once`]; but if it takes a look at the bound, or memory, it
-/// is done. Whatever the mailbox's bound gives up when it is full, here it is this message.
-pub(super) fn send_dropping_nothing<M: Message + Copy>(
-    target: Target<M>,
-    message: M,
-) -> Result<(), SendError<M>> {
-    if send_at_once(target, message).is_ok() {
-        return Ok(());
-    }
-    if !target.cell.word_relaxed().is_same_actor(target.word) {
-        return Err(SendError::Ended(message));
-    }
-    let mailbox = directory::get(target.word.mailbox());
-    let (cell, word, deliver) = (target.cell, target.word, target.deliver());
-    if const { envelope::is_boxed::<M>() } {
-        match envelope::pack_boxed(message) {
-            // SAFETY: a box, as the message is one that is boxed.
-            Ok(boxed) => unsafe {
-                send_slowly(mailbox, cell, word, deliver, &raw const *ManuallyDrop::new(boxed), Gives::Up)
-            },
-            Err(message) => Err(SendError::OutOfMemory(message)),
-        }
-    } else {
-        // SAFETY: no box, as the message is one that is not boxed.
-        unsafe {
-            send_slowly(mailbox, cell, word, deliver, (&raw const message).cast::<Inline<M>>(), Gives::Up)
-        }
-    }
-}
-
 /// Counts the envelope that was written for the actor with this word in its cell, and wakes the mailbox's worker if it was the first one.
 #[inline(always)]
 pub(super) fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>, actor: (CellRef, Word)) {
@@ -510,97 +457,4 @@ unsafe fn send_slowly<M: Message, P: Packed<M>>(
             return Err(SendError::OutOfMemory(packed.unpack()));
         }
     }
-}
-
-/// Room for `bytes` in hand, if the mailbox is in hand on this core and nothing waits in its queue, and whether it rests there.
-/// If there is no memory the queue may have room still, and comes behind what is in hand.
-fn room_in_hand(mailbox: &Mailbox, bytes: usize) -> Option<(NonNull<u8>, bool, PreemptGuard)> {
-    let mut fresh = None;
-    let room = loop {
-        let here = PreemptGuard::new();
-        if mailbox.waiting() > 0 {
-            break None;
-        }
-        match mailbox.hand.make_room(bytes, &mut fresh, &here) {
-            Room::At { place, is_first } => break Some((place, is_first, here)),
-            Room::Elsewhere => break None,
-            Room::InLane => run::leave_lane(mailbox, &here),
-            Room::Needs(capacity) => {
-                // Allocated with preemption enabled; then this may be another core, and the mailbox in other hands.
-                drop(here);
-                fresh = make_segment(mailbox, bytes, capacity);
-                if fresh.is_none() {
-                    break None;
-                }
-            }
-        }
-    };
-    if let Some(segment) = fresh {
-        keep_for_next(mailbox, segment);
-    }
-    room
-}
-
-/// Makes a segment for a mailbox with room for `bytes`: one of `capacity`, unless somebody else makes a long one or memory is short.
-fn make_segment(mailbox: &Mailbox, bytes: usize, capacity: usize) -> Option<NonNull<Segment>> {
-    let made_bytes = mailbox.growth.begin(capacity).max(bytes);
-    let segment = Segment::new(made_bytes);
-    mailbox.growth.end(made_bytes);
-    // With little memory left a smaller one may still do.
-    segment.or_else(|| Segment::new(bytes))
-}
-
-/// A segment was made, which may have taken longer than a slice, and is not needed any more: the mailbox keeps it where that is possible, or each
-/// message would make another one.
-#[cold]
-#[inline(never)]
-fn keep_for_next(mailbox: &Mailbox, segment: NonNull<Segment>) {
-    let inside = mailbox.inside.lock();
-    // While the lock is held the mailbox stays open, and so the executor alive.
-    // SAFETY: the mailbox is open; the segment was just made.
-    let is_short = || unsafe { segment.as_ref().capacity_bytes() < ExecutorState::of(mailbox).segment_bytes };
-    let unused = if !inside.closed && mailbox.may_keep_spare(inside.preempt()) && !is_short() {
-        // SAFETY: just made, empty, and given up.
-        unsafe { mailbox.hand.exchange_for_larger(segment) }
-    } else {
-        Some(segment)
-    };
-    drop(inside);
-    if let Some(segment) = unused {
-        // SAFETY: empty, and nobody else has it.
-        unsafe { Segment::free(segment) };
-    }
-}
-
-/// There is no memory for another segment: gives a mailbox one with room for `bytes` that is kept for something else: by itself for the next time that it is taken in hand, or by this core's
-/// worker. Whether there was one. Who is to have an empty segment later, and finds none, makes one or waits until there is memory.
-#[cold]
-#[inline(never)]
-fn grow_by_spare(mailbox: &Mailbox, bytes: usize) -> bool {
-    let mut inside = mailbox.inside.lock();
-    if inside.closed || inside.queue.has_room(bytes) {
-        return true;
-    }
-    let here = inside.preempt();
-    let spare = if mailbox.may_keep_spare(here) { mailbox.hand.take_spare_of(bytes) } else { None };
-    let Some(segment) = spare.or_else(|| run::take_of_worker(mailbox, bytes, here)) else { return false };
-    inside.queue.extend(segment);
-    inside.most_bytes = inside.most_bytes.max(inside.queue.capacity_bytes());
-    true
-}
-
-/// Gives a mailbox another segment with room for `bytes`, allocated outside its lock. Whether it could.
-pub(super) fn grow(mailbox: &Mailbox, bytes: usize, capacity: usize) -> bool {
-    let Some(segment) = make_segment(mailbox, bytes, capacity) else { return grow_by_spare(mailbox, bytes) };
-    let mut inside = mailbox.inside.lock();
-    // Another sender, or a gulp, may have made room meanwhile; or the executor has stopped.
-    if inside.closed || inside.queue.has_room(bytes) {
-        drop(inside);
-        // SAFETY: just made, and empty.
-        unsafe { Segment::free(segment) };
-    } else {
-        inside.queue.extend(segment);
-        inside.most_bytes = inside.most_bytes.max(inside.queue.capacity_bytes());
-    }
-    true
 }
