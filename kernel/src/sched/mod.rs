@@ -56,13 +56,14 @@ pub(crate) mod run;
 mod spawn;
 
 pub(crate) use cores::here::{
-    at_work_here, core_here, has_more_here, identity_here, is_in_resident, is_wanted_urgently,
+    at_work_here, core_here, has_more_here, identity_here, is_in_resident, is_wanted_urgently, loop_here,
 };
 pub use cores::here::{current_core, current_process};
 pub use cores::population::live_processes;
 pub(crate) use cores::raised::Raisable;
 pub use cores::roll_call::processes;
 pub use cores::{CoreLoad, Load, LoadMonitor};
+pub(crate) use place::enqueue::{wake_from_loop, would_be_next};
 pub(crate) use place::wake::{some_core_is_idle, wake_thief};
 pub(crate) use place::waker::{priority_of, process_of, timers_of};
 pub use place::{YieldNow, yield_now};

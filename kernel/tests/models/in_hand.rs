@@ -40,6 +40,18 @@ pub const MODELS: &[Model] = &[
         ],
     },
     Model {
+        name: "in_hand::directly_or_gulped",
+        preemptions: Some(3),
+        body: directly_or_gulped,
+        mutants: &[
+            step("direct-before-others"),
+            step("direct-asked-early"),
+            ordering("gulp-flag-relaxed"),
+            ordering("done-relaxed"),
+            ordering("put-down-no-fence"),
+        ],
+    },
+    Model {
         name: "in_hand::sender_that_comes",
         preemptions: Some(3),
         body: sender_that_comes,
@@ -97,6 +109,29 @@ fn taken_or_gulped() {
     // The first message of all was told of before.
     let began = mailbox.handled.get() == 0;
     assert!(!is_left || began || sender || owner, "the mail is with nobody");
+}
+
+/// A sender puts its first message into the queue from core B, and has the loop of core A, whose worker waits there, send the next, as a timer or a signal. Another worker
+/// gulps.
+fn directly_or_gulped() {
+    let mailbox = Mailbox::new(0, false, false);
+    let before = task(|mailbox: &Mailbox| Ok(mailbox.send_and_move()? == Some(To::Owner)));
+    let direct = task(|mailbox: &Mailbox| {
+        // Acquire: as a core that takes the process from there.
+        let is_second = mailbox.moved.load(Ordering::Acquire);
+        let to = mailbox.send_directly(if is_second { 2 } else { 3 })?;
+        if to != To::Hand {
+            return Ok(to == To::Owner);
+        }
+        mailbox.deliver();
+        Ok(mailbox.end_rest() == Some(To::Owner))
+    });
+    let other = task(|mailbox: &Mailbox| Ok(mailbox.gulp()? == Some(To::Owner)));
+    let Some(told) = judged(run(&mailbox, [before, direct, other])) else { return };
+    let (all, is_left) = mailbox.all();
+    // One sender's come in order; the 3 is another's.
+    assert!([12, 13, 31].contains(&all), "a message was lost, handled twice, or out of order: {all}");
+    assert!(!is_left || told.contains(&true), "the mail is with nobody");
 }
 
 /// Worker A begins a round and takes what waits in hand, behaviours on its core send behind it, and it is handled. Another

@@ -1,6 +1,8 @@
 //! Signals: messages that an interrupt sends. The device is the second timer of the core that the test's process is on, whose handler
 //! raises what it is told to, as often as it is told to.
 
+mod direct;
+
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hint::black_box;
@@ -142,10 +144,11 @@ kernel_test! {
 kernel_test! {
     /// The core sleeps when the interrupt comes, and nobody else does anything.
     async fn an_interrupt_wakes_a_core_that_sleeps() -> Outcome {
-        let executor = Executor::start(&Config::default())?;
-        let (address, sum) = counter(&executor, false)?;
-        let device = Device::raising(1, 1)?;
-        SIGNALS[0].send_to(address.recipient(), 1);
+        for priority in [Priority::Normal, Priority::High] {
+            let executor = Executor::start(&Config::default().priority(priority))?;
+            let (address, sum) = counter(&executor, false)?;
+            let device = Device::raising(1, 1)?;
+            SIGNALS[0].send_to(address.recipient(), 1);
         for core in cores() {
             for round in 1..20_u32 {
                 let before = sum.load(Ordering::Acquire);
@@ -164,8 +167,9 @@ kernel_test! {
                 ensure_eq!(sum.load(Ordering::Acquire), before + 1, "messages of one interrupt");
             }
         }
-        drop(device);
-        executor.stop().await;
+            drop(device);
+            executor.stop().await;
+        }
         Ok(())
     }
 }

@@ -16,7 +16,7 @@
 //!   The sender may be suspended between its look at what waits and the append, and go on elsewhere. Meanwhile what it has sent
 //!   before may go back into the queue. But a gate is open only behind a batch or behind mail that waits in hand, and whoever
 //!   begins one takes all of the queue with it.
-//! - In hand a mailbox is being delivered from, or waits in the run list, or *rests*: all was delivered, and it is kept in hand
+//! - In hand a mailbox is being delivered from, or is its worker's batch before that one's turn, or waits in the run list, or *rests*: all was delivered, and it is kept in hand
 //!   until the worker's turn ends, because the next message often comes soon. That one puts it into the run list. For senders
 //!   elsewhere it is being processed all the same: the worker looks for their mail when it puts the mailbox down.
 //! - What is in hand and not delivered goes back in front of the queue.

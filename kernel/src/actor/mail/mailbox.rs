@@ -83,7 +83,7 @@ pub(crate) struct Mailbox {
     pub(crate) waiting_senders: WaitingSenders,
     index: MailboxIndex,
     runner: AtomicPtr<Runner>,
-    /// How many messages were gulped since it was opened, or let to one actor; written under the lock.
+    /// How many messages were taken out since it was opened, or let to one actor; written under the lock.
     taken: AtomicU64,
     /// How often it has gone to another worker since, and whose core that is; for those who look.
     moves: AtomicU32,

@@ -1,4 +1,4 @@
-//! A batch: what one gulp took, and how far its delivery has come.
+//! A batch: what one gulp took, or was given to the worker directly, and how far its delivery has come.
 //!
 //! It lies in memory, not in registers, because the timer interrupt reads it: when a behaviour runs past its
 //! slice, the interrupt splits the batch (see `detach`), and when the turn is to end, it *cuts* the batch: gives it an earlier end, until
@@ -76,7 +76,7 @@ impl Batch {
         drop(unsafe { Box::from_raw(this.as_ptr()) });
     }
 
-    /// Begins with what was gulped from `mailbox`, or goes on with more from there.
+    /// Begins with what was taken from `mailbox`, or goes on with more from there.
     #[inline(always)]
     pub(super) fn begin(&self, mailbox: &'static Mailbox, taken: &Taken, here: &PreemptGuard) {
         self.mailbox.store(ptr::from_ref(mailbox).cast_mut(), Ordering::Relaxed);

@@ -39,4 +39,5 @@ pub(crate) use kill::{Room as KillRoom, fate, kill};
 pub use mailbox_victim::MailboxVictim;
 pub(crate) use side_queue::{forget_oldest, messages_aside};
 pub(crate) use start::{Refused, Size, start};
+pub(crate) use worker::direct::Direct;
 pub(crate) use worker::lane::{leave_lane, make_room_in_lane, take_of_worker};

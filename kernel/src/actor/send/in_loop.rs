@@ -4,9 +4,11 @@
 use core::mem::ManuallyDrop;
 
 use super::{Gives, send_slowly, write_at_once};
-use crate::actor::mail::directory;
 use crate::actor::mail::envelope::{self, Inline, Packed, Target};
+use crate::actor::mail::{Mailbox, directory};
+use crate::actor::run::Direct;
 use crate::message::{Message, SendError};
+use crate::sync::PreemptGuard;
 
 /// Sends a message if there is nothing else to do for it. The message comes back.
 pub(in crate::actor) fn send_at_once<M: Message>(target: Target<M>, message: M) -> Result<(), M> {
@@ -27,13 +29,34 @@ pub(in crate::actor) fn send_at_once<M: Message>(target: Target<M>, message: M) 
 /// As [`send_packed`].
 unsafe fn send_packed_at_once<M: Message, P: Packed<M>>(target: Target<M>, packed: P) -> Result<(), M> {
     let packed = ManuallyDrop::new(packed);
-    // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
     let mailbox = directory::get(target.word.mailbox());
-    // SAFETY: as above.
-    if unsafe { write_at_once(mailbox, mailbox.waiting() == 0, target, &raw const *packed) } {
-        return Ok(());
-    }
-    Err(ManuallyDrop::into_inner(packed).unpack())
+    // SAFETY: promised by the caller; if it is written the message is not used again, nor dropped.
+    let is_written = unsafe {
+        let none_waits = mailbox.waiting() == 0;
+        (none_waits && write_directly(mailbox, target, &raw const *packed))
+            || write_at_once(mailbox, none_waits, target, &raw const *packed)
+    };
+    if is_written { Ok(()) } else { Err(ManuallyDrop::into_inner(packed).unpack()) }
+}
+
+/// Makes the message at `packed` the batch of the worker that it is for, and gives that its turn, where it waits on this core and the caller is the loop there. Otherwise the
+/// message stays where it is. Whether it was written.
+///
+/// # Safety
+/// As [`write_at_once`].
+#[inline(always)]
+unsafe fn write_directly<M: Message, P: Packed<M>>(
+    mailbox: &'static Mailbox,
+    target: Target<M>,
+    packed: *const P,
+) -> bool {
+    let bytes = const { envelope::size_of_envelope::<M>() };
+    let actor = (target.cell, target.word);
+    let Some(direct) = Direct::begin(mailbox, bytes, actor, PreemptGuard::new()) else { return false };
+    // SAFETY: there is room for so many bytes, aligned, and the rest is promised by the caller.
+    unsafe { envelope::write(direct.place(), target, packed) };
+    direct.go();
+    true
 }
 
 /// Sends a message, or gives it back, as [`send_at_once`]; but if it takes a look at the bound, or memory, it

@@ -46,6 +46,7 @@ pub(crate) struct Core {
     /// First, where `arch::percpu::core_number` reads it.
     number: u64,
     id: CoreId,
+    mask: u64,
     /// Its announcement that it waits.
     pub idle: IdleFlag,
     pub statistics: &'static CoreStatistics,
@@ -100,7 +101,7 @@ pub(crate) struct Core {
     pub in_interrupt: Cell<bool>,
     /// That interrupt has met a turn with preemption enabled, so nobody is in the middle of the queues, and its end may leave that turn.
     pub has_met_turn: Cell<bool>,
-    /// Its loop waits for an interrupt, and does no more to its queues than to look at them.
+    /// Its loop waits for an interrupt, and does no more to its queues than to look at them. What is urgent and raised meanwhile asks for no attention.
     pub waits: Cell<bool>,
     /// What a preemption or a crash leaves to the fresh core loop.
     pub handover: Cell<Handover>,
@@ -255,6 +256,7 @@ impl Core {
             write_fields!(place => Self {
                 number: id.index() as u64,
                 id: id,
+                mask: id.mask(),
                 idle: IdleFlag::new(),
                 statistics: stats::core(id),
                 in_turn: InTurn::new(),
@@ -345,6 +347,12 @@ impl Core {
 
     pub(crate) fn id(&self) -> CoreId {
         self.id
+    }
+
+    /// Itself, as a mask of cores.
+    #[inline(always)]
+    pub(crate) fn mask(&self) -> u64 {
+        self.mask
     }
 
     /// The number as the machine reads it; keeps the first word in use.

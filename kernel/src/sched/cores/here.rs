@@ -30,6 +30,14 @@ pub(crate) fn core_here(here: &PreemptGuard) -> Option<CoreId> {
     Some(core.id())
 }
 
+/// The core whose loop the caller is, between two turns. `None` in a turn, and in an interrupt.
+#[inline(always)]
+pub(crate) fn loop_here(here: &PreemptGuard) -> Option<CoreId> {
+    let is_between_turns = StackBlock::current().process().is_null();
+    let core = Core::current(here).filter(|core| is_between_turns && !core.is_in_handler())?;
+    Some(core.id())
+}
+
 /// Whether something urgent has come while the caller, a part of the core's loop, is at work.
 pub(crate) fn is_wanted_urgently(_here: &PreemptGuard) -> bool {
     StackBlock::current().preempt().is_requested()

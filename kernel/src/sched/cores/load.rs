@@ -150,7 +150,7 @@ fn describe(core: &Core, before: &Seen, after: &Seen, during: Duration) -> CoreL
     let migrations = since(after.migrations, before.migrations);
     CoreLoad {
         core: core.id(),
-        is_online: cores::online() & core.id().mask() != 0,
+        is_online: cores::online() & core.mask() != 0,
         waiting: core.queue.waiting_by_priority(),
         is_busy: core.in_turn.is_in(),
         utilisation: spent.map(|ticks| (ticks * 1000 / all) as u32),

@@ -85,8 +85,13 @@ impl Raisable {
     fn put_into_list(&'static self, core: &Core) -> bool {
         let is_first = self.flag.set();
         if is_first {
-            core.raised.push(self);
-            core.ask_for_timers();
+            // Relaxed: as in `set_urgent`. Read once, for what follows depends on the list that it is in.
+            let is_urgent = self.urgent.load(Ordering::Relaxed);
+            core.raised.push(self, is_urgent);
+            // A loop that waits looks into the list of what is urgent by itself (`run/idle.rs`).
+            if !(is_urgent && core.waits.get()) {
+                core.ask_for_timers();
+            }
         }
         is_first
     }
@@ -106,9 +111,8 @@ impl Raised {
         Self { urgent: Inbox::new(), other: Inbox::new(), left: OwnList::new() }
     }
 
-    fn push(&self, item: &'static Raisable) {
-        // Relaxed: as in `set_urgent`.
-        let list = if item.urgent.load(Ordering::Relaxed) { &self.urgent } else { &self.other };
+    fn push(&self, item: &'static Raisable, is_urgent: bool) {
+        let list = if is_urgent { &self.urgent } else { &self.other };
         // SAFETY: it stays, and is in no list: its flag was clear.
         unsafe { list.push(NonNull::from(item)) };
     }

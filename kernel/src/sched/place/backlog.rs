@@ -41,7 +41,7 @@ const CROWD: u64 = 2;
 /// interrupts.
 pub(crate) fn others_are_crowded(core: &Core) -> bool {
     // Relaxed: an estimate.
-    CROWDED.load(Ordering::Relaxed) & !core.id().mask() != 0
+    CROWDED.load(Ordering::Relaxed) & !core.mask() != 0
 }
 
 /// Nothing waits on this core, which becomes idle. Thieves do not look at it then. Owner only.
@@ -57,9 +57,9 @@ fn say_crowded(core: &Core, is_crowded: bool) {
     }
     // Relaxed, both: as above.
     if is_crowded {
-        CROWDED.fetch_or(core.id().mask(), Ordering::Relaxed);
+        CROWDED.fetch_or(core.mask(), Ordering::Relaxed);
     } else {
-        CROWDED.fetch_and(!core.id().mask(), Ordering::Relaxed);
+        CROWDED.fetch_and(!core.mask(), Ordering::Relaxed);
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn woken(process: Runnable, here: &PreemptGuard) {
     // What is bound to this core and urgent, while its loop waits: most of what a device wakes. Apart, because it needs few registers.
     match ThisCore::that_waits(here) {
         Some(core)
-            if process.affinity_mask() == core.id().mask()
+            if process.affinity_mask() == core.mask()
                 && process.priority().is_urgent()
                 && may_be_chosen(&core, &process) =>
         {
@@ -45,7 +45,7 @@ pub(crate) fn woken(process: Runnable, here: &PreemptGuard) {
 #[inline(never)]
 fn place_woken(process: Runnable, here: &PreemptGuard) {
     let Some(core) = ThisCore::of(here) else { return woken_in_interrupt(process, here) };
-    if process.affinity_mask() == core.id().mask() {
+    if process.affinity_mask() == core.mask() {
         // There is no other place for it.
         return keep(&core, process);
     }
@@ -72,7 +72,7 @@ fn woken_in_interrupt(process: Runnable, here: &PreemptGuard) {
     if let Some(core) = ThisCore::that_may_leave_turn(here)
         && urgent::preempts_the_turn(process.priority())
         && may_be_chosen(&core, &process)
-        && (process.affinity_mask() == core.id().mask() || place_from_outside(&process).id() == core.id())
+        && (process.affinity_mask() == core.mask() || place_from_outside(&process).id() == core.id())
     {
         return core.choose(process);
     }
@@ -104,13 +104,27 @@ pub(crate) fn woken_by_loop(core: &ThisCore<'_>, process: &ProcessRef) {
     }
     // SAFETY: `notify` has marked it as queued, and tells one caller so.
     let process = unsafe { Runnable::new(process.pointer()) };
-    if process.priority().is_urgent() && process.affinity_mask() == core.id().mask() {
+    if process.priority().is_urgent() && process.affinity_mask() == core.mask() {
         // As `woken` does.
         process.set_enqueued_at(clock::now());
         trace_wake(&process, Kind::Woken);
         return keep_urgent(core, process);
     }
     woken(process, core.here());
+}
+
+/// As [`ProcessRef::wake`], for what the core's loop calls, which must be in no turn.
+#[inline(always)]
+pub(crate) fn wake_from_loop(process: &ProcessRef, here: &PreemptGuard) {
+    match ThisCore::of(here) {
+        Some(core) => woken_by_loop(&core, process),
+        None => process.wake(),
+    }
+}
+
+/// Whether an urgent process, woken by [`wake_from_loop`] now, would have the next turn here.
+pub(crate) fn would_be_next(process: &ProcessRef, here: &PreemptGuard) -> bool {
+    ThisCore::of(here).is_some_and(|core| may_be_chosen(&core, process))
 }
 
 /// Puts what is chosen for the next turn into its queue, after all.
@@ -209,7 +223,7 @@ pub(crate) fn spawned(process: Runnable) {
     let here = PreemptGuard::new();
     process.set_enqueued_at(clock::now());
     match ThisCore::of(&here) {
-        Some(core) if process.affinity_mask() & cores::online() & core.id().mask() != 0 => {
+        Some(core) if process.affinity_mask() & cores::online() & core.mask() != 0 => {
             // Paid by the parent.
             reductions::charge(SPAWN_REDUCTIONS);
             process.set_home(core.id());
@@ -244,7 +258,7 @@ fn spawned_elsewhere(process: Runnable, here: &PreemptGuard) {
 #[inline(always)]
 fn home_for(affinity: u64, core: Option<&Core>) -> CoreId {
     match core {
-        Some(core) if affinity & core.id().mask() != 0 => core.id(),
+        Some(core) if affinity & core.mask() != 0 => core.id(),
         _ => CoreId::new(affinity.trailing_zeros() as usize).unwrap_or(CoreId::BOOT),
     }
 }
@@ -260,7 +274,7 @@ pub(crate) fn requeue_at(core: &ThisCore<'_>, process: Runnable, now: u64) {
     core.turn_ended_at.set(now);
     if global::is_for(&process) {
         global::push(process);
-    } else if allowed(&process) & core.id().mask() == 0 {
+    } else if allowed(&process) & core.mask() == 0 {
         // Its mask was changed, or this core is going offline.
         let target = place_from_outside(&process);
         deliver(process, target);
@@ -276,7 +290,7 @@ pub(crate) fn requeue_as_next(core: &ThisCore<'_>, process: Runnable, now: u64) 
     if process.priority() != Priority::Normal
         || process.is_pinned()
         || global::is_for(&process)
-        || allowed(&process) & core.id().mask() == 0
+        || allowed(&process) & core.mask() == 0
     {
         return requeue_at(core, process, now);
     }
@@ -317,19 +331,19 @@ fn place(core: &'static Core, header: &Header) -> &'static Core {
     if home != core.id()
         && allowed & home.mask() != 0
         && let Some(home) = cores::get(home.index())
-        && (allowed & core.id().mask() == 0 || !wake::is_idle(home))
+        && (allowed & core.mask() == 0 || !wake::is_idle(home))
     {
-        let others = cores::all().filter(|core| allowed & core.id().mask() != 0);
+        let others = cores::all().filter(|core| allowed & core.mask() != 0);
         return urgent::elsewhere(home, header.priority(), others);
     }
-    if allowed & core.id().mask() != 0 { core } else { place_from_outside(header) }
+    if allowed & core.mask() != 0 { core } else { place_from_outside(header) }
 }
 
 /// Where a process goes that cannot stay here: home if allowed, else the allowed core with the shortest
 /// queue.
 fn place_from_outside(header: &Header) -> &'static Core {
     let allowed = allowed(header);
-    let fits = |core: &&'static Core| allowed & core.id().mask() != 0;
+    let fits = |core: &&'static Core| allowed & core.mask() != 0;
     if let Some(home) = cores::get(header.home().index()).filter(fits) {
         return home;
     }

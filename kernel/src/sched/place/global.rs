@@ -54,7 +54,7 @@ pub(crate) fn is_in_use() -> bool {
 /// Whether this core would find something here.
 pub(crate) fn has_work_for(core: &Core) -> bool {
     // Relaxed: as in `push`.
-    WAITING.load(Ordering::Relaxed) != 0 && cores::online() & core.id().mask() != 0
+    WAITING.load(Ordering::Relaxed) != 0 && cores::online() & core.mask() != 0
 }
 
 /// The most urgent priority of which something waits, as far as can be seen.

@@ -10,7 +10,7 @@ pub(crate) fn has_work(core: &Core) -> bool {
 }
 
 /// Whether the core was told of something to run: all that was put into its queues is flagged before its waker looks whether the core
-/// is idle (`enqueue::deliver`), so an idle core looks at the flags alone. What it finds flagged may be gone; then its loop, which
+/// is idle (`enqueue::deliver`), so an idle core looks at the flags alone, and at what interrupts raise while it waits. What it finds flagged may be gone; then its loop, which
 /// takes the flag back, finds nothing.
 #[inline(always)]
 pub(crate) fn was_told_of_work(core: &Core) -> bool {

@@ -34,7 +34,7 @@ pub(crate) fn some_core_is_idle() -> bool {
 
 /// Whether `core` has announced that it is idle.
 pub(crate) fn is_idle(core: &Core) -> bool {
-    idle_cores() & core.id().mask() != 0
+    idle_cores() & core.mask() != 0
 }
 
 /// Wakes `core` if it is idle. The caller has made the work visible and passed a full barrier since.
@@ -79,7 +79,7 @@ pub(crate) fn wake_thief() {
 /// The core itself is idle from now on, in this depth. A full barrier is in here, before the look that follows.
 pub(crate) fn announce(core: &Core, depth: Depth) {
     // AcqRel: before the flag, whose fence orders both before the look that follows.
-    IDLE_CORES.fetch_or(core.id().mask(), Ordering::AcqRel);
+    IDLE_CORES.fetch_or(core.mask(), Ordering::AcqRel);
     core.idle.announce(depth);
 }
 
@@ -92,5 +92,5 @@ pub(crate) fn announce(core: &Core, depth: Depth) {
 pub(crate) fn retract(core: &Core) {
     core.idle.retract();
     // AcqRel, as in `announce`; ordered by the barrier in `out_of_work::leave_idleness`.
-    IDLE_CORES.fetch_and(!core.id().mask(), Ordering::AcqRel);
+    IDLE_CORES.fetch_and(!core.mask(), Ordering::AcqRel);
 }

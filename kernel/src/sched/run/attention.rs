@@ -8,7 +8,7 @@
 //! | what | who sets the bit |
 //! |---|---|
 //! | a timer, or the end of a slice, is due | the timer's interrupt; on threads, which have none, [`notice_timer`] |
-//! | something was raised by an interrupt, or left to the loop | [`Raisable`](crate::sched::cores::raised::Raisable), as if a timer were due |
+//! | something was raised by an interrupt, or left to the loop | [`Raisable`](crate::sched::cores::raised::Raisable), as if a timer were due; but what is urgent and raised while the loop waits that looks for itself (`idle`) |
 //! | a call to all cores | [`calls::raise`], and who calls for standing still |
 //! | the core was taken out of service | `offline` |
 //! | its loop runs on its last stack | `preempt`, for as long as that is so |
@@ -181,7 +181,7 @@ pub(crate) unsafe fn attend(core: &ThisCore<'_>) -> bool {
 
 /// What was raised since for somebody urgent.
 #[inline(always)]
-fn carry_out_urgent(core: &ThisCore<'_>) {
+pub(super) fn carry_out_urgent(core: &ThisCore<'_>) {
     if core.raised.has_urgent() {
         // SAFETY: this is the core's loop between two turns, which holds no lock.
         unsafe { core.raised.carry_out_urgent() };
@@ -198,7 +198,7 @@ pub(super) fn look_for_urgent(core: &ThisCore<'_>) {
 }
 
 fn is_offline(core: &Core) -> bool {
-    cores::online() & core.id().mask() == 0
+    cores::online() & core.mask() == 0
 }
 
 /// Whether the next round must come here, too.

@@ -36,7 +36,7 @@ pub(crate) fn run_if_due(core: &ThisCore<'_>) {
 pub(crate) fn is_called_for(core: &Core) -> bool {
     place::others_are_crowded(core)
         && clock::now() >= core.pace.next()
-        && cores::online() & core.id().mask() != 0
+        && cores::online() & core.mask() != 0
         && dispatch::current() == Dispatch::Stealing
 }
 

@@ -63,7 +63,7 @@ pub(crate) unsafe fn stand_still(core: &Core, block: &StackBlock, frame: *mut Fr
     // before. So would the end of a slice, and another interrupt of the leader's, sent when this core did not stand yet: the wait would be a
     // loop, which a host runs in the leader's place.
     timer::mask();
-    calls::CALLS.stand(core.id().mask(), calls::HALT, ipi::take_back, || {
+    calls::CALLS.stand(core.mask(), calls::HALT, ipi::take_back, || {
         cpu::wait_for_interrupt();
         // SAFETY: by contract.
         unsafe { kernel_panic::answer(frame) };
@@ -86,7 +86,7 @@ pub(crate) unsafe fn stand_still_in_loop(core: &Core) {
 
 /// Which other cores there are.
 fn others(core: &Core) -> u64 {
-    cores::started() & !core.id().mask()
+    cores::started() & !core.mask()
 }
 
 fn all_stand(core: &Core) -> bool {
@@ -117,7 +117,7 @@ pub(crate) unsafe fn with_all_standing<R>(core: &Core, action: impl FnOnce(&Stan
     }
     let standing = calls::CALLS.standing();
     calls::CALLS.end(calls::HALT);
-    for other in cores::all().filter(|other| standing & other.id().mask() != 0) {
+    for other in cores::all().filter(|other| standing & other.mask() != 0) {
         ipi::send(other.id());
     }
     result
@@ -135,7 +135,7 @@ fn call_together(core: &Core) -> bool {
         if now >= ring_again.get() {
             ring_again.set(now + ticks(RING_AGAIN_MICROSECONDS));
             let standing = calls::CALLS.standing();
-            for other in cores::all().filter(|other| others(core) & !standing & other.id().mask() != 0) {
+            for other in cores::all().filter(|other| others(core) & !standing & other.mask() != 0) {
                 if !wake::wake(other) {
                     ipi::send(other.id());
                 }

@@ -7,7 +7,9 @@
 //! 3. looks again at everything a waker could have changed before it could see the announcement;
 //! 4. dozes for a short while (WFE), announces that it sleeps, looks again, and sleeps (WFI, ended by an
 //!    SGI or the timer);
-//! 5. begins anew after `share.wait_us` while others are busy, because what it saw waiting may leave by then; the next
+//! 5. goes on when something has come. What an interrupt has chosen has the next turn; what it has raised for somebody urgent, for which it has set no flag because
+//!    the core waits, is carried out first;
+//! 6. begins anew after `share.wait_us` while others are busy, because what it saw waiting may leave by then; the next
 //!    time after twice as long, `share.looks` times. Then it sleeps until it is woken, and executes nothing.
 
 use crate::arch::atomic::{AtomicBool, Ordering};
@@ -32,7 +34,7 @@ use crate::trace::{self, Kind};
 /// of that work looks again at the end of its slice.
 const FRUITLESS_SEARCHES: u32 = 4;
 
-/// What this core itself would find to do.
+/// What this core itself would find to do, but for what was raised while it waits ([`wait_for_interrupt`]).
 fn finds_work(core: &Core) -> bool {
     timer_is_due(core)
         || pick::was_told_of_work(core)
@@ -103,6 +105,9 @@ pub(crate) fn idle(core: &ThisCore<'_>) -> Option<Runnable> {
     }
     // As the loop does before it looks: what asks from here on is for the turn that is chosen there.
     StackBlock::current().preempt().clear_request();
+    // Nobody has asked the loop to look at it, because this comes first. Not before idleness was left: what waits in that list counts as work, and so
+    // does what it leads to, but between the two it is nowhere.
+    attention::carry_out_urgent(core);
     // What was killed and waits does not come before it: nothing urgent waits besides, beside which that would have to be looked for (`ending`).
     if core.queue.wants_urgent_look() { None } else { core.take_chosen() }
 }
@@ -123,7 +128,7 @@ static WATCHED: AtomicBool = AtomicBool::new(false);
 /// nor does a core that is out of service.
 fn next_look(core: &Core) -> Option<u64> {
     let looks = core.looks.get();
-    let is_online = cores::online() & core.id().mask() != 0;
+    let is_online = cores::online() & core.mask() != 0;
     if !is_online || cores::count() == 1 || wake::idle_cores() & cores::started() == cores::started() {
         return None;
     }
@@ -173,9 +178,8 @@ fn sleep(core: &ThisCore<'_>) {
         if !core.statistics.time.is_idle() {
             enter(core, Activity::Idle);
         }
-        wait_for_interrupt(core);
-        // What is urgent and has been chosen need not be looked for.
-        if core.chosen.is_some() {
+        // What is urgent and has been chosen, or raised, need not be looked for.
+        if wait_for_interrupt(core) && (core.chosen.is_some() || core.raised.has_urgent()) {
             break;
         }
     }
@@ -194,16 +198,18 @@ fn enter(core: &Core, activity: Activity) -> u64 {
     core.enter(activity).1
 }
 
-/// Waits until the core is interrupted, and takes that, unless there is something to do already.
+/// Waits until the core is interrupted, and takes that, unless there is something to do already. Whether something may have been chosen, or raised, since.
 // Out of line: in the loop around it the compiler would keep addresses in registers, and make them again behind the handler.
 #[inline(never)]
-fn wait_for_interrupt(core: &ThisCore<'_>) {
+fn wait_for_interrupt(core: &ThisCore<'_>) -> bool {
     // With interrupts masked, one that arrives between the look and WFI stays pending and ends it.
     irq::disable();
-    if core.idle.depth().is_some() && !finds_work(core) {
+    let mut is_timer = false;
+    if core.idle.depth().is_some() && !finds_work(core) && !core.raised.has_urgent() {
         cpu::wait_for_interrupt();
         // The core's own timer is what is waited for most, and its interrupt would find no turn to look at.
-        if timer::take_due() {
+        is_timer = timer::take_due();
+        if is_timer {
             attention::note_timer(core);
         } else {
             // Nor would any other: the core's loop looks at all that it may have brought.
@@ -224,4 +230,5 @@ fn wait_for_interrupt(core: &ThisCore<'_>) {
     }
     // SAFETY: the core loop runs with interrupts unmasked; they were masked above. The interrupt is taken here.
     unsafe { irq::enable() };
+    !is_timer
 }

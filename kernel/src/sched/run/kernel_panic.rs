@@ -64,11 +64,11 @@ pub unsafe fn stop_the_system(above: usize, message: &dyn Display, say: impl FnO
     let others = cores::started() & !(1 << this);
     stop_others(others);
     say();
-    if cores::all().filter(|core| others & core.id().mask() != 0).all(|core| words_of(core).is_some()) {
+    if cores::all().filter(|core| others & core.mask() != 0).all(|core| words_of(core).is_some()) {
         // SAFETY: no other core goes on, and nor does this one.
         unsafe { tell_suspended() };
     }
-    for core in cores::all().filter(|core| cores::started() & core.id().mask() != 0) {
+    for core in cores::all().filter(|core| cores::started() & core.mask() != 0) {
         let own = if core.id().index() == this { Some(&words) } else { None };
         let words = own.or_else(|| words_of(core));
         let state = match (own, words) {
@@ -91,7 +91,7 @@ pub(super) fn this_core() -> usize {
 }
 
 fn stop_others(others: u64) {
-    let others = || cores::all().filter(move |core| others & core.id().mask() != 0);
+    let others = || cores::all().filter(move |core| others & core.mask() != 0);
     others().for_each(|core| ipi::stop(core.id()));
     let end = clock::now() + PATIENCE_MILLISECONDS * clock::frequency() / 1_000;
     while clock::now() < end && others().any(|core| words_of(core).is_none()) {

@@ -61,7 +61,7 @@ pub(super) unsafe fn look_round(say: &dyn Fn()) -> bool {
     // The code that was interrupted may have the line.
     console::enter_panic();
     let others =
-        || cores::all().filter(|core| cores::started() & core.id().mask() != 0 && core.id().index() != this);
+        || cores::all().filter(|core| cores::started() & core.mask() != 0 && core.id().index() != this);
     others().for_each(|core| ipi::stop(core.id()));
     let end = clock::now() + PATIENCE_MILLISECONDS * clock::frequency() / 1_000;
     let written = |core: &Core| WRITTEN[core.id().index()].is_here();
@@ -77,7 +77,7 @@ pub(super) unsafe fn look_round(say: &dyn Fn()) -> bool {
     let own = unsafe { whereabouts_here() };
     // Nobody goes on before all was said: what a core prints would get between, for the line is locked by nobody now.
     let mut met = 0;
-    for core in cores::all().filter(|core| cores::started() & core.id().mask() != 0) {
+    for core in cores::all().filter(|core| cores::started() & core.mask() != 0) {
         if kernel_panic::is_under_way() {
             break;
         }
@@ -87,15 +87,13 @@ pub(super) unsafe fn look_round(say: &dyn Fn()) -> bool {
         }
         let taken = WRITTEN[core.id().index()].take();
         if taken.is_some() {
-            met |= core.id().mask();
+            met |= core.mask();
         }
         // SAFETY: left in `answer`, and taken over: that core waits until this is over.
         tell(core, "was met", taken.map(|words| unsafe { words.as_ref() }));
     }
     console::leave_panic();
-    cores::all()
-        .filter(|core| met & core.id().mask() != 0)
-        .for_each(|core| WRITTEN[core.id().index()].say_read());
+    cores::all().filter(|core| met & core.mask() != 0).for_each(|core| WRITTEN[core.id().index()].say_read());
     // Release: pairs with the acquire of who asks next.
     ASKS.store(0, Ordering::Release);
     true

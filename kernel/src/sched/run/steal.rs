@@ -25,7 +25,7 @@ fn may_steal(core: &Core) -> bool {
     cores::count() > 1
         && settings::get(Setting::Thieves) > 0
         && dispatch::current() == Dispatch::Stealing
-        && cores::online() & core.id().mask() != 0
+        && cores::online() & core.mask() != 0
 }
 
 /// Whether some other core has something that a thief could take, while no other thief is searching.
@@ -37,10 +37,10 @@ pub(crate) fn has_candidate(core: &Core) -> bool {
 /// has just come there they begin themselves.
 #[inline(never)]
 fn candidates(thief: &Core) -> u64 {
-    let (left_out, now) = (thief.id().mask() | wake::idle_cores(), clock::now());
+    let (left_out, now) = (thief.mask() | wake::idle_cores(), clock::now());
     cores::of_mask(cores::existing() & !left_out)
         .filter(|other| place::may_be_robbed(other, now) | run_next_is_stale(other))
-        .fold(0, |found, other| found | other.id().mask())
+        .fold(0, |found, other| found | other.mask())
 }
 
 /// What waits in the run-next slot of a core that has been in one turn for a slice may be stolen, too; and below something urgent, for which it has made
@@ -160,7 +160,7 @@ fn receive(core: &ThisCore<'_>, victim: &'static Core, process: Runnable) -> usi
 /// again.
 fn give_on(process: Runnable, victim: &'static Core) {
     let mask = process.affinity_mask() & cores::online();
-    let free = cores::all().find(|core| core.id().mask() & mask != 0 && core.load() == 0);
+    let free = cores::all().find(|core| core.mask() & mask != 0 && core.load() == 0);
     let target = free.filter(|free| move_process(&process, victim, free, Urgency::Idle).is_ok());
     // The victim may have looked meanwhile, found nothing, and gone to sleep: so it is told, too.
     enqueue::deliver(process, target.unwrap_or(victim));

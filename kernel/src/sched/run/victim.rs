@@ -21,7 +21,7 @@ pub(crate) fn choose(thief: &Core, rule: VictimRule, candidates: &mut Candidates
         }
     }
     let (_, core) = best?;
-    candidates.0 &= !core.id().mask();
+    candidates.0 &= !core.mask();
     Some(core)
 }
 

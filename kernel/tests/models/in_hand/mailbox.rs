@@ -113,6 +113,24 @@ impl Mailbox {
         Ok(if before == 0 { self.notify() } else { To::Holder })
     }
 
+    /// As `Direct::begin`, by the loop of core A, whose worker waits: the message becomes its batch, or goes the usual way.
+    pub(super) fn send_directly(&self, message: u64) -> Result<To, Refused> {
+        let early = mutant("direct-asked-early").then(|| self.being_processed.is_free());
+        let queue = self.enter()?;
+        let before = self.waiting.load(Ordering::Relaxed);
+        let is_free = early.unwrap_or_else(|| self.being_processed.is_free());
+        if (before == 0 || mutant("direct-before-others")) && is_free {
+            self.being_processed.take();
+            drop(queue);
+            self.hand.set(message);
+            self.gate.store(CORE_A, Ordering::Relaxed);
+            return Ok(To::Hand);
+        }
+        queue.set(join(queue.get(), message));
+        self.waiting.store(before + 1, Ordering::Relaxed);
+        Ok(if before == 0 { self.notify() } else { To::Holder })
+    }
+
     /// A sender's first message, from core B, from where it goes to core A.
     pub(super) fn send_and_move(&self) -> Result<Option<To>, Refused> {
         let to = self.send(CORE_B, 1)?;

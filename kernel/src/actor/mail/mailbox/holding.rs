@@ -45,6 +45,33 @@ impl Mailbox {
         true
     }
 
+    /// A message is to be handed to the worker on this core beside the queue, in which nothing waits: takes the mailbox in hand for that, with an empty segment.
+    /// Returns that, which has room for `bytes`. `None` if the mailbox is in hand, has a bound, is closed (its queue asks for care then, too), or keeps no such segment, or if
+    /// the message's actor has this word in its cell no more. The caller must write the message there, and need not look at the actor again.
+    #[inline(always)]
+    pub(crate) fn take_empty(
+        &self,
+        inside: &mut Inside,
+        bytes: usize,
+        (cell, word): (CellRef, Word),
+    ) -> Option<NonNull<Segment>> {
+        // It pairs with `done`, as in `gulp`.
+        if self.waiting() > 0 || inside.queue.is_careful() || !self.being_processed.is_free() {
+            return None;
+        }
+        // Only now, as in `take_in_hand`. From here on nobody ends or detaches it but who has the mailbox in hand.
+        if cell.word() != word {
+            return None;
+        }
+        let segment = self.hand.take_spare_of(bytes)?;
+        self.being_processed.take();
+        self.gone.take();
+        inside.most_messages = inside.most_messages.max(1);
+        self.count_taken(1);
+        self.note_first();
+        Some(segment)
+    }
+
     /// Its batch was handled, and its gate is closed: takes what has come meanwhile in hand, in exchange for `spare`, without
     /// putting it down. Whether it could; `spare` is the mailbox's then.
     #[inline(always)]

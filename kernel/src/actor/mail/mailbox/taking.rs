@@ -14,7 +14,7 @@ use crate::sync::SpinGuard;
 /// So many messages that come back are counted anew, with debug assertions.
 const FEW: u32 = 16;
 
-/// Mail that was taken out.
+/// Mail that was taken out, or has come into hand beside the queue.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub gulp: Gulp,

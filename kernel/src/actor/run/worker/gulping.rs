@@ -148,7 +148,7 @@ impl Worker {
     }
 
     #[inline(always)]
-    fn count_gulp(&self, mailbox: &Mailbox, messages: u32) {
+    pub(super) fn count_gulp(&self, mailbox: &Mailbox, messages: u32) {
         self.count_batch(messages);
         trace::note_if_on(Kind::Gulp, core::ptr::from_ref(mailbox).addr() as u64, messages, None);
         if stats::timing() {

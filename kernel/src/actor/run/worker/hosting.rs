@@ -43,7 +43,7 @@ impl Worker {
         self.statistics.guests.bump();
     }
 
-    /// Whether more waits for it than what it has in hand. On its own core, with preemption off.
+    /// Whether more waits for it than what it has in hand. On its own core, with preemption off or in its turn where no batch is armed.
     #[inline(always)]
     pub(in crate::actor::run) fn has_other_work(&self) -> bool {
         // SAFETY: the caller is on the worker's core, and interrupts what it does there at most between two accesses.

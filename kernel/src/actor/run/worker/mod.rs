@@ -1,7 +1,7 @@
 //! Workers: the resident process on each core that runs an executor's mailboxes.
 //!
 //! Here is what a worker consists of, and what others may do to it. Its turns are in [`turn`], gulping and running a
-//! batch in [`gulping`], what waits for its turn in [`run_list`], guests among it in [`hosting`], one batch of lone messages for several
+//! batch in [`gulping`], what becomes a batch without a gulp in [`direct`], what waits for its turn in [`run_list`], guests among it in [`hosting`], one batch of lone messages for several
 //! mailboxes in [`lane`], what comes in hand behind a suspended behaviour in [`piece`], what a slice's end asks of a turn in
 //! [`slices`], what is counted afterwards in [`account`].
 //!
@@ -23,6 +23,7 @@
 //! The sender that makes an empty mailbox non-empty does the mirror image, see `mail/owner_hint.rs`.
 
 pub(super) mod account;
+pub(super) mod direct;
 mod gulping;
 mod hosting;
 pub(super) mod lane;
@@ -108,6 +109,8 @@ pub(super) struct Worker {
     pub batch: AtomicPtr<Batch>,
     /// Whether that batch is not finished, for who looks from another core.
     in_batch: AtomicBool,
+    /// That batch has come from its core's loop, and no turn has begun with it. Its core's.
+    was_given_batch: Cell<bool>,
     /// Its process, from the start until it has ended.
     process: UnsafeCell<Option<ProcessRef>>,
     private: UnsafeCell<Private>,
@@ -163,6 +166,7 @@ impl Worker {
             keeps_up: Cell::new(false),
             batch: AtomicPtr::new(batch.as_ptr()),
             in_batch: AtomicBool::new(false),
+            was_given_batch: Cell::new(false),
             process: UnsafeCell::new(None),
             private: UnsafeCell::new(Private {
                 round: Cell::new(0),
@@ -284,10 +288,16 @@ impl Worker {
 
     /// Wakes it if it waits. The caller has passed a full barrier since the mail became visible.
     pub(super) fn wake_if_idle(&self) {
-        // Relaxed: ordered by the caller's barrier. The exchange makes one waker of many the one who wakes.
-        if self.idle.load(Ordering::Relaxed) && self.idle.swap(false, Ordering::AcqRel) {
+        if self.take_idle() {
             self.wake();
         }
+    }
+
+    /// Whether it waits, and the caller is the one who is to wake it.
+    #[inline(always)]
+    fn take_idle(&self) -> bool {
+        // Relaxed: ordered by the barrier of a caller on another core. The exchange makes one waker of many the one who wakes.
+        self.idle.load(Ordering::Relaxed) && self.idle.swap(false, Ordering::AcqRel)
     }
 
     /// Gives it a turn.

@@ -147,7 +147,7 @@ impl Worker {
     }
 
     /// On its core.
-    fn process(&self) -> Option<&ProcessRef> {
+    pub(super) fn process(&self) -> Option<&ProcessRef> {
         // SAFETY: it is set before the first turn, and not changed until the worker has ended.
         unsafe { &*self.process.get() }.as_ref()
     }

@@ -34,7 +34,10 @@ impl Worker {
         private.is_listed.set(false);
         let mut has_delivered = batch.segment().is_some();
         if has_delivered {
-            self.list_beside_batch(private);
+            self.count_given_batch(batch.mailbox());
+            if self.has_other_work() {
+                self.list_beside_batch(private);
+            }
             if sched::is_exhausted() {
                 // Somebody urgent has come already.
                 budget = budget.min(1);
