@@ -442,11 +442,11 @@ fn collections(bench: &Bench<'_>) -> Result<Outcome> {
 /// What `docs/scheduling.md` promises: the latest sample, in instructions on one core. The columns are what a timer wakes, a process and a
 /// behaviour, and what a device's interrupt wakes, likewise.
 const LATEST: [(&str, [u64; 4]); 5] = [
-    ("idle", [100, 400, 300, 1000]),
-    ("hogs", [600, 700, 1400, 1800]),
-    ("thieves", [1200, 1500, 2800, 3300]),
-    ("timers", [600, 900, 2700, 2900]),
-    ("offline", [600, 700, 1600, 2300]),
+    ("idle", [100, 200, 300, 750]),
+    ("hogs", [600, 600, 1400, 1600]),
+    ("thieves", [1200, 1200, 2800, 3300]),
+    ("timers", [600, 600, 2700, 2900]),
+    ("offline", [600, 600, 1600, 2000]),
 ];
 const SAMPLES: usize = 300;
 

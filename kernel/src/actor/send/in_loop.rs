@@ -26,7 +26,7 @@ pub(in crate::actor) fn send_at_once<M: Message>(target: Target<M>, message: M) 
 }
 
 /// # Safety
-/// As [`send_packed`].
+/// As [`super::send_packed`].
 unsafe fn send_packed_at_once<M: Message, P: Packed<M>>(target: Target<M>, packed: P) -> Result<(), M> {
     let packed = ManuallyDrop::new(packed);
     let mailbox = directory::get(target.word.mailbox());
