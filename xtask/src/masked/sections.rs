@@ -13,10 +13,20 @@ use super::stretches::{Found, Open};
 struct Core {
     /// The count of the running stack; not known before the core's first turn.
     count: Option<u32>,
-    /// What it has executed last.
-    last: Option<u64>,
+    /// What it has come to last, if that counts: whether it was executed is seen by what comes next.
+    begun: Option<Step>,
+    /// The same, where an interrupt has come next.
+    interrupted: Option<Step>,
     /// The stretch in progress, if it is of interest, and whether it is the loop's.
     open: Option<(Open, bool)>,
+}
+
+/// An instruction that counts.
+#[derive(Clone, Copy)]
+struct Step {
+    address: u64,
+    counts: Counts,
+    is_masked: bool,
 }
 
 /// What a trace has come to so far.
@@ -46,23 +56,40 @@ impl<'a> Sections<'a> {
         }
     }
 
-    /// A core executes the instruction at an address, with interrupts masked or not.
+    /// A core executes the instruction at an address, with interrupts masked or not; or it has begun it, was interrupted, and will begin it again.
     pub fn take(&mut self, number: usize, address: u64, is_masked: bool) {
+        let Some(core) = self.cores.get_mut(number) else { return };
+        let does = self.code.does(address);
+        let executed = match core.begun.take() {
+            Some(step) if does == Does::Enter => {
+                core.interrupted = Some(step);
+                None
+            }
+            None if !is_masked && does != Does::Return => core.interrupted.take(),
+            step => step,
+        };
+        // No store follows itself.
+        if let Some(step) = executed.filter(|step| step.address != address) {
+            self.apply(number, step);
+        }
         let Some(core) = self.cores.get_mut(number) else { return };
         if let Some((open, is_loop)) = &mut core.open {
             open.add(address);
-            if *is_loop && matches!(self.code.does(address), Does::Wait | Does::Doze) {
+            if *is_loop && matches!(does, Does::Wait | Does::Doze) {
                 // What follows is another stretch.
                 self.in_loops.close(open, address);
                 *open = Open::default();
             }
         }
         let counts = self.code.counts(address);
-        // No store follows itself: the emulator has begun it, was interrupted, and has begun it again.
-        let is_repeated = core.last.replace(address) == Some(address);
-        if counts == Counts::Nothing || is_repeated {
-            return;
+        if counts != Counts::Nothing {
+            core.begun = Some(Step { address, counts, is_masked });
         }
+    }
+
+    /// A core has executed this.
+    fn apply(&mut self, number: usize, Step { address, counts, is_masked }: Step) {
+        let Some(core) = self.cores.get_mut(number) else { return };
         let before = core.count;
         core.count = match (counts, before) {
             (Counts::Zero, _) => Some(0),
@@ -78,6 +105,10 @@ impl<'a> Sections<'a> {
             (Counts::Down, Some(count)) => Some(count - 1),
             (Counts::Nothing, count) => count,
         };
+        if matches!(counts, Counts::Zero | Counts::One | Counts::Switch) {
+            // Whatever was interrupted is left, or goes on at an instruction of its own.
+            core.interrupted = None;
+        }
         let is_loop = core.count.is_some() && matches!(counts, Counts::One | Counts::Switch);
         if core.count == Some(0) || is_loop {
             match core.open.take() {
@@ -112,11 +143,50 @@ mod tests {
         ];
         unmasked.iter().for_each(|&address| sections.take(0, address, false));
         // In a handler.
-        [0, 16, 16, 16, 16, 16, 16, 4].iter().for_each(|&address| sections.take(0, address, true));
+        [0, 16, 16, 16, 16, 16, 16, 4, 16].iter().for_each(|&address| sections.take(0, address, true));
         assert_eq!(sections.not_understood, 1);
         let lengths = |found: super::Found<'_>| -> Vec<u64> {
             found.sorted().iter().map(|stretch| stretch.instructions).collect()
         };
         assert_eq!((lengths(sections.in_turns), lengths(sections.in_loops)), (vec![6], vec![4]));
+    }
+
+    #[test]
+    fn what_was_begun_and_interrupted_counts_once() {
+        use Counts::{Down, Nothing, Up, Zero};
+        let does = [Does::Nothing, Does::Nothing, Does::Nothing, Does::Nothing, Does::Enter, Does::Return];
+        // 0 begins a section, 4 ends one, 8 begins a turn, 12 does nothing, 16 begins a handler, and 20 ends it.
+        let code = Code::counting(&does, &[Up, Down, Zero, Nothing, Nothing, Nothing]);
+        let mut sections = Sections::new(&code, 1);
+        let trace = [
+            (8, false),
+            // Neither was executed before the interrupt.
+            (0, false),
+            (16, true),
+            (12, true),
+            (20, false),
+            (0, false),
+            (12, false),
+            (4, false),
+            (16, true),
+            (12, true),
+            (20, false),
+            (4, false),
+            // Both were.
+            (12, false),
+            (0, false),
+            (16, true),
+            (20, false),
+            (12, false),
+            (4, false),
+            (16, true),
+            (20, false),
+            (12, false),
+        ];
+        trace.iter().for_each(|&(address, is_masked)| sections.take(0, address, is_masked));
+        assert_eq!(sections.not_understood, 0);
+        let lengths: Vec<u64> =
+            sections.in_turns.sorted().iter().map(|stretch| stretch.instructions).collect();
+        assert_eq!(lengths, [7]);
     }
 }
