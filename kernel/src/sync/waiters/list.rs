@@ -20,6 +20,7 @@ type Number = u32;
 struct Entry {
     /// The place is free: zero.
     ticket: u64,
+    /// Of a free place none, or one that wakes nobody.
     waker: Option<Waker>,
     previous: Number,
     /// Of a free place, the next free one.
@@ -157,7 +158,9 @@ impl List {
     pub(super) fn remove(&mut self, place: Place) -> Option<Waker> {
         let left_place = self.left_place;
         let entry = self.known(place)?;
-        let waker = entry.waker.take();
+        // Not `take`, which leaves the address: some lists are never freed, and to a collection of what crashed code had that address would be a pointer to
+        // whatever lies there later.
+        let waker = entry.waker.replace(Waker::noop().clone());
         entry.ticket = 0;
         let (previous, next) = (entry.previous, mem::replace(&mut entry.next, left_place));
         self.left_place = place.number;
@@ -253,5 +256,31 @@ impl List {
         {
             self.pages.push(page);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{List, OTHER};
+    use alloc::sync::Arc;
+    use alloc::task::Wake;
+    use core::task::Waker;
+
+    struct Nobody;
+
+    impl Wake for Nobody {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    #[test]
+    fn a_place_that_was_left_leads_nowhere() {
+        let mut list = List::EMPTY;
+        let waker = Waker::from(Arc::new(Nobody));
+        let address = waker.data().addr();
+        let Ok(place) = list.add(waker, OTHER) else { panic!("there is a place for a few") };
+        assert!(list.remove(place).is_some(), "who waits there");
+        // SAFETY: a waker is two words, and the place has had one.
+        let left: [usize; 2] = unsafe { (&raw const list.few[0].waker).cast::<[usize; 2]>().read_volatile() };
+        assert!(!left.contains(&address), "the address of who waited is left in the place");
     }
 }
