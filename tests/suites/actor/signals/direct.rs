@@ -9,9 +9,9 @@ use magpie::arch::CoreId;
 use magpie::internals::arch::{gic, second_timer};
 use magpie::sched::{self, Priority};
 use magpie::time::{self, Instant};
-use magpie_tests::{Failure, HANGS_AFTER, amount, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Failure, HANGS_AFTER, HeapExhauster, amount, comes, ensure, ensure_eq, kernel_test};
 
-use super::{Counter, Device, INTERRUPTS, SIGNALS, cores, counter, pinned};
+use super::{Counter, Device, INTERRUPTS, SIGNALS, cores, counter, interrupt, pinned};
 
 fn urgent() -> Result<Executor, Failure> {
     Ok(Executor::start(&Config::default().priority(Priority::High))?)
@@ -146,7 +146,7 @@ kernel_test! {
 }
 
 kernel_test! {
-    /// Its executor is asked to stop while the interrupt comes: it ends, and what was raised was handled, is left over, or is known not to have been sent.
+    /// Its executor is asked to stop while the interrupt comes: it ends, and the message was handled, is left over, or was not sent, and is never two of these.
     async fn while_its_executor_stops() -> Outcome {
         for core in cores() {
             for round in 0..amount("stops", 20) {
@@ -169,6 +169,36 @@ kernel_test! {
                 drop(device);
             }
         }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// With memory used up each interrupt is told of all the same, by the segment that the mailbox keeps.
+    async fn with_memory_used_up() -> Outcome {
+        let executor = urgent()?;
+        let device = Device::raising(1, 1)?;
+        for core in cores() {
+            let told = on_core(&executor, core, false)?;
+            // The mailbox has a segment to keep from its first batch on.
+            told.0.send(1000)?;
+            slept_until(|| told.1.load(Ordering::Acquire) == 1000, "it does not begin").await?;
+            SIGNALS[0].send_to(told.0.recipient(), 1);
+            let missed = SIGNALS[0].missed();
+            let interrupts = pinned(core, Priority::Normal, async move {
+                let used_up = HeapExhauster::everything(16);
+                for round in 1..=amount("interrupts", 50) {
+                    interrupt()?;
+                    comes(|| told.1.load(Ordering::Acquire) == 1000 + round, "no message").await?;
+                }
+                drop(used_up);
+                Ok::<_, Failure>(())
+            })?;
+            interrupts.await??;
+            ensure_eq!(SIGNALS[0].missed(), missed, "interrupts without a message");
+        }
+        drop(device);
+        ensure_eq!(executor.stop().await, 0, "messages left over");
         Ok(())
     }
 }
