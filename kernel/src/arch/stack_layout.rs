@@ -2,7 +2,7 @@
 //! on. Who owns a stack is in `mem::stack`.
 //!
 //! ```text
-//! slot, aligned to its size          of each core, below the address in TPIDR_EL0
+//! slot, aligned to its size          of each core, below the address in SP_EL0
 //! +---------------------+ high       +-----------------+
 //! | block               |            | fault stack     |
 //! +---------------------+            +-----------------+

@@ -1,6 +1,6 @@
-//! What an instruction does to the count that disables preemption: the first word of the running stack's block, to which `SP_EL0`
+//! What an instruction does to the count that disables preemption: the first word of the running stack's block, to which `TPIDR_EL0`
 //! points. A guard is a load, an addition and a store there (`kernel/src/sync/preempt.rs`), so what is looked for are stores through
-//! a register that was read from `SP_EL0`, and what the stored value was made by. A register's last writer is looked for on the ways that
+//! a register that was read from `TPIDR_EL0`, and what the stored value was made by. A register's last writer is looked for on the ways that
 //! lead to the store.
 
 use std::collections::{HashSet, VecDeque};
@@ -60,8 +60,8 @@ fn is_end(word: u32) -> bool {
 /// What one of these words does.
 pub fn decode(words: &[u32], sources: &[Vec<usize>], index: usize) -> Counts {
     let word = words[index];
-    if word & !0x1f == 0xd518_4100 {
-        // msr sp_el0, x
+    if word & !0x1f == 0xd51b_d040 {
+        // msr tpidr_el0, x
         return Counts::Switch;
     }
     let (value, address) = (word & 0x1f, word >> 5 & 0x1f);
@@ -85,7 +85,7 @@ pub fn decode(words: &[u32], sources: &[Vec<usize>], index: usize) -> Counts {
     writers(words, sources, index, value).find_map(known).unwrap_or(Counts::Nothing)
 }
 
-/// Whether a register has what was read from `SP_EL0`, and was kept on the stack meanwhile at most.
+/// Whether a register has what was read from `TPIDR_EL0`, and was kept on the stack meanwhile at most.
 fn leads_to_block(words: &[u32], sources: &[Vec<usize>], index: usize, register: u32) -> bool {
     let is_kept_block = |(at, word): (usize, u32)| {
         loaded_from(word, register).is_some_and(|place| {
@@ -133,9 +133,9 @@ fn pair(word: u32, register: u32) -> Option<u32> {
     }
 }
 
-/// Whether it is `mrs x, sp_el0`.
+/// Whether it is `mrs x, tpidr_el0`.
 fn is_block(word: u32) -> bool {
-    word & !0x1f == 0xd538_4100
+    word & !0x1f == 0xd53b_d040
 }
 
 /// The instructions that have written a register last on the ways that lead to a word, nearest first. What moves a register leads to who wrote
@@ -211,9 +211,9 @@ mod tests {
 
     #[test]
     fn guards_are_known() {
-        // mrs x19, sp_el0; ldr w8, [x19]; add w8, w8, #1; str w8, [x19]; nop; ldr w8, [x19]; subs w8, w8, #1; str w8, [x19]
+        // mrs x19, tpidr_el0; ldr w8, [x19]; add w8, w8, #1; str w8, [x19]; nop; ldr w8, [x19]; subs w8, w8, #1; str w8, [x19]
         let words = [
-            0xd538_4113,
+            0xd53b_d053,
             0xb940_0268,
             0x1100_0508,
             0xb900_0268,
@@ -229,26 +229,26 @@ mod tests {
 
     #[test]
     fn the_turns_of_the_loop_and_other_stacks_are_known() {
-        // mrs x20, sp_el0; str wzr, [x20]; mov w9, #1; str w9, [x20]; msr sp_el0, x1
-        let words = [0xd538_4114, 0xb900_029f, 0x5280_0029, 0xb900_0289, 0xd518_4101];
+        // mrs x20, tpidr_el0; str wzr, [x20]; mov w9, #1; str w9, [x20]; msr tpidr_el0, x1
+        let words = [0xd53b_d054, 0xb900_029f, 0x5280_0029, 0xb900_0289, 0xd51b_d041];
         let counts: Vec<_> = (1..=words.len()).map(|end| decode(&words[..end])).collect();
         assert_eq!(counts, [Counts::Nothing, Counts::Zero, Counts::Nothing, Counts::One, Counts::Switch]);
     }
 
     #[test]
     fn what_a_return_restores_is_not_on_the_way() {
-        // mrs x19, sp_el0; cbz x0, to the last but two; ldp x20, x19, [sp], #16; ret; ldr w8, [x19]; subs w8, w8, #1; str w8, [x19]
+        // mrs x19, tpidr_el0; cbz x0, to the last but two; ldp x20, x19, [sp], #16; ret; ldr w8, [x19]; subs w8, w8, #1; str w8, [x19]
         let words =
-            [0xd538_4113, 0xb400_0060, 0xa8c1_4ff4, 0xd65f_03c0, 0xb940_0268, 0x7100_0508, 0xb900_0268];
+            [0xd53b_d053, 0xb400_0060, 0xa8c1_4ff4, 0xd65f_03c0, 0xb940_0268, 0x7100_0508, 0xb900_0268];
         assert_eq!(sources(&words)[4], [1]);
         assert_eq!(decode(&words), Counts::Down);
     }
 
     #[test]
     fn blocks_that_lead_elsewhere_are_not_on_the_way() {
-        // mrs x21, sp_el0; cbz x0, to the last but two; mov x21, x1; cbz x0, behind all; nop; b, behind all; and the end of a section.
+        // mrs x21, tpidr_el0; cbz x0, to the last but two; mov x21, x1; cbz x0, behind all; nop; b, behind all; and the end of a section.
         let words = [
-            0xd538_4115,
+            0xd53b_d055,
             0xb400_00a0,
             0xaa01_03f5,
             0xb400_00c0,
@@ -264,36 +264,36 @@ mod tests {
 
     #[test]
     fn an_address_that_was_kept_or_moved_is_known() {
-        // mrs x0, sp_el0; cbz x1, to the last but two; ldr x0, [sp, #8]; ldr w8, [x0]; sub w8, w8, #1; str w8, [x0]
-        let kept = [0xd538_4100, 0xb400_0041, 0xf940_07e0, 0xb940_0008, 0x5100_0508, 0xb900_0008];
+        // mrs x0, tpidr_el0; cbz x1, to the last but two; ldr x0, [sp, #8]; ldr w8, [x0]; sub w8, w8, #1; str w8, [x0]
+        let kept = [0xd53b_d040, 0xb400_0041, 0xf940_07e0, 0xb940_0008, 0x5100_0508, 0xb900_0008];
         assert_eq!(decode(&kept), Counts::Down);
-        // mrs x12, sp_el0; mov x23, x12; ldr w8, [x23]; sub w8, w8, #1; str w8, [x23]
-        assert_eq!(decode(&[0xd538_410c, 0xaa0c_03f7, 0xb940_02e8, 0x5100_0508, 0xb900_02e8]), Counts::Down);
+        // mrs x12, tpidr_el0; mov x23, x12; ldr w8, [x23]; sub w8, w8, #1; str w8, [x23]
+        assert_eq!(decode(&[0xd53b_d04c, 0xaa0c_03f7, 0xb940_02e8, 0x5100_0508, 0xb900_02e8]), Counts::Down);
     }
 
     #[test]
     fn a_block_that_was_kept_on_the_stack_is_known() {
-        // mrs x9, sp_el0; str x9, [sp, #104]; nop; ldr x10, [sp, #104]; ldr w9, [x10]; add w9, w9, #1; str w9, [x10]
+        // mrs x9, tpidr_el0; str x9, [sp, #104]; nop; ldr x10, [sp, #104]; ldr w9, [x10]; add w9, w9, #1; str w9, [x10]
         let kept =
-            [0xd538_4109, 0xf900_37e9, 0xd503_201f, 0xf940_37ea, 0xb940_0149, 0x1100_0529, 0xb900_0149];
+            [0xd53b_d049, 0xf900_37e9, 0xd503_201f, 0xf940_37ea, 0xb940_0149, 0x1100_0529, 0xb900_0149];
         assert_eq!(decode(&kept), Counts::Up);
         // The same in a pair: stp x8, x9, [sp, #96]; ldp x11, x10, [sp, #96]
         let pair =
-            [0xd538_4109, 0xa906_27e8, 0xd503_201f, 0xa946_2beb, 0xb940_0149, 0x1100_0529, 0xb900_0149];
+            [0xd53b_d049, 0xa906_27e8, 0xd503_201f, 0xa946_2beb, 0xb940_0149, 0x1100_0529, 0xb900_0149];
         assert_eq!(decode(&pair), Counts::Up);
         // Another word of the stack: ldr x10, [sp, #96]
         let other =
-            [0xd538_4109, 0xf900_37e9, 0xd503_201f, 0xf940_33ea, 0xb940_0149, 0x1100_0529, 0xb900_0149];
+            [0xd53b_d049, 0xf900_37e9, 0xd503_201f, 0xf940_33ea, 0xb940_0149, 0x1100_0529, 0xb900_0149];
         assert_eq!(decode(&other), Counts::Nothing);
     }
 
     #[test]
     fn other_words_of_memory_do_not_count() {
-        // The address comes from elsewhere: mrs x19, sp_el0; ldr x19, [x0]; add w8, w8, #1; str w8, [x19]
-        assert_eq!(decode(&[0xd538_4113, 0xf940_0013, 0x1100_0508, 0xb900_0268]), Counts::Nothing);
-        // A request: mrs x19, sp_el0; ldr w8, [x19]; orr w8, w8, #0x80000000; str w8, [x19]
-        assert_eq!(decode(&[0xd538_4113, 0xb940_0268, 0x3201_0108, 0xb900_0268]), Counts::Nothing);
+        // The address comes from elsewhere: mrs x19, tpidr_el0; ldr x19, [x0]; add w8, w8, #1; str w8, [x19]
+        assert_eq!(decode(&[0xd53b_d053, 0xf940_0013, 0x1100_0508, 0xb900_0268]), Counts::Nothing);
+        // A request: mrs x19, tpidr_el0; ldr w8, [x19]; orr w8, w8, #0x80000000; str w8, [x19]
+        assert_eq!(decode(&[0xd53b_d053, 0xb940_0268, 0x3201_0108, 0xb900_0268]), Counts::Nothing);
         // The next word: str w8, [x19, #4]
-        assert_eq!(decode(&[0xd538_4113, 0x1100_0508, 0xb900_0668]), Counts::Nothing);
+        assert_eq!(decode(&[0xd53b_d053, 0x1100_0508, 0xb900_0668]), Counts::Nothing);
     }
 }

@@ -1,6 +1,6 @@
 //! What the vectors call: interrupts, the preemption trap, and faults.
 
-use aarch64_cpu::registers::{ESR_EL1, FAR_EL1, Readable, TPIDR_EL0, VBAR_EL1, Writeable};
+use aarch64_cpu::registers::{ESR_EL1, FAR_EL1, Readable, SP_EL0, VBAR_EL1, Writeable};
 
 use super::frame::Frame;
 use super::switch::PREEMPT_CALL;
@@ -17,15 +17,15 @@ use crate::arch::stack_layout::{EXCEPTION_STACK_BYTES, FAULT_STACK_BYTES, StackP
 pub unsafe fn install(top: *mut u8) {
     // SAFETY: only the address is taken.
     VBAR_EL1.set((&raw const vectors::magpie_vectors) as u64);
-    // SAFETY: `TPIDR_EL0` is a plain register at EL1; see the head of `aarch64`.
+    // SAFETY: `SP_EL0` is a plain register at EL1; see the head of `aarch64`.
     unsafe {
-        core::arch::asm!("msr tpidr_el0, {}", "isb", in(reg) top, options(nostack, preserves_flags));
+        core::arch::asm!("msr sp_el0, {}", "isb", in(reg) top, options(nostack, preserves_flags));
     }
 }
 
 /// Where this core's stacks for exceptions lie.
 pub fn stacks() -> core::ops::Range<usize> {
-    let top = TPIDR_EL0.get() as usize;
+    let top = SP_EL0.get() as usize;
     top - EXCEPTION_STACK_BYTES..top
 }
 
@@ -189,7 +189,7 @@ unsafe fn report(reason: FaultReason, frame: *mut Frame) {
 /// A fault while a fault is handled, again and again, would run off the fault stack. With less than a quarter of it
 /// left the core stops without a report.
 fn give_up_if_nested(frame: &Frame) {
-    let top = TPIDR_EL0.get();
+    let top = SP_EL0.get();
     let used = top.wrapping_sub(core::ptr::from_ref(frame) as u64);
     if used > (FAULT_STACK_BYTES as u64) / 4 * 3 {
         loop {

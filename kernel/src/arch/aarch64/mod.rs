@@ -1,7 +1,8 @@
 //! The AArch64 back end: the only room with assembly and system registers.
 //!
-//! Code runs at EL1 with SP_EL1. `TPIDR_EL1` holds the core's block, `SP_EL0` the block of the stack that
-//! runs, `TPIDR_EL0` the top of the core's stacks for exceptions; `TPIDRRO_EL0` is scratch in the vectors.
+//! Code runs at EL1 with SP_EL1. `TPIDR_EL1` holds the core's block, `TPIDR_EL0` the block of the stack that
+//! runs, `SP_EL0` the top of the core's stacks for exceptions; `TPIDRRO_EL0` is scratch in the vectors. `SP_EL0` has what is read
+//! seldom, because the emulator asks at each read of it whether it may be read: a search in a table.
 
 pub mod append;
 pub mod backtrace;

@@ -33,8 +33,8 @@ pub fn core_block() -> *mut () {
 /// `block` points to at least a preemption word and an account word, exclusively this stack's.
 #[allow(dead_code, reason = "the first instructions set it; here for one interface with the host")]
 pub unsafe fn set_stack_block(block: *mut ()) {
-    // SAFETY: the kernel runs on SP_EL1, so SP_EL0 is a plain register.
-    unsafe { core::arch::asm!("msr sp_el0, {}", in(reg) block, options(nostack, preserves_flags)) };
+    // SAFETY: no code runs at EL0, so TPIDR_EL0 is a plain register.
+    unsafe { core::arch::asm!("msr tpidr_el0, {}", in(reg) block, options(nostack, preserves_flags)) };
 }
 
 /// The block of the stack that the caller runs on; never null once the core's boot has set it.
@@ -44,7 +44,7 @@ pub fn stack_block() -> *mut () {
     // SAFETY: reads a register. `pure`: the value belongs to the stack, so within one activation of a
     // function it is the same, wherever that runs.
     unsafe {
-        core::arch::asm!("mrs {}, sp_el0", out(reg) block, options(pure, nomem, nostack, preserves_flags))
+        core::arch::asm!("mrs {}, tpidr_el0", out(reg) block, options(pure, nomem, nostack, preserves_flags))
     };
     block
 }

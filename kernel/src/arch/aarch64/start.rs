@@ -93,7 +93,7 @@ magpie_primary:
     b.hi    3b
     mov     x1, #1                  // preemption is disabled once
     str     w1, [x0]
-    msr     sp_el0, x0
+    msr     tpidr_el0, x0
     mov     sp, x0
     msr     tpidr_el1, xzr
     mov     x29, xzr
@@ -116,7 +116,7 @@ magpie_secondary:
     bl      magpie_mmu_on
     mov     x0, x23
     mov     sp, x21
-    msr     sp_el0, x22
+    msr     tpidr_el0, x22
     msr     tpidr_el1, xzr
     mov     x29, xzr
     mov     x30, xzr

@@ -16,7 +16,7 @@ pub unsafe fn start_on(top: *mut u8, block: *mut (), entry: extern "C" fn(usize)
     // SAFETY: by contract nothing of the current stack is needed any more.
     unsafe {
         asm!(
-            "msr sp_el0, x1",
+            "msr tpidr_el0, x1",
             "mov sp, x2",
             // What the abandoned code kept in registers must not seem to be in use: a search for pointers would find it
             // where the callee saves them.
@@ -53,9 +53,9 @@ pub unsafe fn resume(frame: *mut Frame, block: *mut (), after: extern "C" fn(usi
     // SAFETY: by contract. With interrupts masked and no handler running, the interrupt stack is free.
     unsafe {
         asm!(
-            "msr sp_el0, x2",
+            "msr tpidr_el0, x2",
             // The inputs have other registers, so x4 is free.
-            "mrs x4, tpidr_el0",
+            "mrs x4, sp_el0",
             "sub sp, x4, #{fault_bytes}",
             "blr x3",
             // Kept by `after`, as the calling convention has it.
@@ -80,7 +80,7 @@ pub extern "C" fn preempt_trap() {
 /// What marks the trap of [`preempt_trap`]: any other supervisor call is an undefined instruction here.
 pub(super) const PREEMPT_CALL: u64 = 0x4d50;
 
-/// Whether the caller runs on the stack whose block SP_EL0 names, and not in a handler.
+/// Whether the caller runs on the stack whose block TPIDR_EL0 names, and not in a handler.
 pub fn is_on_own_stack() -> bool {
     let sp: usize;
     // SAFETY: reads a register.

@@ -13,18 +13,18 @@ global_asm!(
     r#"
     // Both: save x0, x1 and the stack pointer in the frame, whose address is in x0 afterwards.
 
-    // The frame is in the block of the interrupted stack, to which SP_EL0 points. It is not in use: interrupts are
+    // The frame is in the block of the interrupted stack, to which TPIDR_EL0 points. It is not in use: interrupts are
     // masked while a handler runs, and code that is suspended in it is on no core.
     .macro ENTER_INTERRUPT
         msr     tpidrro_el0, x0
-        mrs     x0, sp_el0
+        mrs     x0, tpidr_el0
         add     x0, x0, #{frame_in_block}
         str     x1, [x0, #8]
         mov     x1, sp
         str     x1, [x0, #{sp}]
         mrs     x1, tpidrro_el0
         str     x1, [x0]
-        mrs     x1, tpidr_el0
+        mrs     x1, sp_el0
         sub     sp, x1, #{fault_bytes}
         b       magpie_interrupt_entry
     .endm
@@ -32,10 +32,10 @@ global_asm!(
     // The frame is at the top of the core's fault stack or, for a fault on that stack, below what is in use of it.
     .macro ENTER_FAULT handler
         msr     tpidrro_el0, x0
-        mrs     x0, tpidr_el0
+        mrs     x0, sp_el0
         sub     x0, sp, x0
         cmn     x0, #{fault_bytes}      // carry: 0 < top - sp <= bytes
-        mrs     x0, tpidr_el0
+        mrs     x0, sp_el0
         b.cc    1f
         mov     x0, sp
         and     x0, x0, #0xfffffffffffffff0

@@ -1,4 +1,4 @@
-//! The two thread-local words that stand in for `TPIDR_EL1` and `SP_EL0`.
+//! The two thread-local words that stand in for `TPIDR_EL1` and `TPIDR_EL0`.
 
 use core::cell::{Cell, UnsafeCell};
 use core::num::NonZeroUsize;
