@@ -334,7 +334,7 @@ pub mod sync {
     pub use crate::sched::process::run_state::RunState;
     pub use crate::sched::run::quiescence::{Looked, Quiescence};
     pub use crate::sched::run::written::Written;
-    pub use crate::sync::{Entered, SectionLock};
+    pub use crate::sync::{Entered, SectionLock, SpinWait};
     pub use crate::sync::{Identity, PreemptGuard, PreemptWord, ReferenceCount};
     pub use crate::sync::{SpinGuard, SpinLock, preemption_is_disabled};
     pub use crate::time::timers::call_state::CallState;

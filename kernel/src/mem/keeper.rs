@@ -5,8 +5,7 @@
 //! and waits for nobody.
 
 use crate::arch::atomic::{AtomicU32, Ordering};
-use crate::arch::cpu;
-use crate::sync::PreemptGuard;
+use crate::sync::{PreemptGuard, SpinWait};
 
 /// Zero, like the lists that it guards, so that the image need not contain the caches.
 const HELD: u32 = 0;
@@ -32,8 +31,9 @@ impl Keeper {
 
     /// The core has its cache again. Waits while another has it, which is for one class's lists at most.
     pub(super) fn take_back(&self, here: &PreemptGuard) {
+        let mut wait = SpinWait::default();
         while !self.try_take(here) {
-            cpu::relax();
+            wait.pause();
         }
     }
 

@@ -20,9 +20,9 @@
 
 use critical_section::{Impl, RawRestoreState, set_impl};
 
-use super::PreemptGuard;
 use super::section_lock::{Entered, SectionLock};
-use crate::arch::{cpu, irq, percpu};
+use super::{PreemptGuard, SpinWait};
+use crate::arch::{irq, percpu};
 
 /// Of all cores.
 static LOCK: SectionLock = SectionLock::new();
@@ -41,6 +41,7 @@ set_impl!(Section);
 // wrote the next sees, by the lock's ordering.
 unsafe impl Impl for Section {
     unsafe fn acquire() -> RawRestoreState {
+        let mut wait = SpinWait::default();
         loop {
             let was_masked = irq::mask();
             let here = PreemptGuard::new();
@@ -58,7 +59,7 @@ unsafe impl Impl for Section {
                 unsafe { irq::enable() };
             }
             drop(here);
-            cpu::relax();
+            wait.pause();
         }
     }
 

@@ -20,6 +20,7 @@ mod section_lock;
 #[cfg(not(loom))]
 mod set_once;
 mod spin_lock;
+mod spin_wait;
 mod waiters;
 
 pub use account::AccountWord;
@@ -32,4 +33,5 @@ pub use section_lock::{Entered, SectionLock};
 #[cfg(not(loom))]
 pub(crate) use set_once::set_once;
 pub use spin_lock::{SpinGuard, SpinLock};
+pub use spin_wait::SpinWait;
 pub use waiters::{Seat, Waiters};

@@ -9,9 +9,8 @@ mod under;
 use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 
-use super::PreemptGuard;
+use super::{PreemptGuard, SpinWait};
 use crate::arch::atomic::{AtomicU32, Ordering, UnsafeCell, const_fn};
-use crate::arch::cpu;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -80,10 +79,11 @@ fn take(state: &AtomicU32) -> bool {
 #[cold]
 #[inline(never)]
 fn wait(state: &AtomicU32) {
+    let mut looks = SpinWait::default();
     loop {
         // Relaxed: only a hint for when to try again; `take` orders.
         while state.load(Ordering::Relaxed) == HELD {
-            cpu::relax();
+            looks.pause();
         }
         if take(state) {
             return;

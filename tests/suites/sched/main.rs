@@ -11,6 +11,7 @@ mod dispatch;
 mod endurance;
 mod fairness;
 mod load;
+mod long_waits;
 mod offline;
 mod policy;
 mod preemption;

@@ -1,7 +1,7 @@
 //! Each core's one-shot timer: the virtual timer.
 
-use super::clock;
-use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, ReadWriteable, Readable, Writeable};
+use super::{clock, cpu, irq};
+use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, CNTVCT_EL0, ReadWriteable, Readable, Writeable};
 
 /// Whether a deadline interrupts what the core runs.
 pub const INTERRUPTS: bool = true;
@@ -42,6 +42,26 @@ pub fn mask() {
 #[inline(always)]
 pub fn unmask() {
     CNTV_CTL_EL0.modify(CNTV_CTL_EL0::IMASK::CLEAR);
+}
+
+/// Sleeps until an interrupt is pending, for so many clock ticks at most. The timer stays armed as it was.
+///
+/// Where interrupts are masked it returns at once: what would wake it might be the interrupt that is being handled, of which the controller
+/// tells a second time only when that has ended. Who has [masked](mask) the timer has masked them.
+pub fn sleep_at_most(ticks: u64) {
+    if irq::mask() {
+        return;
+    }
+    let (control, deadline, end) = (CNTV_CTL_EL0.extract(), CNTV_CVAL_EL0.get(), CNTVCT_EL0.get() + ticks);
+    if !control.is_set(CNTV_CTL_EL0::ENABLE) || deadline > end {
+        CNTV_CVAL_EL0.set(end);
+        CNTV_CTL_EL0.write(CNTV_CTL_EL0::ENABLE::SET);
+    }
+    cpu::wait_for_interrupt();
+    CNTV_CVAL_EL0.set(deadline);
+    CNTV_CTL_EL0.set(control.get());
+    // SAFETY: they were unmasked, and nothing here relies on the mask any more.
+    unsafe { irq::enable() };
 }
 
 /// Disarms this core's timer if its deadline has passed, and returns whether it had. With interrupts masked, in the place of its

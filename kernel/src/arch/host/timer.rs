@@ -30,6 +30,11 @@ pub fn disarm() {
     DEADLINES[percpu::host_core().index()].store(DISARMED, Ordering::Relaxed);
 }
 
+/// Lets other threads run: the host's scheduler knows who can, and is not kept from anything by one that waits.
+pub fn sleep_at_most(_ticks: u64) {
+    super::cpu::relax();
+}
+
 /// Disarms this core's timer if its deadline has passed, and returns whether it had: a thread has no interrupt that
 /// would notify it, so the core loop asks.
 pub fn poll() -> bool {
