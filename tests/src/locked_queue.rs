@@ -10,20 +10,16 @@ use magpie::internals::arch::append::{MOST_WORDS, Words};
 use magpie::internals::arch::locked_append::{PLACE_AT, WAITING_AT, append};
 use magpie::internals::sync::PreemptGuard;
 
-/// Words from the lock to the number of messages, without those in between.
-const GAP: usize = (WAITING_AT - PLACE_AT) / 8 - 2;
-
 /// A lock, the queue behind it, and its words.
 #[repr(C)]
 pub struct LockedQueue {
     /// 0 while it is free, 1 while it is held.
     pub lock: AtomicU32,
+    /// How many wait.
+    pub waiting: AtomicU32,
     place: AtomicPtr<u8>,
     /// Up to where a sender writes; null for a queue that wants care, or in which nothing waits.
     pub limit: AtomicPtr<u8>,
-    _gap: [u64; GAP],
-    /// How many wait.
-    pub waiting: AtomicU32,
     words: Vec<AtomicU64>,
     /// Appended is only while this is 0.
     pub refused: AtomicU64,
@@ -41,10 +37,9 @@ impl LockedQueue {
         let range = words.as_ptr_range();
         Self {
             lock: AtomicU32::new(0),
+            waiting: AtomicU32::new(1),
             place: AtomicPtr::new(range.start.cast_mut().cast()),
             limit: AtomicPtr::new(range.end.cast_mut().cast()),
-            _gap: [0; GAP],
-            waiting: AtomicU32::new(1),
             words,
             refused: AtomicU64::new(0),
         }

@@ -17,7 +17,7 @@ pub(super) use self::in_loop::{send_at_once, send_dropping_nothing};
 pub(super) use self::room::grow;
 use self::room::room_in_hand;
 use super::mail::envelope::{self, Deliver, Inline, Packed, Target};
-use super::mail::mailbox::Inside;
+use super::mail::mailbox::Locked;
 use super::mail::oldest::Stays;
 use super::mail::{Mailbox, WhenFull, directory, oldest};
 use super::run::{self, ExecutorState};
@@ -25,7 +25,7 @@ use super::storage::{CellRef, Word};
 use crate::arch::{append, locked_append};
 use crate::message::{Message, SendError};
 use crate::sched;
-use crate::sync::{PreemptGuard, SpinGuard};
+use crate::sync::PreemptGuard;
 use crate::trace::{self, Kind};
 
 /// Sends a message.
@@ -322,7 +322,7 @@ unsafe fn words<M: Message, P: Packed<M>>(target: Target<M>, packed: *const P) -
 
 /// Counts the envelope that was written for the actor with this word in its cell, and wakes the mailbox's worker if it was the first one.
 #[inline(always)]
-pub(super) fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>, actor: (CellRef, Word)) {
+pub(super) fn count(mailbox: &Mailbox, inside: Locked<'_>, actor: (CellRef, Word)) {
     let before = mailbox.waiting();
     if before == 0 {
         debug_assert!(!inside.queue.admits(), "a queue admits more, and nobody was told of the first");
@@ -334,7 +334,7 @@ pub(super) fn count(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>, actor: (Ce
 
 /// The first message: the mailbox is taken in hand here, or its worker is told.
 #[inline(never)]
-fn count_first(mailbox: &Mailbox, mut inside: SpinGuard<'_, Inside>, actor: (CellRef, Word)) {
+fn count_first(mailbox: &Mailbox, mut inside: Locked<'_>, actor: (CellRef, Word)) {
     mailbox.note_first();
     // While the lock is held the mailbox stays open, and so the executor alive.
     // SAFETY: the mailbox is open, as whoever wrote the message has seen; it cannot be closed while the lock is held.

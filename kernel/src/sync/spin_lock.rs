@@ -17,42 +17,59 @@ const HELD: u32 = 1;
 
 /// Data that one core at a time may touch.
 ///
-/// The state comes first: what begins with a lock is taken without computing where that is.
+/// The state comes first: what begins with a lock is taken without computing where that is. Between it and the data may lie something that
+/// takes no lock to read, four bytes of which take no room. Whoever reads it and then locks has fetched the lock's cache line already.
 #[repr(C)]
-pub struct SpinLock<T> {
+pub struct SpinLock<T, B = ()> {
     state: AtomicU32,
+    beside: B,
     data: UnsafeCell<T>,
 }
 
 // SAFETY: the lock hands out access to the data to one holder at a time, so sharing the lock moves the
 // data between threads but never shares it.
-unsafe impl<T: Send> Sync for SpinLock<T> {}
+unsafe impl<T: Send, B: Sync> Sync for SpinLock<T, B> {}
 // SAFETY: the lock owns its data.
-unsafe impl<T: Send> Send for SpinLock<T> {}
+unsafe impl<T: Send, B: Send> Send for SpinLock<T, B> {}
 
 impl<T> SpinLock<T> {
-    /// How many bytes behind its beginning the state lies, and the data.
-    #[cfg(target_os = "none")]
-    pub(crate) const STATE_AT: usize = core::mem::offset_of!(Self, state);
-    #[cfg(target_os = "none")]
-    pub(crate) const DATA_AT: usize = core::mem::offset_of!(Self, data);
-
     const_fn! {
         /// A free lock around `data`.
         pub fn new(data: T) -> Self {
-            Self { state: AtomicU32::new(FREE), data: UnsafeCell::new(data) }
+            Self { state: AtomicU32::new(FREE), beside: (), data: UnsafeCell::new(data) }
         }
+    }
+}
+
+impl<T, B> SpinLock<T, B> {
+    /// How many bytes behind its beginning the state lies, what is beside it, and the data.
+    #[cfg(target_os = "none")]
+    pub(crate) const STATE_AT: usize = core::mem::offset_of!(Self, state);
+    #[cfg(target_os = "none")]
+    pub(crate) const BESIDE_AT: usize = core::mem::offset_of!(Self, beside);
+    #[cfg(target_os = "none")]
+    pub(crate) const DATA_AT: usize = core::mem::offset_of!(Self, data);
+
+    /// A free lock around `data`, with this beside it.
+    pub(crate) fn with_beside(beside: B, data: T) -> Self {
+        Self { state: AtomicU32::new(FREE), beside, data: UnsafeCell::new(data) }
+    }
+
+    /// What lies beside it.
+    #[inline(always)]
+    pub(crate) fn beside(&self) -> &B {
+        &self.beside
     }
 
     /// Waits for the lock and takes it.
     #[inline(always)]
-    pub fn lock(&self) -> SpinGuard<'_, T> {
+    pub fn lock(&self) -> SpinGuard<'_, T, B> {
         self.lock_here(PreemptGuard::new())
     }
 
     /// As [`Self::lock`], for a caller who has disabled preemption already: the guard goes into the lock's.
     #[inline(always)]
-    pub(crate) fn lock_here(&self, preempt: PreemptGuard) -> SpinGuard<'_, T> {
+    pub(crate) fn lock_here(&self, preempt: PreemptGuard) -> SpinGuard<'_, T, B> {
         if !take(&self.state) {
             wait(&self.state);
         }
@@ -61,7 +78,7 @@ impl<T> SpinLock<T> {
 
     /// Takes the lock if it is free now.
     #[inline(always)]
-    pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
+    pub fn try_lock(&self) -> Option<SpinGuard<'_, T, B>> {
         let preempt = PreemptGuard::new();
         // Made only on success: dropping a guard frees the lock, whoever holds it.
         take(&self.state).then(|| SpinGuard { lock: self, preempt })
@@ -92,13 +109,13 @@ fn wait(state: &AtomicU32) {
 }
 
 /// The lock's data, until dropped.
-pub struct SpinGuard<'a, T> {
-    lock: &'a SpinLock<T>,
+pub struct SpinGuard<'a, T, B = ()> {
+    lock: &'a SpinLock<T, B>,
     // Dropped after the body of `drop` below has freed the lock: preemption stays off until then.
     preempt: PreemptGuard,
 }
 
-impl<T> SpinGuard<'_, T> {
+impl<T, B> SpinGuard<'_, T, B> {
     /// Preemption is disabled for as long as the lock is held.
     #[inline(always)]
     pub(crate) fn preempt(&self) -> &PreemptGuard {
@@ -123,7 +140,7 @@ impl<T> SpinGuard<'_, T> {
     }
 }
 
-impl<T> Deref for SpinGuard<'_, T> {
+impl<T, B> Deref for SpinGuard<'_, T, B> {
     type Target = T;
 
     #[inline(always)]
@@ -133,7 +150,7 @@ impl<T> Deref for SpinGuard<'_, T> {
     }
 }
 
-impl<T> DerefMut for SpinGuard<'_, T> {
+impl<T, B> DerefMut for SpinGuard<'_, T, B> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as for `deref`, and the guard is borrowed exclusively.
@@ -141,7 +158,7 @@ impl<T> DerefMut for SpinGuard<'_, T> {
     }
 }
 
-impl<T> Drop for SpinGuard<'_, T> {
+impl<T, B> Drop for SpinGuard<'_, T, B> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release: pairs with the acquire in `take`.

@@ -31,7 +31,7 @@ use crate::actor::storage::MailboxIndex;
 use crate::arch::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::arch::{CoreId, clock};
 use crate::stats;
-use crate::sync::{PreemptGuard, SpinLock};
+use crate::sync::{PreemptGuard, SpinGuard, SpinLock};
 
 /// Who runs the actors of a mailbox: an executor, of which nothing is known here but where it lies.
 #[repr(C)]
@@ -51,12 +51,14 @@ pub(crate) struct Inside {
     pub most_messages: u32,
 }
 
+/// What a mailbox has locked.
+pub(crate) type Locked<'a> = SpinGuard<'a, Inside, AtomicU32>;
+
 /// One mailbox. On cache lines of its own: senders from every core write to it. The lock comes first: where it is needs no computing then.
 #[repr(C, align(128))]
 pub(crate) struct Mailbox {
-    pub inside: SpinLock<Inside>,
-    /// How many messages wait: written under the lock, read by anyone.
-    waiting: AtomicU32,
+    /// Beside the lock: how many messages wait, written under it, read by anyone. Who sends looks there first.
+    pub inside: SpinLock<Inside, AtomicU32>,
     /// When the first of them came, in clock ticks, while that is being timed; else 0.
     since: AtomicU64,
     /// For how long they have waited, and whether that is too long.
@@ -99,10 +101,11 @@ pub(crate) struct Mailbox {
 const _: () = {
     use crate::arch::queue_layout::{LOCK_AT, PLACE_AT, WAITING_AT};
 
-    assert!(offset_of!(Mailbox, inside) + SpinLock::<Inside>::STATE_AT == LOCK_AT);
-    let queue = SpinLock::<Inside>::DATA_AT + offset_of!(Inside, queue);
+    type Lock = SpinLock<Inside, AtomicU32>;
+    assert!(offset_of!(Mailbox, inside) + Lock::STATE_AT == LOCK_AT);
+    assert!(offset_of!(Mailbox, inside) + Lock::BESIDE_AT == WAITING_AT);
+    let queue = Lock::DATA_AT + offset_of!(Inside, queue);
     assert!(offset_of!(Mailbox, inside) + queue + CopyQueue::PLACE_AT == PLACE_AT);
-    assert!(offset_of!(Mailbox, waiting) == WAITING_AT);
 };
 
 /// Bytes of a mailbox's buffer before it has grown.
@@ -122,8 +125,7 @@ impl Mailbox {
             most_messages: 0,
         };
         Self {
-            inside: SpinLock::new(inside),
-            waiting: AtomicU32::new(0),
+            inside: SpinLock::with_beside(AtomicU32::new(0), inside),
             since: AtomicU64::new(0),
             patience: Patience::new(),
             being_processed: ProcessingFlag::new(),
@@ -251,14 +253,14 @@ impl Mailbox {
     #[inline(always)]
     pub(crate) fn waiting(&self) -> u32 {
         // Relaxed: a hint; whoever must not miss a message looks after a full barrier.
-        self.waiting.load(Ordering::Relaxed)
+        self.inside.beside().load(Ordering::Relaxed)
     }
 
     /// Says how many messages wait. The caller holds the lock.
     #[inline(always)]
     pub(crate) fn set_waiting(&self, messages: u32) {
         // Relaxed: as above.
-        self.waiting.store(messages, Ordering::Relaxed);
+        self.inside.beside().store(messages, Ordering::Relaxed);
     }
 
     /// So many were taken out. The caller holds the lock.

@@ -8,9 +8,8 @@ use core::ptr::{self, NonNull};
 
 use super::copy_queue::CopyQueue;
 use super::envelope::{Envelope, LARGEST_ENVELOPE_BYTES};
-use super::mailbox::{Inside, Mailbox};
+use super::mailbox::{Locked, Mailbox};
 use crate::actor::storage::{CellRef, Word};
-use crate::sync::SpinGuard;
 
 /// Room for any envelope: more than a kilobyte, so it stays where it is made.
 pub(crate) struct Room([MaybeUninit<u64>; LARGEST_ENVELOPE_BYTES / size_of::<u64>()]);
@@ -56,7 +55,7 @@ pub(crate) struct Stays;
 /// Takes the oldest message out of a mailbox, with the lock under which the caller has seen that it is to be forgotten, and drops it without.
 /// Out of line, because every sender would need the room.
 #[inline(never)]
-pub(crate) fn forget(mailbox: &Mailbox, inside: SpinGuard<'_, Inside>) -> Result<(), Stays> {
+pub(crate) fn forget(mailbox: &Mailbox, inside: Locked<'_>) -> Result<(), Stays> {
     let (mut room, mut stays) = (Room::new(), false);
     let taken = take_if(mailbox, inside, &mut room, |envelope| {
         stays = !is_message(envelope);
@@ -75,7 +74,7 @@ pub(crate) fn take<'a>(mailbox: &Mailbox, room: &'a mut Room) -> Option<Taken<'a
 
 fn take_if<'a>(
     mailbox: &Mailbox,
-    mut inside: SpinGuard<'_, Inside>,
+    mut inside: Locked<'_>,
     room: &'a mut Room,
     may_go: impl FnOnce(NonNull<Envelope>) -> bool,
 ) -> Option<Taken<'a>> {

@@ -6,10 +6,9 @@
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use super::{Inside, Mailbox};
+use super::{Locked, Mailbox};
 use crate::actor::mail::copy_queue::Gulp;
 use crate::actor::mail::segment::{self, Segment};
-use crate::sync::SpinGuard;
 
 /// So many messages that come back are counted anew, with debug assertions.
 const FEW: u32 = 16;
@@ -72,7 +71,7 @@ impl Mailbox {
 
     /// Takes all that waits.
     #[inline(always)]
-    fn take_out(&self, mut inside: SpinGuard<'_, Inside>, spare: NonNull<Segment>) -> Taken {
+    fn take_out(&self, mut inside: Locked<'_>, spare: NonNull<Segment>) -> Taken {
         let messages = self.waiting();
         self.count_taken(messages);
         let is_unchecked = self.gone.take() | inside.queue.is_unchecked();
@@ -88,7 +87,7 @@ impl Mailbox {
     /// As [`Self::take_out`], of a mailbox that has a bound: whoever waits for room is told, after the lock.
     #[cold]
     #[inline(never)]
-    fn take_out_carefully(&self, mut inside: SpinGuard<'_, Inside>, spare: NonNull<Segment>) -> Gulp {
+    fn take_out_carefully(&self, mut inside: Locked<'_>, spare: NonNull<Segment>) -> Gulp {
         let gulp = inside.queue.gulp(spare);
         self.set_waiting(0);
         self.for_ever().waiting_senders.tell(&inside.unlock());
@@ -114,7 +113,7 @@ impl Mailbox {
     /// The chain is the caller's, who gives it up, nothing in it was delivered, and there are so many messages in it.
     #[cold]
     #[must_use]
-    pub(crate) unsafe fn take_back(&self, chain: Gulp, messages: u32) -> Option<SpinGuard<'_, Inside>> {
+    pub(crate) unsafe fn take_back(&self, chain: Gulp, messages: u32) -> Option<Locked<'_>> {
         // Not of long ones: counting takes as long as there are many.
         // SAFETY: by contract.
         debug_assert!(messages > FEW || messages == unsafe { segment::count_chain(chain.first, chain.head) });
@@ -148,7 +147,7 @@ impl Mailbox {
     pub(crate) unsafe fn put_in_front(
         &self,
         segment: NonNull<Segment>,
-    ) -> Result<Option<SpinGuard<'_, Inside>>, NonNull<Segment>> {
+    ) -> Result<Option<Locked<'_>>, NonNull<Segment>> {
         let mut inside = self.inside.lock();
         if inside.closed {
             return Err(segment);
