@@ -13,7 +13,7 @@ use super::inspect::{CHILDREN, ChildInfo, Entry};
 use crate::mem::OutOfMemory;
 use crate::message::Shared;
 use crate::sched::{self, ProcessRef};
-use crate::sync::SpinLock;
+use crate::sync::{SpinLock, take_kept};
 use crate::watch::{self, Asked, Exit, Means, Node, Watch};
 
 /// What a supervisor and its child share.
@@ -153,7 +153,7 @@ impl Control {
     pub(super) fn ask(&self, life: u64) {
         let mut asking = self.asking.lock();
         asking.asked = asking.asked.max(life);
-        let waker = asking.waker.take();
+        let waker = take_kept(&mut asking.waker);
         // Whoever is killed before the waking would leave the child asleep.
         let _here = asking.unlock();
         if let Some(waker) = waker {
@@ -168,7 +168,7 @@ impl Control {
         let mut asking = self.asking.lock();
         (asking.asked, asking.killed) = (asking.asked.max(life), asking.killed.max(life));
         let tends = asking.tends == life;
-        let waker = asking.waker.take();
+        let waker = take_kept(&mut asking.waker);
         // As in `ask`.
         let _here = asking.unlock();
         if let Some(waker) = waker {

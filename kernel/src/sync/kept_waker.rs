@@ -1,6 +1,7 @@
 //! Wakers that the kernel keeps: those of the scheduler's processes as they are; in place of any other, a waker that
 //! may be called and dropped anywhere (see `sched::spawn::foreign`). The scheduler, which is above, provides it.
 
+use core::mem;
 use core::task::Waker;
 
 use spin::Once;
@@ -33,6 +34,15 @@ pub fn keep_waker(waker: &Waker) -> Option<Waker> {
     }
 }
 
+/// Takes what is kept out of a place that outlives it, and leaves no address there, as `take` does: to a collection of what crashed code had
+/// that would be a pointer to whatever lies there later.
+pub fn take_kept(place: &mut Option<Waker>) -> Option<Waker> {
+    let kept = place.replace(Waker::noop().clone());
+    // It is the one from the line before.
+    mem::forget(place.take());
+    kept
+}
+
 /// Whether `kept` stands for `waker`.
 pub fn is_kept_for(kept: &Waker, waker: &Waker) -> bool {
     kept.will_wake(waker) || KEEPER.get().is_some_and(|keeper| (keeper.is_for)(kept, waker))
@@ -46,4 +56,31 @@ pub fn is_kept_for_urgent(kept: &Waker) -> bool {
 /// Whether `kept` is for a process that has crashed, so that nobody waits by it. Of a waker that is not the scheduler's nobody knows.
 pub fn is_kept_for_crashed(kept: &Waker) -> bool {
     KEEPER.get().is_some_and(|keeper| (keeper.is_of_crashed)(kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::take_kept;
+    use alloc::sync::Arc;
+    use alloc::task::Wake;
+    use core::task::Waker;
+
+    struct Nobody;
+
+    impl Wake for Nobody {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_was_taken() {
+        let waker = Waker::from(Arc::new(Nobody));
+        let address = waker.data().addr();
+        let mut place = Some(waker);
+        assert!(take_kept(&mut place).is_some_and(|taken| taken.data().addr() == address));
+        assert!(place.is_none());
+        // SAFETY: a waker is two words, and the place has had one.
+        let left: [usize; 2] = unsafe { (&raw const place).cast::<[usize; 2]>().read_volatile() };
+        assert!(!left.contains(&address), "the address of what was kept is left in the place");
+        assert!(take_kept(&mut place).is_none());
+    }
 }

@@ -26,7 +26,7 @@ mod waiters;
 pub use account::AccountWord;
 pub(crate) use account::{PaidBy, account_here};
 pub use crashes::{CrashNumber, Identity, tell_of_crash, watch_crashes};
-pub use kept_waker::{Keeper, is_kept_for, is_kept_for_crashed, keep_waker, register_keeper};
+pub use kept_waker::{Keeper, is_kept_for, is_kept_for_crashed, keep_waker, register_keeper, take_kept};
 pub use preempt::{PreemptGuard, PreemptWord, preemption_is_disabled};
 pub use reference_count::ReferenceCount;
 pub use section_lock::{Entered, SectionLock};

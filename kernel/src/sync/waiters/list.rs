@@ -7,6 +7,8 @@ use alloc::vec::Vec;
 use core::mem;
 use core::task::Waker;
 
+use crate::sync::take_kept;
+
 /// This many can wait although memory is used up.
 pub(super) const FEW: usize = 4;
 
@@ -20,7 +22,6 @@ type Number = u32;
 struct Entry {
     /// The place is free: zero.
     ticket: u64,
-    /// Of a free place none, or one that wakes nobody.
     waker: Option<Waker>,
     previous: Number,
     /// Of a free place, the next free one.
@@ -158,9 +159,8 @@ impl List {
     pub(super) fn remove(&mut self, place: Place) -> Option<Waker> {
         let left_place = self.left_place;
         let entry = self.known(place)?;
-        // Not `take`, which leaves the address: some lists are never freed, and to a collection of what crashed code had that address would be a pointer to
-        // whatever lies there later.
-        let waker = entry.waker.replace(Waker::noop().clone());
+        // Some lists are never freed.
+        let waker = take_kept(&mut entry.waker);
         entry.ticket = 0;
         let (previous, next) = (entry.previous, mem::replace(&mut entry.next, left_place));
         self.left_place = place.number;

@@ -20,7 +20,7 @@ use super::state::State;
 use super::timer::Timer;
 use crate::arch::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::arch::{CoreId, MAX_CORES, clock, percpu};
-use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker};
+use crate::sync::{PreemptGuard, SpinLock, is_kept_for, keep_waker, take_kept};
 use crate::{mem, stats};
 
 /// No deadline. Zero, like the initial state of a core's part, so that the image need not contain it.
@@ -140,7 +140,7 @@ pub(crate) unsafe fn give_back(timer: NonNull<Timer>) {
     if unsafe { (*timer.as_ptr()).waker.is_some() } {
         // It may be the application's: it is dropped with preemption enabled.
         // SAFETY: as above.
-        drop(unsafe { (*timer.as_ptr()).waker.take() });
+        drop(unsafe { take_kept(&mut (*timer.as_ptr()).waker) });
     }
     // The caller may be on another core by the time it uses that: then it gives the timer to this one, which does no harm.
     let spare = &CORES[percpu::core_number()].spare;
@@ -225,7 +225,7 @@ unsafe fn take_out(core: usize, choose: impl FnOnce() -> Option<NonNull<Timer>>)
     // SAFETY: the caller promised that the timer is in this queue.
     unsafe {
         remove(&mut queue, timer, core);
-        (*timer.as_ptr()).waker.take()
+        take_kept(&mut (*timer.as_ptr()).waker)
     }
 }
 

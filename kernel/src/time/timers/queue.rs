@@ -9,7 +9,7 @@ use core::task::Waker;
 use super::owned;
 use super::timer::Timer;
 use crate::queue;
-use crate::sync::PreemptGuard;
+use crate::sync::{PreemptGuard, take_kept};
 
 type Heap = queue::Heap<Timer>;
 
@@ -104,7 +104,7 @@ fn fire_first(heap: &mut Heap, now: u64, here: &PreemptGuard) -> Option<Fired> {
         owned::unlink(timer, here);
         // Its parts, and not the whole, because its owner may look at the state without the lock.
         let timer = timer.as_ptr();
-        let fired = Fired { waker: (*timer).waker.take(), background: (*timer).background };
+        let fired = Fired { waker: take_kept(&mut (*timer).waker), background: (*timer).background };
         // The last: from now on it may be its owner's.
         (*timer).state.set_fired();
         Some(fired)
