@@ -219,6 +219,11 @@ pub mod arch {
         pub mod start {
             pub use crate::arch::start::*;
         }
+
+        /// Zeroing much memory.
+        pub mod zero {
+            pub use crate::arch::zero::*;
+        }
     }
 }
 

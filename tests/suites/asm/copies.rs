@@ -1,8 +1,10 @@
-//! The hand-written `memcpy` and `memset`, against a model: every size up to some rounds of their loops, every alignment
-//! of both sides. Neither may touch a byte beside what it was told.
+//! The hand-written `memcpy` and `memset`, and what zeroes much memory, against a model: every size up to some rounds of
+//! their loops, every alignment of both sides. None may touch a byte beside what it was told.
 
 use core::hint::black_box;
+use core::ptr::NonNull;
 
+use magpie::internals::arch::zero;
 use magpie_tests::{ensure, kernel_test};
 
 /// Some rounds of 64 bytes, and every rest.
@@ -77,6 +79,30 @@ kernel_test! {
                     ensure!(returned == place, "{bytes} bytes: another place is returned");
                     ensure!(holds(&to, target, bytes, |_| value as u8), "{bytes} bytes of {value} at {target}");
                 }
+            }
+        }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// Memory is zeroed at every alignment, for less than a step, for steps, and for rounds of those, and nothing beside it is.
+    async fn zeros_are_exact() -> Outcome {
+        const STEP: usize = 32;
+        const ROUND: usize = 16 * STEP;
+        #[repr(align(64))]
+        struct Long([u8; 4 * ROUND]);
+        let some = (0..4 * STEP).chain(ROUND - STEP..ROUND + 2 * STEP).chain(2 * ROUND..2 * ROUND + 2 * STEP);
+        let mut long = Long([0; 4 * ROUND]);
+        for bytes in some {
+            for start in MARGIN..MARGIN + STEP {
+                long.0.fill(UNTOUCHED);
+                // SAFETY: so many bytes lie there, which are nobody else's.
+                unsafe { zero::fill(NonNull::from(&mut long.0[start]), bytes, || 0_u8) };
+                let is_as_it_should_be = |(index, &byte): (usize, &u8)| {
+                    byte == if (start..start + bytes).contains(&index) { 0 } else { UNTOUCHED }
+                };
+                ensure!(long.0.iter().enumerate().all(is_as_it_should_be), "{bytes} bytes at {start}");
             }
         }
         Ok(())
