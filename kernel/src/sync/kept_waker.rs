@@ -1,7 +1,6 @@
 //! Wakers that the kernel keeps: those of the scheduler's processes as they are; in place of any other, a waker that
 //! may be called and dropped anywhere (see `sched::spawn::foreign`). The scheduler, which is above, provides it.
 
-use core::mem;
 use core::task::Waker;
 
 use spin::Once;
@@ -37,9 +36,14 @@ pub fn keep_waker(waker: &Waker) -> Option<Waker> {
 /// Takes what is kept out of a place that outlives it, and leaves no address there, as `take` does: to a collection of what crashed code had
 /// that would be a pointer to whatever lies there later.
 pub fn take_kept(place: &mut Option<Waker>) -> Option<Waker> {
-    let kept = place.replace(Waker::noop().clone());
-    // It is the one from the line before.
-    mem::forget(place.take());
+    const WORDS: usize = size_of::<Option<Waker>>() / size_of::<usize>();
+    let kept = place.take();
+    // Volatile, or the compiler could leave it out: of what is none the address says nothing.
+    // SAFETY: so many words are the place's, which has nothing to drop, and has a value again afterwards.
+    unsafe {
+        (&raw mut *place).cast::<[usize; WORDS]>().write_volatile([0; WORDS]);
+        (&raw mut *place).write(None);
+    }
     kept
 }
 

@@ -168,7 +168,7 @@ class Mailboxes(gdb.Command):
             if bool(peel(box["inside"]["data"])["closed"]):
                 continue
             opened += 1
-            waiting = number(box["waiting"])
+            waiting = number(box["inside"]["beside"])
             if waiting == 0 and argument != "all":
                 continue
             shown += 1

@@ -1,6 +1,7 @@
 //! Each core's one-shot timer: the virtual timer.
 
 use super::{clock, cpu, irq};
+use aarch64_cpu::asm::barrier::{SY, isb};
 use aarch64_cpu::registers::{CNTV_CTL_EL0, CNTV_CVAL_EL0, CNTVCT_EL0, ReadWriteable, Readable, Writeable};
 
 /// Whether a deadline interrupts what the core runs.
@@ -60,6 +61,8 @@ pub fn sleep_at_most(ticks: u64) {
     cpu::wait_for_interrupt();
     CNTV_CVAL_EL0.set(deadline);
     CNTV_CTL_EL0.set(control.get());
+    // So that the timer interrupts no more for the moment that was armed here. One that comes all the same finds nothing new.
+    isb(SY);
     // SAFETY: they were unmasked, and nothing here relies on the mask any more.
     unsafe { irq::enable() };
 }

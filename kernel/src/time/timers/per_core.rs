@@ -142,6 +142,9 @@ pub(crate) unsafe fn give_back(timer: NonNull<Timer>) {
         // SAFETY: as above.
         drop(unsafe { take_kept(&mut (*timer.as_ptr()).waker) });
     }
+    // Nothing leads from here to a process that may have ended by then: this stays.
+    // SAFETY: by contract; it is in no list of its owner's.
+    unsafe { (*timer.as_ptr()).owner = None };
     // The caller may be on another core by the time it uses that: then it gives the timer to this one, which does no harm.
     let spare = &CORES[percpu::core_number()].spare;
     // Release: pairs with the acquire in `make`. Relaxed on failure: there is one already.
