@@ -27,4 +27,4 @@ pub use spec::Spec;
 pub use sweep::MAX_COMBINATIONS;
 pub use sweep::{Grid, sweep};
 pub use table::{activity, comparison, histograms, instructions, latencies, sweep_table, wall_clock};
-pub use wall::{clock, compare};
+pub use wall::{RUNS_IN_A_BOOT, clock, compare};

@@ -57,7 +57,7 @@ pub struct Options {
     /// Values of a kernel setting to try, like sched.doze_us=0,20,100; several make a grid
     #[arg(long, value_name = "SETTING=N,...")]
     sweep: Vec<String>,
-    /// How often to run each benchmark; the median is printed [default: 1, in wall clock 3]
+    /// How often to run each benchmark, in wall clock how many boots; the median is printed [default: 1, in wall clock 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..100))]
     repeat: Option<u32>,
     /// Use the portable primitives in place of the hand-written exclusives
@@ -163,7 +163,7 @@ fn measure(options: &Options, plan: &Plan, bench: &mut Bench<'_>) -> Result<()> 
     if !plan.clocked.is_empty() {
         for table in figures::compare(bench, &plan.clocked, options.wall_runs())? {
             if !options.json {
-                println!("{}", wall_heading(options));
+                println!("{}", wall_heading(options.wall_runs()));
                 print!("{}", figures::comparison(&table));
             }
             rows.extend(table);
@@ -181,7 +181,7 @@ fn wall(options: &Options, plan: &Plan, bench: &mut Bench<'_>) -> Result<()> {
         print!("{}", figures::document(&bench.machinery, &rows));
         return Ok(());
     }
-    println!("{}", wall_heading(options));
+    println!("{}", wall_heading(options.wall_runs() * figures::RUNS_IN_A_BOOT));
     print!("{}", figures::wall_clock(&rows, &cores_of(&plan.clocked)));
     print_activity(options, &rows);
     Ok(())
@@ -213,11 +213,8 @@ fn print_stretches(what: &str, cores: u32, found: &[Stretch]) {
     }
 }
 
-fn wall_heading(options: &Options) -> String {
-    format!(
-        "wall clock, ns per operation, medians of {}; only the ratios mean anything:",
-        options.wall_runs()
-    )
+fn wall_heading(runs: u32) -> String {
+    format!("wall clock, ns per operation, medians of {runs}; only the ratios mean anything:")
 }
 
 fn print_activity(options: &Options, rows: &[Row]) {
