@@ -1,6 +1,7 @@
 //! Mutual exclusion and agreement between cores that a preemptive kernel can use.
 //!
 //! - [`SpinLock`]: data that one core at a time may touch;
+//! - [`SpinWait`]: what a core does that waits for another;
 //! - [`Waiters`]: those who wait for one event, all of whom are told;
 //! - [`keep_waker`]: wakers that may be called anywhere;
 //! - [`ReferenceCount`]: how many keep a thing, and who is the last;
