@@ -63,7 +63,7 @@ pub fn is_kept_for_crashed(kept: &Waker) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::take_kept;
     use alloc::sync::Arc;
     use alloc::task::Wake;
@@ -75,16 +75,28 @@ mod tests {
         fn wake(self: Arc<Self>) {}
     }
 
-    #[test]
-    fn nothing_is_left_of_what_was_taken() {
+    /// A waker, and its address.
+    pub fn waker_of_nobody() -> (Waker, usize) {
         let waker = Waker::from(Arc::new(Nobody));
         let address = waker.data().addr();
+        (waker, address)
+    }
+
+    /// Whether either word of a place that has had a waker is that address.
+    pub fn leads_to(place: &Option<Waker>, address: usize) -> bool {
+        // SAFETY: a waker is two words, and the place has had one.
+        let left: [usize; 2] = unsafe { (&raw const *place).cast::<[usize; 2]>().read_volatile() };
+        left.contains(&address)
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_was_taken() {
+        let (waker, address) = waker_of_nobody();
         let mut place = Some(waker);
+        assert!(leads_to(&place, address));
         assert!(take_kept(&mut place).is_some_and(|taken| taken.data().addr() == address));
         assert!(place.is_none());
-        // SAFETY: a waker is two words, and the place has had one.
-        let left: [usize; 2] = unsafe { (&raw const place).cast::<[usize; 2]>().read_volatile() };
-        assert!(!left.contains(&address), "the address of what was kept is left in the place");
+        assert!(!leads_to(&place, address), "the address of what was kept is left in the place");
         assert!(take_kept(&mut place).is_none());
     }
 }

@@ -262,25 +262,14 @@ impl List {
 #[cfg(test)]
 mod tests {
     use super::{List, OTHER};
-    use alloc::sync::Arc;
-    use alloc::task::Wake;
-    use core::task::Waker;
-
-    struct Nobody;
-
-    impl Wake for Nobody {
-        fn wake(self: Arc<Self>) {}
-    }
+    use crate::sync::kept_waker::tests::{leads_to, waker_of_nobody};
 
     #[test]
     fn a_place_that_was_left_leads_nowhere() {
         let mut list = List::EMPTY;
-        let waker = Waker::from(Arc::new(Nobody));
-        let address = waker.data().addr();
+        let (waker, address) = waker_of_nobody();
         let Ok(place) = list.add(waker, OTHER) else { panic!("there is a place for a few") };
         assert!(list.remove(place).is_some(), "who waits there");
-        // SAFETY: a waker is two words, and the place has had one.
-        let left: [usize; 2] = unsafe { (&raw const list.few[0].waker).cast::<[usize; 2]>().read_volatile() };
-        assert!(!left.contains(&address), "the address of who waited is left in the place");
+        assert!(!leads_to(&list.few[0].waker, address), "the address of who waited is left in the place");
     }
 }
