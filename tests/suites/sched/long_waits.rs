@@ -133,3 +133,30 @@ kernel_test! {
         Ok(())
     }
 }
+
+kernel_test! {
+    /// All cores want a lock that is free for a moment only, for longer than anybody looks without a sleep: each has it as often as it wants, and nobody
+    /// who has slept is left behind for good.
+    async fn a_lock_that_is_hardly_ever_free_comes_to_all() -> Outcome {
+        const TIMES: usize = 50;
+        const EACH: Duration = Duration::from_micros(30);
+        static WANTED: SpinLock<usize> = SpinLock::new(0);
+        let before = *WANTED.lock();
+        let mut all = Vec::new();
+        for core in (0..machine::cores()).filter_map(CoreId::new) {
+            all.push(Spawn::new().pinned(core).start(async {
+                for _ in 0..TIMES {
+                    let mut wanted = WANTED.lock();
+                    pass(EACH);
+                    *wanted += 1;
+                }
+            })?);
+        }
+        let wanted = all.len() * TIMES;
+        for one in all {
+            one.await?;
+        }
+        ensure_eq!(*WANTED.lock(), before + wanted, "had the lock");
+        Ok(())
+    }
+}
