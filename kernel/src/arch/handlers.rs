@@ -24,7 +24,7 @@ pub struct Handlers {
     /// Called last, after the interrupt was ended, with the complete frame of the interrupted code, in its block.
     /// May leave that code suspended by switching to another stack, and then does not return.
     pub interrupt_exit: unsafe fn(*mut Frame),
-    /// [`super::switch::preempt_trap`] was called. As `interrupt_exit`, but the frame is on the fault stack.
+    /// [`super::switch::preempt_trap`] was called. As `interrupt_exit`.
     pub preempt_trap: unsafe fn(*mut Frame),
     /// A synchronous fault. Returns when the code may try again, or when nothing that can be ended alone caused the
     /// fault; in the second case the machine then prints the registers and stops.

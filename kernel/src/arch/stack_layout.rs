@@ -15,8 +15,8 @@
 //! ```
 //!
 //! An interrupt saves the registers of the code that it interrupts in the block of that code's stack, and runs on the
-//! interrupt stack; so it needs no room on the interrupted stack, however little of that is left. A fault saves them on
-//! the fault stack, and runs there.
+//! interrupt stack; so it needs no room on the interrupted stack, however little of that is left. So does the trap at the end of a
+//! section, which may leave the stack as an interrupt does. A fault saves them on the fault stack, and runs there.
 //!
 //! The reserve is not mapped either. It is for a section of the kernel's that runs out of stack with preemption disabled, and
 //! so cannot be ended where it is: the reserve is mapped, the section ends, and then its process does.

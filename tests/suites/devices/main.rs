@@ -6,6 +6,7 @@ extern crate alloc;
 
 mod interrupts;
 mod registers;
+mod sections;
 mod urgent;
 
 magpie_tests::suite!();

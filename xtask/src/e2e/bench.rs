@@ -214,7 +214,10 @@ fn json(bench: &Bench<'_>) -> Result<Outcome> {
     ensure!(counted["figures"][0]["best_peer"]["figure"] == 4227, "{counted}");
     let clocked = parse(&["spawn:500", "--wall", "--smp", "2", "--repeat", "2"])?;
     let figure = &clocked["figures"][0];
-    ensure!(figure["kind"] == "wall" && figure["runs"] == 2 * RUNS_IN_A_BOOT && figure["cores"] == 2, "{clocked}");
+    ensure!(
+        figure["kind"] == "wall" && figure["runs"] == 2 * RUNS_IN_A_BOOT && figure["cores"] == 2,
+        "{clocked}"
+    );
     let swept = parse(&["ping-pong:100", "--sweep", "sched.doze_us=0,20", "--cores", "1,2"])?;
     ensure!(swept["sweep"].as_array().map(Vec::len) == Some(2), "{swept}");
     ensure!(swept["sweep"][0]["score"].is_number(), "{swept}");

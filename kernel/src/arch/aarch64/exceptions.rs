@@ -127,11 +127,13 @@ pub fn take_pending() -> Option<Device> {
     None
 }
 
+/// The class of a supervisor call, in the syndrome's upper bits.
+pub(super) const SVC: u64 = 0x15;
+
 /// # Safety
-/// Called by the vectors with a complete frame.
+/// Called by the vectors with a complete frame: a supervisor call's is in the block of the stack that it was made on.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn magpie_synchronous(frame: *mut Frame) {
-    const SVC: u64 = 0x15;
     let syndrome = ESR_EL1.get();
     if syndrome >> 26 == SVC && syndrome & 0xffff == PREEMPT_CALL {
         if let Some(table) = handlers::get() {

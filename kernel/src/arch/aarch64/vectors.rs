@@ -5,6 +5,7 @@
 
 use core::arch::global_asm;
 
+use super::exceptions::SVC;
 use super::frame::{ELR, FPCR, Q, SIZE, SP};
 use super::locked_append;
 use crate::arch::stack_layout::{FAULT_STACK_BYTES, FRAME_IN_BLOCK, SEQUENCE_IN_BLOCK};
@@ -17,6 +18,10 @@ global_asm!(
     // masked while a handler runs, and code that is suspended in it is on no core.
     .macro ENTER_INTERRUPT
         msr     tpidrro_el0, x0
+        ENTER_INTERRUPT_WITHOUT_X0 magpie_interrupt_entry
+    .endm
+
+    .macro ENTER_INTERRUPT_WITHOUT_X0 handler
         mrs     x0, tpidr_el0
         add     x0, x0, #{frame_in_block}
         str     x1, [x0, #8]
@@ -26,12 +31,27 @@ global_asm!(
         str     x1, [x0]
         mrs     x1, sp_el0
         sub     sp, x1, #{fault_bytes}
-        b       magpie_interrupt_entry
+        b       \handler
     .endm
 
     // The frame is at the top of the core's fault stack or, for a fault on that stack, below what is in use of it.
     .macro ENTER_FAULT handler
         msr     tpidrro_el0, x0
+        ENTER_FAULT_WITHOUT_X0 \handler
+    .endm
+
+    // The trap at a section's end goes the way of an interrupt, because it may leave the turn as one does; all else is a fault.
+    .macro ENTER_SYNCHRONOUS
+        msr     tpidrro_el0, x0
+        mrs     x0, esr_el1
+        lsr     x0, x0, #26
+        cmp     x0, #{svc}
+        b.eq    2f
+        ENTER_FAULT_WITHOUT_X0 magpie_synchronous_entry
+    2:  ENTER_INTERRUPT_WITHOUT_X0 magpie_synchronous_entry
+    .endm
+
+    .macro ENTER_FAULT_WITHOUT_X0 handler
         mrs     x0, sp_el0
         sub     x0, sp, x0
         cmn     x0, #{fault_bytes}      // carry: 0 < top - sp <= bytes
@@ -105,7 +125,7 @@ magpie_vectors:
     ENTER_FAULT magpie_unexpected
     // From the current EL on SP_EL1: the kernel.
     .balign 0x80
-    ENTER_FAULT magpie_synchronous_entry
+    ENTER_SYNCHRONOUS
     .balign 0x80
     ENTER_INTERRUPT
     .balign 0x80
@@ -202,6 +222,7 @@ magpie_restore:
     fpcr = const FPCR,
     q = const Q,
     fault_bytes = const FAULT_STACK_BYTES,
+    svc = const SVC,
     frame_in_block = const FRAME_IN_BLOCK,
     sequence_in_block = const SEQUENCE_IN_BLOCK,
     most_bytes = const locked_append::MOST_BYTES,

@@ -101,7 +101,7 @@ pub(crate) struct Core {
     pub shortages: Cell<u32>,
     /// Deep in an interrupt: the owner's side of the queues must not be touched, unless the loop waits.
     pub in_interrupt: Cell<bool>,
-    /// That interrupt has met a turn with preemption enabled, so nobody is in the middle of the queues, and its end may leave that turn.
+    /// That interrupt has met a turn, which its end may leave, or the end of the turn's section.
     pub has_met_turn: Cell<bool>,
     /// Its loop waits for an interrupt, and does no more to its queues than to look at them. What is urgent and raised meanwhile asks for no attention.
     pub waits: Cell<bool>,

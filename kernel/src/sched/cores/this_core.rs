@@ -34,9 +34,10 @@ impl<'a> ThisCore<'a> {
         Some(Self { core, here: PhantomData })
     }
 
-    /// In an interrupt that has met a turn with preemption enabled: the code that was interrupted is not in the middle of anything. `None` elsewhere.
+    /// In an interrupt that has met a turn. `None` elsewhere.
     ///
-    /// It is for [`Self::choose`], because the end of such an interrupt may leave the turn.
+    /// It is for [`Self::choose`] alone, because the end of such an interrupt may leave the turn, or the end of the section that it has met. That
+    /// section may be in the middle of the queues.
     #[inline(always)]
     pub(crate) fn that_may_leave_turn(here: &'a PreemptGuard) -> Option<Self> {
         let core = Core::current(here).filter(|core| core.has_met_turn.get())?;
@@ -95,7 +96,7 @@ impl<'a> ThisCore<'a> {
         self.core.chosen.put(process.into_pointer());
     }
 
-    /// Takes what is chosen. The caller is as for [`Self::choose`], or in a turn, where nothing is.
+    /// Takes what is chosen. The caller is as for [`Self::choose`], or in a turn, where an interrupt may have chosen in the section that goes on.
     #[inline(always)]
     pub(crate) fn take_chosen(&self) -> Option<Runnable> {
         // SAFETY: it came from a `Runnable`, and is taken once.

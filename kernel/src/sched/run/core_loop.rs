@@ -196,8 +196,6 @@ fn take_turn(process: NonNull<Header>, run: unsafe fn(NonNull<Header>) -> Step) 
     // SAFETY: the process is running, and this core alone runs it; the function is of its table.
     let step = unsafe { run(process) };
     block.preempt().disable();
-    // SAFETY: preemption is disabled again; the turn may have moved to another core.
-    debug_assert!(!unsafe { ThisCore::of_loop() }.chosen.is_some(), "something was chosen in a turn");
     let [ended, yields] = block.end_turn();
     if ended == yields {
         // SAFETY: before the turn, the process was written there; and nobody but it writes down that it yields.

@@ -84,7 +84,11 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     if let Some(process) = process
         && core.chosen.is_some()
     {
-        // SAFETY: by contract. In a turn nothing was chosen but by the handler of this interrupt, which has found preemption enabled.
+        if !block.preempt().is_enabled() {
+            // SAFETY: by contract.
+            return unsafe { postpone(core, block, frame) };
+        }
+        // SAFETY: by contract.
         if unsafe { makes_way(core, block, process, frame, masked_at) } {
             return;
         }
@@ -92,10 +96,8 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     #[cfg(target_os = "none")]
     if calls::all() & calls::HALT != 0 {
         if !block.process().is_null() && !block.preempt().is_enabled() {
-            block.preempt().request();
             // SAFETY: by contract.
-            core.note_postponed(block, unsafe { &*frame });
-            return;
+            return unsafe { postpone(core, block, frame) };
         }
         core.begin_masked(masked_at);
         // SAFETY: by contract. A loop of the core's own stands still if it came for that.
@@ -156,7 +158,17 @@ pub(crate) unsafe fn end_section(frame: *mut Frame) {
     unsafe { consider(frame) }
 }
 
-/// The turn is left for what the handler of the interrupt has chosen, unless it is to end besides, or the core is called: then that goes into its
+/// The turn is in a section, whose end comes here again.
+///
+/// # Safety
+/// As [`consider`].
+unsafe fn postpone(core: &Core, block: &StackBlock, frame: *mut Frame) {
+    block.preempt().request();
+    // SAFETY: by contract.
+    core.note_postponed(block, unsafe { &*frame });
+}
+
+/// The turn is left for what the handler of an interrupt has chosen, in it or in the section that ends now, unless it is to end besides, or the core is called: then that goes into its
 /// queue. Whether it was dealt with.
 ///
 /// # Safety
@@ -170,7 +182,6 @@ unsafe fn makes_way(
     frame: *mut Frame,
     masked_at: u64,
 ) -> bool {
-    debug_assert!(block.preempt().is_enabled(), "what has the next turn was chosen in a section of this one");
     // SAFETY: its turn was interrupted, so it is alive.
     if calls::all() != 0 || !is_left_alone(unsafe { process.as_ref() }) {
         // SAFETY: by contract.
@@ -408,10 +419,7 @@ unsafe fn lend_stack(
         }
         return;
     };
-    if frame != block.saved() {
-        // It came by a trap. SAFETY: both are valid, and nobody else uses this stack's block.
-        unsafe { ptr::copy_nonoverlapping(frame, block.saved(), 1) };
-    }
+    debug_assert!(frame == block.saved(), "registers are saved in the block of the stack that is left");
     let turn = core.in_turn.interrupt();
     core.handover.set(Handover::Turn(Interrupted { process, block, reason, turn }));
     // SAFETY: interrupts are masked. The code suspended here holds no lock and nothing of the core's.

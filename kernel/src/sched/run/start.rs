@@ -64,16 +64,15 @@ fn device_handler() -> fn(u32) {
 }
 
 /// A device's interrupt. Whom it wakes is delivered as from another core: the code that was interrupted may be in the
-/// middle of this core's queues. Unless that is a turn with preemption enabled: then somebody urgent is chosen for the next turn.
+/// middle of this core's queues. Unless that is a turn: then somebody urgent is chosen for the next one, which is a place of its own.
 fn on_device(number: u32) {
     slice::in_handler(
         || longest::DEVICE,
         |core, _| {
             core.in_interrupt.set(true);
             let block = StackBlock::current();
-            // The handler disables preemption once. A turn that has run out of stack is left by a way of its own.
-            let may_leave = block.preempt().is_held_once() && !block.is_in_reserve();
-            core.has_met_turn.set(may_leave && !block.process().is_null());
+            // A turn that has run out of stack is left by a way of its own.
+            core.has_met_turn.set(!block.process().is_null() && !block.is_in_reserve());
             // Not who was interrupted.
             let _nobody = PaidBy::nobody();
             device_handler()(number);
