@@ -30,8 +30,16 @@ pub const MODELS: &[Model] = &[
             Mutant { name: "chosen-put-anywhere", rejected_by: &["loom"] },
             step("chosen-take-keeps"),
             step("chosen-queued-late"),
+        ],
+    },
+    Model {
+        name: "chosen::in_a_section",
+        preemptions: None,
+        body: in_a_section,
+        mutants: &[
+            step("chosen-not-postponed"),
             // As above.
-            Mutant { name: "chosen-in-a-section", rejected_by: &["loom"] },
+            Mutant { name: "chosen-cleared-unseen", rejected_by: &["loom"] },
         ],
     },
     Model {
@@ -41,6 +49,11 @@ pub const MODELS: &[Model] = &[
         mutants: &[step("chosen-stays-in-turn")],
     },
 ];
+
+/// What the section wakes.
+const WOKEN_IN_SECTION: u64 = 3;
+/// The turn that goes on.
+const FOR_EVER: u64 = 9;
 
 /// A process has a number; where it would lie is never looked at.
 fn process(number: usize) -> NonNull<u8> {
@@ -103,7 +116,8 @@ fn is_found() {
     assert!(!over, "it was chosen, or in the core's hands");
 }
 
-/// A core's loop, which waits and then begins a turn that goes on for ever, and two interrupts, each of which wakes something urgent.
+/// A core's loop, which waits and then begins a turn that goes on for ever, and two interrupts, each of which wakes something urgent. So may that turn, in
+/// a section without preemption.
 struct Core {
     chosen: Chosen<u8>,
     /// What waits with the priority `High`, oldest first, as the digits of a number. Its own, as what follows but for the interrupts.
@@ -118,7 +132,7 @@ struct Core {
     has_stack: AtomicBool,
     /// It is tried again by an interrupt.
     tries_again: AtomicBool,
-    /// The turns that began, oldest first, as digits; 9 is that of another process.
+    /// The turns that began, oldest first, as digits: by the interrupts' numbers, [`WOKEN_IN_SECTION`], and [`FOR_EVER`].
     turns: AtomicU64,
 }
 
@@ -141,16 +155,18 @@ impl Core {
     /// `enqueue::keep_urgent` in an interrupt while the loop waits, `woken_in_interrupt` in one that has met a turn, otherwise `deliver`; then
     /// `preempt::consider`.
     fn wakes(&self, number: usize) {
-        let has_met_turn = self.in_turn.is_in() && (self.word.is_enabled() || mutant("chosen-in-a-section"));
-        let waits = self.waits.load(Ordering::Relaxed) || has_met_turn || mutant("chosen-put-anywhere");
+        let waits =
+            self.waits.load(Ordering::Relaxed) || self.in_turn.is_in() || mutant("chosen-put-anywhere");
         if waits && self.queue.load(Ordering::Relaxed) == 0 && !self.chosen.is_some() {
             self.chosen.put(process(number));
         } else {
-            if waits && !mutant("chosen-queued-late") {
+            // The core's inbox, which its loop sorts into its queue behind what was chosen; here it is its queue.
+            let was_late = mutant("chosen-queued-late");
+            if waits && !was_late {
                 self.queue_chosen();
             }
             self.append(number as u64);
-            if waits {
+            if waits && was_late {
                 self.queue_chosen();
             }
         }
@@ -172,8 +188,14 @@ impl Core {
     fn consider(&self) {
         let is_turn = self.in_turn.is_in();
         if is_turn && self.chosen.is_some() {
-            assert!(self.word.is_enabled(), "a choice is made in a section, whose turn cannot be left");
-            return self.leaves_turn();
+            if self.word.is_enabled() {
+                return self.leaves_turn();
+            }
+            // The section's end comes here again.
+            if !mutant("chosen-not-postponed") {
+                self.word.request();
+            }
+            return;
         }
         let is_wanted = self.queue.load(Ordering::Relaxed) != 0;
         if decide(&self.word, Found { is_turn, is_wanted }) {
@@ -198,25 +220,25 @@ impl Core {
 
     /// The loop gives turns, short ones to what is urgent, and then one that goes on for ever. As `core_loop::run`.
     fn gives_turns(&self) {
-        for _ in 0..4 {
+        for _ in 0..5 {
             self.word.clear_request();
             self.interrupts();
             // `pick::next`.
             let next = self.chosen.take().map(number).or_else(|| self.take_from_queue());
-            self.note(next.unwrap_or(9));
+            self.note(next.unwrap_or(FOR_EVER));
             self.interrupts();
             if next.is_none() {
                 return self.begins_for_ever();
             }
         }
-        panic!("there are two, and more turns");
+        panic!("there are three, and more turns");
     }
 
     fn take_from_queue(&self) -> Option<u64> {
         let queue = self.queue.load(Ordering::Relaxed);
-        let (next, rest) = if queue >= 10 { (queue / 10, queue % 10) } else { (queue, 0) };
-        self.queue.store(rest, Ordering::Relaxed);
-        (next != 0).then_some(next)
+        let place = 10_u64.pow(queue.checked_ilog10()?);
+        self.queue.store(queue % place, Ordering::Relaxed);
+        Some(queue / place)
     }
 
     fn note(&self, turn: u64) {
@@ -235,7 +257,30 @@ impl Core {
         self.check();
     }
 
-    /// In the turn that goes on.
+    /// A section of the turn that goes on wakes something urgent.
+    fn is_in_section(&self) {
+        self.word.store(1);
+        self.interrupts();
+        // `enqueue::queue_urgent`, and `Chosen::take` in it.
+        let is_chosen = self.chosen.is_some();
+        self.interrupts();
+        if is_chosen {
+            self.queue_chosen();
+        } else if mutant("chosen-cleared-unseen") {
+            self.chosen.take();
+        }
+        self.append(WOKEN_IN_SECTION);
+        self.word.request();
+        self.interrupts();
+        self.word.store(0);
+        self.interrupts();
+        // As at a `PreemptGuard`'s end.
+        if self.word.is_requested() {
+            self.consider();
+        }
+    }
+
+    /// In the turn that goes on, with preemption enabled.
     fn check(&self) {
         assert!(!self.in_turn.is_in() || !self.chosen.is_some(), "something is chosen in a turn");
     }
@@ -243,15 +288,20 @@ impl Core {
 
 /// Two interrupts come wherever they like: both have their turns, in order, once.
 fn has_its_turn() {
-    two_interrupts(true);
+    two_interrupts(true, false);
+}
+
+/// So they have where they come in a turn with a section, and so has what that section wakes.
+fn in_a_section() {
+    two_interrupts(true, true);
 }
 
 /// The same, where no stack is free at first for the loop that leaves a turn: nothing is chosen in the turn that goes on.
 fn is_taken_back() {
-    two_interrupts(false);
+    two_interrupts(false, false);
 }
 
-fn two_interrupts(has_stack: bool) {
+fn two_interrupts(has_stack: bool, has_section: bool) {
     let core = Arc::new(Core {
         chosen: Chosen::new(),
         queue: AtomicU64::new(0),
@@ -264,7 +314,13 @@ fn two_interrupts(has_stack: bool) {
         tries_again: AtomicBool::new(false),
         turns: AtomicU64::new(0),
     });
-    let loops = task(|core: &Core| {
+    let loops = task(move |core: &Core| {
+        if has_section {
+            core.in_turn.begin(false);
+            core.word.store(0);
+            core.is_in_section();
+            return core.check();
+        }
         core.interrupts();
         // `idle::sleep`.
         core.waits.store(true, Ordering::Relaxed);
@@ -285,13 +341,19 @@ fn two_interrupts(has_stack: bool) {
     let mut turns = core.turns.load(Ordering::Relaxed);
     let mut urgent = 0;
     let mut place = 1;
+    let mut of_section = 0;
     while turns != 0 {
-        if turns % 10 != 9 {
-            urgent += turns % 10 * place;
-            place *= 10;
+        match turns % 10 {
+            FOR_EVER => {}
+            WOKEN_IN_SECTION => of_section += 1,
+            number => {
+                urgent += number * place;
+                place *= 10;
+            }
         }
         turns /= 10;
     }
     assert_eq!(urgent, 12, "one has had no turn, or two, or before its time");
+    assert_eq!(of_section, u64::from(has_section), "turns of what the section has woken");
     core.check();
 }

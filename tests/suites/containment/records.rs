@@ -29,13 +29,21 @@ enum How {
     Reads,
     Jumps,
     Undefined,
+    Calls,
     Overflows,
     Allocates,
 }
 
 impl How {
-    const ALL: [Self; 6] =
-        [Self::Panics, Self::Reads, Self::Jumps, Self::Undefined, Self::Overflows, Self::Allocates];
+    const ALL: [Self; 7] = [
+        Self::Panics,
+        Self::Reads,
+        Self::Jumps,
+        Self::Undefined,
+        Self::Calls,
+        Self::Overflows,
+        Self::Allocates,
+    ];
 
     #[inline(never)]
     fn crash(self) -> u64 {
@@ -52,6 +60,11 @@ impl How {
                 unsafe { core::arch::asm!("udf #7") };
                 0
             }
+            Self::Calls => {
+                // SAFETY: a supervisor call that nobody answers does nothing but fault.
+                unsafe { core::arch::asm!("svc #7") };
+                0
+            }
             Self::Overflows => Way::Overflow.crash(),
             Self::Allocates => black_box(Vec::<u8>::with_capacity(black_box(1 << 45))).len() as u64,
         }
@@ -63,14 +76,14 @@ impl How {
             Self::Panics => (CrashKind::Panic, "3 on purpose"),
             Self::Reads => (CrashKind::DataAbort, ""),
             Self::Jumps => (CrashKind::InstructionAbort, ""),
-            Self::Undefined => (CrashKind::Undefined, ""),
+            Self::Undefined | Self::Calls => (CrashKind::Undefined, ""),
             Self::Overflows => (CrashKind::StackOverflow, ""),
             Self::Allocates => (CrashKind::OutOfMemory, "memory allocation of 35184372088832 bytes failed"),
         };
         ensure_eq!((record.kind, record.message()), (kind, message), "{record}");
         match (self, record.address) {
             (Self::Reads, Some(8)) | (Self::Jumps, Some(0x20)) | (Self::Overflows, Some(_)) => {}
-            (Self::Panics | Self::Undefined | Self::Allocates, None) => {}
+            (Self::Panics | Self::Undefined | Self::Calls | Self::Allocates, None) => {}
             (_, address) => return Err(Failure(format!("{self:?}: address {address:x?}"))),
         }
         let expected =

@@ -15,7 +15,7 @@ global_asm!(
     // Both: save x0, x1 and the stack pointer in the frame, whose address is in x0 afterwards.
 
     // The frame is in the block of the interrupted stack, to which TPIDR_EL0 points. It is not in use: interrupts are
-    // masked while a handler runs, and code that is suspended in it is on no core.
+    // masked while a handler runs, which ends no section of the interrupted code's, and code that is suspended in it is on no core.
     .macro ENTER_INTERRUPT
         msr     tpidrro_el0, x0
         ENTER_INTERRUPT_WITHOUT_X0 magpie_interrupt_entry

@@ -65,8 +65,8 @@ fn place_woken(process: Runnable, here: &PreemptGuard) {
     keep(&core, process);
 }
 
-/// The same in an interrupt. Something urgent for which the turn that was interrupted is left at the end of that is chosen for the next
-/// (`preempt::makes_way`), so it goes through no queue.
+/// The same in an interrupt. Something urgent for which the turn that was interrupted is left at the end of that, or of the section that was, is chosen
+/// for the next (`preempt::makes_way`), so it goes through no queue.
 #[inline(never)]
 fn woken_in_interrupt(process: Runnable, here: &PreemptGuard) {
     if let Some(core) = ThisCore::that_may_leave_turn(here)

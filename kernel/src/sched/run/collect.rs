@@ -89,7 +89,7 @@ unsafe fn collect(core: &Core) {
         // nothing in hand.
         unsafe {
             collection.run(
-                |visit| each_root(standing, visit),
+                each_root,
                 |visit| standing.exception_stacks().for_each(|stacks| visit(stacks.start)),
                 // Who stands still holds no lock, and neither does this core's loop.
                 roll::forget,
@@ -112,11 +112,11 @@ unsafe fn collect(core: &Core) {
 }
 
 /// Shows all memory outside of the heap where pointers into it may be.
-fn each_root(standing: &halt::Standing, visit: &mut dyn FnMut(Range<usize>)) {
+fn each_root(visit: &mut dyn FnMut(Range<usize>)) {
     image::statics().into_iter().for_each(&mut *visit);
     for block in stack::all().filter(|block| !block.process().is_null()) {
         // A turn that stands, or that is suspended.
-        let frame = standing.frame_on(block).unwrap_or(block.saved());
+        let frame = block.saved();
         let top = core::ptr::from_ref(block).addr();
         // SAFETY: complete, and nobody writes to it.
         let sp = unsafe { (*frame).sp } as usize;

@@ -207,7 +207,7 @@ unsafe fn end_current(frame: Option<&Frame>, cause: Cause) -> ! {
     core.begin_masked(if masked_at == 0 { clock::now() } else { masked_at });
     let saved = block.saved();
     match frame {
-        // It came by a trap, or is that of a fault. SAFETY: both are valid, and nobody else uses this stack's block.
+        // It is that of a fault. SAFETY: both are valid, and nobody else uses this stack's block.
         Some(frame) if !ptr::eq(frame, saved) => unsafe { ptr::copy_nonoverlapping(frame, saved, 1) },
         Some(_) => {}
         // SAFETY: as above.

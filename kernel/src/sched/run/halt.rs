@@ -2,7 +2,7 @@
 //!
 //! The leader raises the call and interrupts the others. A core stands still
 //! - in a turn, where preemption is enabled: at the end of an interrupt or, if that came within a section, at the section's
-//!   end (`preempt::consider`), with all its registers in the frame;
+//!   end (`preempt::consider`), with all its registers in the block of its stack;
 //! - in its loop, between two turns, where it has nothing in hand.
 //!
 //! So while they stand, no lock is held, no queue is half-changed, and no block of the heap is between two owners. What
@@ -13,10 +13,9 @@
 
 use core::cell::Cell;
 use core::ops::Range;
-use core::ptr;
 
-use crate::arch::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use crate::arch::stack_layout::{EXCEPTION_STACK_BYTES, is_on};
+use crate::arch::atomic::{AtomicUsize, Ordering};
+use crate::arch::stack_layout::EXCEPTION_STACK_BYTES;
 use crate::arch::switch::{self, Frame};
 use crate::arch::{MAX_CORES, clock, cpu, exceptions, ipi, irq, timer};
 use crate::mem::stack::StackBlock;
@@ -32,9 +31,6 @@ const RING_AGAIN_MICROSECONDS: u64 = 1_000;
 fn ticks(microseconds: u64) -> u64 {
     microseconds * clock::frequency() / 1_000_000
 }
-
-/// The frames of those that stand in a turn; null for those that stand in their loops.
-static FRAMES: [AtomicPtr<Frame>; MAX_CORES] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CORES];
 
 /// Where each core's stacks for exceptions begin, once it has stood still or led.
 static EXCEPTION_STACKS: [AtomicUsize; MAX_CORES] = [const { AtomicUsize::new(0) }; MAX_CORES];
@@ -52,13 +48,10 @@ fn note_exception_stacks(core: &Core) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn stand_still(core: &Core, block: &StackBlock, frame: *mut Frame) {
-    let in_turn = !block.process().is_null();
-    if !in_turn && !core.stands.get() {
+    if block.process().is_null() && !core.stands.get() {
         return;
     }
     note_exception_stacks(core);
-    // Relaxed: published by the release in `Standstill::stand`.
-    FRAMES[core.id().index()].store(if in_turn { frame } else { ptr::null_mut() }, Ordering::Relaxed);
     // The leader interrupts when it is over. The interrupt stays pending, so it ends this even if it comes right
     // before. So would the end of a slice, and another interrupt of the leader's, sent when this core did not stand yet: the wait would be a
     // loop, which a host runs in the leader's place.
@@ -108,8 +101,6 @@ pub(crate) unsafe fn with_all_standing<R>(core: &Core, action: impl FnOnce(&Stan
         irq::disable();
         core.begin_masked(clock::now());
         note_exception_stacks(core);
-        // From a time when it did not lead. Relaxed: read by this core.
-        FRAMES[core.id().index()].store(ptr::null_mut(), Ordering::Relaxed);
         result = Some(action(&Standing(())));
         core.end_masked(|| "a collection", None);
         // SAFETY: the loop runs with interrupts unmasked.
@@ -150,23 +141,11 @@ fn call_together(core: &Core) -> bool {
 pub(crate) struct Standing(());
 
 impl Standing {
-    /// The cores' stacks for exceptions. Nothing on them is in use but the frames of turns that stand; what is left there of
-    /// registers that were saved, of crashed code, too, says nothing.
+    /// The cores' stacks for exceptions. Nothing on them is in use; what is left there of registers that were saved, of crashed code, too, says
+    /// nothing.
     pub(crate) fn exception_stacks(&self) -> impl Iterator<Item = Range<usize>> {
         // Relaxed: ordered by `all_stand`.
         let starts = EXCEPTION_STACKS.iter().map(|start| start.load(Ordering::Relaxed));
         starts.filter(|start| *start != 0).map(|start| start..start + EXCEPTION_STACK_BYTES)
-    }
-
-    /// The frame of the turn that stands on the stack of `block`, if one does: otherwise the frame is in the block.
-    pub(crate) fn frame_on(&self, block: &StackBlock) -> Option<*mut Frame> {
-        // Relaxed: ordered by `all_stand`.
-        let mut frames =
-            FRAMES.iter().map(|frame| frame.load(Ordering::Relaxed)).filter(|frame| !frame.is_null());
-        frames.find(|frame| {
-            // SAFETY: frames of cores that stand are complete and stay.
-            let sp = unsafe { (**frame).sp } as usize;
-            is_on(ptr::from_ref(block).addr(), sp)
-        })
     }
 }

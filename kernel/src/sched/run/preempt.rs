@@ -78,6 +78,11 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
             // SAFETY: the section that ran out of stack has ended, and its process must not go on.
             unsafe { crash::end_overflowed(&*frame) };
         }
+        // Chosen before the section ran out of stack. It goes on, shielded, for nobody knows how long.
+        if block.preempt().is_enabled() {
+            // SAFETY: by contract.
+            unsafe { take_back_choice(block) };
+        }
         return;
     }
     let process = NonNull::new(block.process().cast::<Header>());
@@ -188,7 +193,8 @@ unsafe fn makes_way(
         unsafe { take_back_choice(block) };
         return false;
     }
-    core.begin_masked(masked_at);
+    // At a section's end nobody has noted it.
+    core.begin_masked(if masked_at == 0 { clock::now() } else { masked_at });
     let reason = if core.in_turn.turn().looks() { Reason::URGENT.and(Reason::LOOKS) } else { Reason::URGENT };
     // SAFETY: by contract; preemption is enabled, so the turn holds no lock.
     unsafe { lend_stack(core, block, process, frame, reason) };

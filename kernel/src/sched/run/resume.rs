@@ -31,7 +31,7 @@ pub(crate) unsafe fn resume(core: &'static Core, block: NonNull<StackBlock>) -> 
         if let Some(piece) = table.piece {
             // SAFETY: as above; its turn begins.
             unsafe { piece(process, PieceNow::GoesOn) };
-            // It may have woken somebody urgent, and in a turn nothing is chosen.
+            // It may have woken somebody urgent, and in a turn that goes on nothing is chosen.
             // SAFETY: by contract the caller is the core's loop.
             let core = unsafe { ThisCore::of_loop() };
             enqueue::queue_chosen(&core);

@@ -196,8 +196,8 @@ pub(super) fn collections(bench: &Bench<'_>) -> Result<Outcome> {
 const LATEST: [(&str, [u64; 4]); 5] = [
     ("idle", [100, 200, 300, 750]),
     ("hogs", [600, 600, 1400, 1600]),
-    ("thieves", [1200, 1200, 2800, 3300]),
-    ("timers", [600, 600, 2700, 2900]),
+    ("thieves", [600, 600, 2000, 2600]),
+    ("timers", [600, 600, 2200, 2600]),
     ("offline", [600, 600, 1600, 2000]),
 ];
 const SAMPLES: usize = 300;
