@@ -4,8 +4,8 @@
 //!
 //! The core puts it there in its loop, in an interrupt while its loop waits, or in one that has met a turn. The end of that one leaves the turn, or the
 //! end of the section that it has met does, or puts the choice into its queue (`run/preempt.rs`): so while a turn goes on with preemption enabled there
-//! is none. Where the turn ends first, or crashes, its loop has a choice. The loop takes it before it looks for anything to run. It goes into its queue, before the other, where something else urgent comes meanwhile, and before whatever looks at the
-//! queues for long. So no thief need find it. Who asks whether anything is left to run finds it as it finds what is in a queue.
+//! is none. Where the turn ends first, or crashes, its loop has a choice. The loop takes it before it looks for anything to run. It goes into its queue,
+//! before the other, where something else urgent comes meanwhile, and before whatever looks at the queues for long. So no thief need find it. Who asks whether anything is left to run finds it as it finds what is in a queue.
 
 use core::ptr::{self, NonNull};
 

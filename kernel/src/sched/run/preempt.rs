@@ -173,8 +173,8 @@ unsafe fn postpone(core: &Core, block: &StackBlock, frame: *mut Frame) {
     core.note_postponed(block, unsafe { &*frame });
 }
 
-/// The turn is left for what the handler of an interrupt has chosen, in it or in the section that ends now, unless it is to end besides, or the core is called: then that goes into its
-/// queue. Whether it was dealt with.
+/// The turn is left for what the handler of an interrupt has chosen, in it or in the section that ends now, unless it is to end besides, or the core is
+/// called: then that goes into its queue. Whether it was dealt with.
 ///
 /// # Safety
 /// As [`consider`], and the turn of `process` runs on the stack of `block` with preemption enabled.
