@@ -137,6 +137,11 @@ unsafe extern "C" fn magpie_synchronous(frame: *mut Frame) {
     let syndrome = ESR_EL1.get();
     if syndrome >> 26 == SVC && syndrome & 0xffff == PREEMPT_CALL {
         if let Some(table) = handlers::get() {
+            debug_assert!(
+                // SAFETY: the vectors made the frame.
+                !stacks().contains(&unsafe { (*frame).sp as usize }),
+                "a section of a handler's ended with a preemption"
+            );
             // SAFETY: the frame is complete, interrupts are masked.
             unsafe { (table.preempt_trap)(frame) };
         }
@@ -189,12 +194,12 @@ unsafe fn report(reason: FaultReason, frame: *mut Frame) {
 }
 
 /// A fault while a fault is handled, again and again, would run off the fault stack. With less than a quarter of it
-/// left the core stops without a report. A supervisor call's frame is not there.
+/// left the core stops without a report. A supervisor call's frame is on none of the core's stacks for exceptions.
 fn give_up_if_nested(frame: &Frame) {
     const MOST: u64 = FAULT_STACK_BYTES as u64 / 4 * 3;
     let top = SP_EL0.get();
     let used = top.wrapping_sub(core::ptr::from_ref(frame) as u64);
-    if (MOST + 1..=FAULT_STACK_BYTES as u64).contains(&used) {
+    if (MOST + 1..=EXCEPTION_STACK_BYTES as u64).contains(&used) {
         loop {
             cpu::wait_for_interrupt();
         }

@@ -12,7 +12,7 @@ use crate::arch::stack_layout::{FAULT_STACK_BYTES, FRAME_IN_BLOCK, SEQUENCE_IN_B
 
 global_asm!(
     r#"
-    // Both: save x0, x1 and the stack pointer in the frame, whose address is in x0 afterwards.
+    // All: save x0, x1 and the stack pointer in the frame, whose address is in x0 afterwards.
 
     // The frame is in the block of the interrupted stack, to which TPIDR_EL0 points. It is not in use: interrupts are
     // masked while a handler runs, which ends no section of the interrupted code's, and code that is suspended in it is on no core.

@@ -324,6 +324,8 @@ fn check(core: &Core, header: &Header) {
 ///   slice;
 /// - nobody pays for what is allocated: one for whom somebody does begins no turn here (`finish_turn` sees to that);
 /// - the core is the home of what has had a turn and waits in its deque: see `enqueue::deliver` and `move_process`.
+///
+/// An interrupt may have chosen somebody urgent at the very end of the turn. It has requested a preemption then, so the turn that begins is left at once.
 #[inline(always)]
 fn go_on(core: &ThisCore<'_>, ended: Runnable) -> Follows {
     let now = clock::now();

@@ -59,8 +59,11 @@ pub fn lend_reserve(fault: &Fault) -> bool {
     // SAFETY: the stack runs here, and nothing is in its reserve yet.
     unsafe { block.map_reserve(true) };
     // The end of the section comes to `preempt::consider`. So does that of the kernel's section in one of the application's, which may go on
-    // calling until the reserve is used up.
-    block.preempt().request_early();
+    // calling until the reserve is used up. Behind a shield with no section around it the end of that looks: nothing may be due early in a section of
+    // an interrupt's handler.
+    if !block.preempt().is_enabled() {
+        block.preempt().request_early();
+    }
     true
 }
 

@@ -87,7 +87,7 @@ fn all_stand(core: &Core) -> bool {
 }
 
 /// Runs `action` while all other cores stand still, with interrupts masked. `None` if another core leads, or they did not
-/// come to stand in time. `action` is shown the frames of the turns that stand.
+/// come to stand in time. `action` is shown that they do.
 ///
 /// # Safety
 /// The caller is `core`'s loop, between two turns.
