@@ -85,8 +85,8 @@ pub(crate) struct Core {
     pub next_wake_of_residents: Cell<u64>,
     /// When the timer checks again whether something waits behind the turn in progress; 0: it does not.
     pub next_look: Cell<u64>,
-    /// When it last checked that, or whether something waits there at all.
-    pub last_look: Cell<u64>,
+    /// From when on the end of a slice begins with another such check, in clock ticks.
+    pub looks_from: Cell<u64>,
     /// When the slice in progress ends, in clock ticks; 0 when none is being counted.
     pub slice_end: Cell<u64>,
     /// How long a slice was when one was counted anew, as the setting said it, and in clock ticks: so that nobody who is woken multiplies.
@@ -279,7 +279,7 @@ impl Core {
                 watches: Cell::new(false),
                 next_wake_of_residents: Cell::new(0),
                 next_look: Cell::new(0),
-                last_look: Cell::new(0),
+                looks_from: Cell::new(0),
                 slice_end: Cell::new(0),
                 slice_setting: Cell::new(0),
                 slice_ticks: Cell::new(0),

@@ -13,8 +13,8 @@
 //! Two parties look. A core that has become idle looks a few times (`share.looks`), each time after twice as long, and
 //! then sleeps until it is called. A busy core looks at itself when its slice ends; if something waits there, once more
 //! after `share.wait_us`, and then calls. So what waits behind a turn, however long, leaves within a slice and two waits
-//! (one for the caller to be sure, one for the called core to see for itself). Where a slice is shorter than a wait it is three: a look comes no sooner
-//! after another than that.
+//! (one for the caller to be sure, one for the called core to see for itself). Where a slice is shorter than a wait it may be three: the first look comes no
+//! sooner after one that was the second than that.
 //!
 //! Mail follows the same rule, see `actor/worker/surplus.rs`.
 

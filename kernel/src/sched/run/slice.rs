@@ -79,7 +79,7 @@ fn timer_fired(core: &'static Core, now: u64) {
         }
     }
     let look = core.next_look.get();
-    let is_look_due = if look != 0 { now >= look } else { slice_ended && may_look(core, now) };
+    let is_look_due = if look != 0 { now >= look } else { slice_ended && now >= core.looks_from.get() };
     if is_look_due {
         let is_resident = if slice_ended { resident.is_some() } else { residents::running_here().is_some() };
         look_for_waiting(core, now, is_resident);
@@ -203,12 +203,6 @@ pub(crate) fn may_go_on(keeps: bool) -> bool {
 /// How many of the mailboxes that wait for the end of a turn an interrupt looks at itself.
 const LOOKED_AT_ONCE: usize = 8;
 
-/// Whether the end of a slice begins with another look. With slices that are shorter than what waits has to wait, not each does: else who handles much
-/// mail gave it away so much more often.
-fn may_look(core: &Core, now: u64) -> bool {
-    now - core.last_look.get() >= settings::ticks_inline(Setting::ShareWaitMicroseconds)
-}
-
 /// If something waits here while another core is idle, looks once more soon; if it then still does, an idle core comes
 /// to see what may leave. In the timer's interrupt, which looks at the queues alone: behind a resident many mailboxes may wait, so all of that is
 /// left to [`look_behind`].
@@ -218,7 +212,6 @@ fn look_for_waiting(core: &Core, now: u64, is_resident: bool) {
         return;
     }
     let was_waiting = core.next_look.replace(0) != 0;
-    core.last_look.set(now);
     if is_resident {
         return core.in_turn.ask_to_look(was_waiting);
     }
@@ -241,7 +234,11 @@ fn call_or_look_again(core: &Core, now: u64, was_waiting: bool) {
     if was_waiting {
         wake::wake_thief();
     } else {
-        core.next_look.set(now + settings::ticks_inline(Setting::ShareWaitMicroseconds));
+        let wait = settings::ticks_inline(Setting::ShareWaitMicroseconds);
+        core.next_look.set(now + wait);
+        // With slices that are shorter than what waits has to wait, not each begins with a look: else who handles much mail gave it away so much more
+        // often.
+        core.looks_from.set(now + 2 * wait);
     }
 }
 
