@@ -6,6 +6,7 @@
 use core::cell::Cell;
 use core::ptr;
 
+use super::beneath::Beneath;
 use super::chosen::Chosen;
 use super::handover::{Handover, Report};
 use super::held::Held;
@@ -134,6 +135,8 @@ pub(crate) struct Core {
     pub turn_ended_at: Cell<u64>,
     /// When the turn in progress began, and other stretches whose length is of interest.
     pub(super) open: Open,
+    /// The turn that lies beneath the one in progress, and is in no queue.
+    pub beneath: Beneath,
     /// Whether its own queue comes before the global one next time.
     pub own_is_next: Cell<bool>,
     /// What the core draws. Owner only.
@@ -304,6 +307,7 @@ impl Core {
                 held: Held::new(),
                 turn_ended_at: Cell::new(0),
                 open: Open::new(),
+                beneath: Beneath::new(),
                 own_is_next: Cell::new(false),
                 is_crowded: Cell::new(false),
                 random: Random::new(self::seed(), id.index()),

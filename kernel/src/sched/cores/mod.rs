@@ -2,6 +2,7 @@
 //!
 //! Nothing here decides where a process goes, or wakes anybody.
 
+pub(crate) mod beneath;
 mod block;
 pub(crate) mod calls;
 pub(crate) mod chosen;

@@ -301,6 +301,17 @@ pub(crate) fn requeue_as_next(core: &ThisCore<'_>, process: Runnable, now: u64) 
     }
 }
 
+/// The same of one whose turn was left at `at` and lay beneath the urgent one, whose end the core has noted. `is_young`: its time was not over.
+pub(crate) fn requeue_left(core: &ThisCore<'_>, process: Runnable, is_young: bool, at: u64) {
+    let ended_at = core.turn_ended_at.get();
+    if is_young {
+        requeue_as_next(core, process, at)
+    } else {
+        requeue_at(core, process, at)
+    }
+    core.turn_ended_at.set(ended_at);
+}
+
 /// Delivers a process to another core's inbox, and wakes it or, if it is busy, a thief.
 pub(crate) fn deliver(process: Runnable, target: &Core) {
     let (pinned, priority) = (process.is_pinned(), process.priority());

@@ -19,7 +19,7 @@ use crate::sched::policy::settings::{self, Setting};
 use crate::sched::process::{Header, PieceNow, ProcessRef, Runnable, Step};
 use crate::sched::run::attention::First;
 use crate::sched::run::{
-    aside, attention, due, ending, give_back, idle, remains, reserve, resume, slice, steal,
+    aside, attention, beneath, due, ending, give_back, idle, remains, reserve, resume, slice, steal,
 };
 use crate::sched::spawn::telling;
 use crate::time;
@@ -58,6 +58,31 @@ pub(crate) unsafe fn run() {
             Next::Look => {}
         }
     }
+}
+
+/// Gives something urgent its turn for which another was left, which lies beneath it: see `run/beneath.rs`. It was not suspended.
+///
+/// # Safety
+/// The caller is the core's loop, which begins on this stack.
+#[inline(always)]
+pub(super) unsafe fn run_above(core: &ThisCore<'_>, process: Runnable) {
+    // As in `run`.
+    StackBlock::current().account().set(0);
+    core.passed_over.set(0);
+    if let Some(process) = begin_turn(core, process) {
+        // SAFETY: its turn has begun, so it is alive.
+        let (ended, step) = match take_turn(process, unsafe { process.as_ref() }.vtable().step) {
+            Ended::Yields(ended) => {
+                note_charged(ended);
+                (ended, Step::Yield)
+            }
+            Ended::Otherwise(ended, step) => (ended, step),
+        };
+        // SAFETY: this is the core's loop, right after the turn.
+        unsafe { finish_turn(ended, step) };
+    }
+    // SAFETY: as above; the turn may have moved to another core. Where it was suspended, what lay beneath it is in a queue.
+    beneath::put_into_queue(&unsafe { ThisCore::of_loop() });
 }
 
 /// What a core's loop does next.

@@ -4,9 +4,9 @@ use core::ptr;
 
 use crate::arch::{clock, irq, switch};
 use crate::mem::stack::{self, StackBlock, StackRef};
-use crate::sched::cores::handover::Handover;
+use crate::sched::cores::handover::{Handover, Interrupted};
 use crate::sched::cores::{Core, ThisCore};
-use crate::sched::run::{core_loop, post_mortem, preempt, reserve, stop};
+use crate::sched::run::{beneath, core_loop, post_mortem, preempt, reserve, stop};
 use crate::stats::Activity;
 
 /// Where the core's loop begins.
@@ -27,6 +27,8 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
             core.note_masked(masked, || "a crash", None)
         }
     }
+    // The turn above it was interrupted in turn, or has crashed.
+    beneath::put_into_queue(&core);
     match handover {
         Handover::Nothing => {}
         // SAFETY: left by the crash, whose code does not go on; this is the core's loop, which begins here.
@@ -34,11 +36,27 @@ pub(crate) extern "C" fn enter(_: usize) -> ! {
         // SAFETY: as above, and on the same stack.
         Handover::WrittenDown(process, exit) => unsafe { post_mortem::end_here(&core, process, exit) },
         // SAFETY: this is the core's loop, which begins here.
-        Handover::Turn(interrupted) => unsafe { preempt::finish(&core, interrupted) },
+        Handover::Turn(interrupted) => unsafe { leave(&core, interrupted) },
     }
     // SAFETY: the core's block was set at its start, this stack's block by `start_on`, and the count is 1.
     unsafe { core_loop::run() };
     stop::core_stopped()
+}
+
+/// Deals with a turn that was interrupted, and gives what is urgent its own first if it may.
+///
+/// # Safety
+/// As [`preempt::finish`].
+#[inline(always)]
+unsafe fn leave(core: &ThisCore<'_>, interrupted: Interrupted) {
+    // SAFETY: by contract; who takes a turn for the loop that begins here is part of it.
+    unsafe {
+        if !beneath::may_lie(core, &interrupted) {
+            preempt::finish(core, interrupted);
+        } else if let Some(urgent) = beneath::leave(core, &interrupted) {
+            core_loop::run_above(core, urgent);
+        }
+    }
 }
 
 /// A stack for a core's loop to go on with: from the pool or, if that is empty, the core's reserve.

@@ -34,7 +34,13 @@ use crate::trace::{self, Kind};
 /// of that work looks again at the end of its slice.
 const FRUITLESS_SEARCHES: u32 = 4;
 
-/// What this core itself would find to do, but for what was raised while it waits ([`wait_for_interrupt`]).
+/// Whether it would, or something was raised while it waits.
+#[inline(always)]
+fn is_given_work(core: &Core) -> bool {
+    finds_work(core) || core.raised.has_urgent()
+}
+
+/// What this core itself would find to do, but for what was raised while it waits.
 fn finds_work(core: &Core) -> bool {
     timer_is_due(core)
         || pick::was_told_of_work(core)
@@ -92,8 +98,10 @@ pub(crate) fn idle(core: &ThisCore<'_>) -> Option<Runnable> {
     place::note_none_waits(core);
     wake::announce(core, Depth::Doze);
     if !finds_work(core) && !out_of_work::check(core) {
+        core.waits.set(true);
         doze(core);
         sleep(core);
+        core.waits.set(false);
     }
     out_of_work::leave_idleness(core);
     core.note_awake();
@@ -150,13 +158,14 @@ fn doze(core: &Core) {
     let end = clock::now() + settings::ticks(Setting::DozeMicroseconds);
     core.statistics.dozes.bump();
     // A timer that is due ends it, too: whoever waits for that is not to wait for the end of the doze.
-    while core.idle.depth().is_some() && clock::now() < end && !timer_is_due(core) {
+    // What comes between the look and the wait ends that: an interrupt, as its return is an event.
+    while core.idle.depth().is_some() && clock::now() < end && !is_given_work(core) {
         cpu::wait_for_event();
     }
 }
 
 fn sleep(core: &ThisCore<'_>) {
-    if core.idle.depth().is_none() || timer_is_due(core) {
+    if core.idle.depth().is_none() || is_given_work(core) {
         return;
     }
     wake::announce(core, Depth::Sleep);
@@ -169,7 +178,6 @@ fn sleep(core: &ThisCore<'_>) {
     comparator::arm(own.chain(time::next_deadline(core.id())));
     core.statistics.sleeps.bump();
     trace::note(Kind::Sleeps, 0, 0, None);
-    core.waits.set(true);
     // SAFETY: this is the core's loop. To look at queues and timers takes no memory, and interrupt handlers use the heap
     // only when they interrupt what can be preempted.
     let lent = unsafe { HEAP.lend_cache(core.here()) };
@@ -184,7 +192,6 @@ fn sleep(core: &ThisCore<'_>) {
         }
     }
     drop(lent);
-    core.waits.set(false);
     if core.watches.get() {
         // Relaxed: as in `next_look`.
         WATCHED.store(false, Ordering::Relaxed);
@@ -205,7 +212,7 @@ fn wait_for_interrupt(core: &ThisCore<'_>) -> bool {
     // With interrupts masked, one that arrives between the look and WFI stays pending and ends it.
     irq::disable();
     let mut is_timer = false;
-    if core.idle.depth().is_some() && !finds_work(core) && !core.raised.has_urgent() {
+    if core.idle.depth().is_some() && !is_given_work(core) {
         cpu::wait_for_interrupt();
         // The core's own timer is what is waited for most, and its interrupt would find no turn to look at.
         is_timer = timer::take_due();

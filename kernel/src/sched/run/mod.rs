@@ -3,6 +3,7 @@
 mod aside;
 mod attention;
 mod balance;
+mod beneath;
 #[cfg(target_os = "none")]
 mod collect;
 mod core_loop;

@@ -51,7 +51,9 @@ use crate::sched::process::{EndOfPiece, Header, PieceNow, Priority, Runnable};
 use crate::sched::run::fresh::FreshStack;
 #[cfg(target_os = "none")]
 use crate::sched::run::halt;
-use crate::sched::run::{aside, balance, crash, due, ending, kill, remains, resume, slice, steal, stop};
+use crate::sched::run::{
+    aside, balance, beneath, crash, due, ending, kill, remains, resume, slice, steal, stop,
+};
 use crate::sched::spawn::{detached, residents};
 use crate::time::{self, comparator};
 use crate::trace::Kind;
@@ -110,6 +112,10 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
     }
     if has_judged {
         return;
+    }
+    if process.is_some() && beneath::is_overdue(core) {
+        // SAFETY: by contract.
+        unsafe { end_lying(core, block, frame) };
     }
     // SAFETY: the process runs, so it is alive.
     let mut reason = process.map_or(Reason::NONE, |process| reason(core, block, unsafe { process.as_ref() }));
@@ -171,6 +177,23 @@ unsafe fn postpone(core: &Core, block: &StackBlock, frame: *mut Frame) {
     block.preempt().request();
     // SAFETY: by contract.
     core.note_postponed(block, unsafe { &*frame });
+}
+
+/// What lies beneath the turn comes into its queue, at the end of the section if the turn is in one.
+///
+/// # Safety
+/// As [`consider`].
+#[cold]
+#[inline(never)]
+unsafe fn end_lying(core: &Core, block: &StackBlock, frame: *mut Frame) {
+    // SAFETY: by contract.
+    unsafe {
+        if block.preempt().is_enabled() {
+            beneath::put_into_queue_masked(block);
+        } else {
+            postpone(core, block, frame);
+        }
+    }
 }
 
 /// The turn is left for what the handler of an interrupt has chosen, in it or in the section that ends now, unless it is to end besides, or the core is
