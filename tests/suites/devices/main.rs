@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+mod beneath;
 mod interrupts;
 mod registers;
 mod sections;
