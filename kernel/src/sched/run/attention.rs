@@ -70,7 +70,8 @@ pub(crate) enum First {
 
 /// What is urgent, and may have the next turn before the loop looks at anything else: a timer that is due has woken it, an interrupt has ended a turn
 /// for it, or it waits. The bit stays set, so the end of that turn leads to [`attend`].
-#[inline(always)]
+// Out of line, for the size of an image: two call it.
+#[inline(never)]
 pub(crate) fn first(core: &ThisCore<'_>) -> First {
     // Relaxed: set by this core's own interrupt.
     let is_timer_due = core.timer_due.load(Ordering::Relaxed) == 1;

@@ -11,9 +11,6 @@
 //! Meanwhile it is suspended as any other: who looks at processes, at stacks or for blocks in use finds it, and one that kills it leaves that in its
 //! word. It lies beneath one turn only: where that is left in turn, it is put into its queue first.
 
-use core::ptr;
-
-use crate::arch::clock;
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::beneath::Left;
 use crate::sched::cores::handover::Interrupted;
@@ -21,8 +18,7 @@ use crate::sched::cores::{Core, ThisCore, roll_call};
 use crate::sched::place::{enqueue, wake};
 use crate::sched::process::Runnable;
 use crate::sched::run::attention::{self, First};
-use crate::sched::run::{aside, due, ending, give_back, remains, steal};
-use crate::trace::Kind;
+use crate::sched::run::{due, ending, give_back, preempt, remains};
 
 /// Whether a turn that was interrupted may lie beneath that of what is urgent.
 ///
@@ -53,13 +49,7 @@ pub(super) unsafe fn may_lie(core: &ThisCore<'_>, interrupted: &Interrupted) -> 
 pub(super) unsafe fn leave(core: &ThisCore<'_>, interrupted: &Interrupted) -> Option<Runnable> {
     // SAFETY: by contract; it was interrupted, so it is alive.
     let process = unsafe { interrupted.process.as_ref() };
-    let now = clock::now();
-    core.note_broken_turn(process, now, Kind::Suspended, || process.vtable().name);
-    aside::charge(core, process, now);
-    if core.taken_from.get().is_some() {
-        steal::judge_theft(core);
-    }
-    process.suspend_on(ptr::from_ref(interrupted.block).cast_mut());
+    let now = preempt::write_down(core, process, interrupted.block);
     core.beneath.put(&Left {
         process: interrupted.process,
         at: now,

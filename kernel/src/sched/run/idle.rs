@@ -35,7 +35,8 @@ use crate::trace::{self, Kind};
 const FRUITLESS_SEARCHES: u32 = 4;
 
 /// Whether it would, or something was raised while it waits.
-#[inline(always)]
+// Out of line, for the size of an image.
+#[inline(never)]
 fn is_given_work(core: &Core) -> bool {
     finds_work(core) || core.raised.has_urgent()
 }
@@ -181,7 +182,7 @@ fn sleep(core: &ThisCore<'_>) {
     // SAFETY: this is the core's loop. To look at queues and timers takes no memory, and interrupt handlers use the heap
     // only when they interrupt what can be preempted.
     let lent = unsafe { HEAP.lend_cache(core.here()) };
-    while core.idle.depth().is_some() && !finds_work(core) {
+    while core.idle.depth().is_some() && !is_given_work(core) {
         // A device's handler has said that the core goes on, and it does not.
         if !core.statistics.time.is_idle() {
             enter(core, Activity::Idle);

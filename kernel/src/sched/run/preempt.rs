@@ -496,19 +496,8 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         // SAFETY: by contract; the turn was interrupted on that stack, and is in no queue.
         unsafe { resume::resume(core.core(), NonNull::from(block)) }
     };
-    let now = clock::now();
-    core.note_broken_turn(&suspended, now, Kind::Suspended, || {
-        let (table, process) = (suspended.vtable(), NonNull::from(&*suspended));
-        // SAFETY: preemption is disabled, and what is suspended is nobody else's yet.
-        let at_work = table.at_work.and_then(|at_work| unsafe { at_work(process) });
-        at_work.map_or(table.name, |at_work| at_work.name)
-    });
-    aside::charge(core, &suspended, now);
     block.set_process(ptr::from_ref::<Header>(&suspended).cast_mut().cast());
-    suspended.suspend_on(ptr::from_ref(block).cast_mut());
-    if core.taken_from.get().is_some() {
-        steal::judge_theft(core);
-    }
+    let now = write_down(core, &suspended, block);
     core.statistics.preemptions.bump();
     if suspended.run_state().is_ending() {
         ending::note();
@@ -527,6 +516,26 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
     } else {
         enqueue::requeue_at(core, suspended, now);
     }
+}
+
+/// Writes down that the turn of a process was suspended on the stack of `block`, by which it goes on from then on. Returns when, in clock ticks. The process
+/// is in nobody else's hand, and preemption is disabled.
+// By itself, for the size of an image: two call it.
+#[inline(never)]
+pub(super) fn write_down(core: &Core, process: &Header, block: &StackBlock) -> u64 {
+    let now = clock::now();
+    core.note_broken_turn(process, now, Kind::Suspended, || {
+        let (table, process) = (process.vtable(), NonNull::from(process));
+        // SAFETY: preemption is disabled, and what is suspended is nobody else's yet.
+        let at_work = table.at_work.and_then(|at_work| unsafe { at_work(process) });
+        at_work.map_or(table.name, |at_work| at_work.name)
+    });
+    aside::charge(core, process, now);
+    process.suspend_on(ptr::from_ref(block).cast_mut());
+    if core.taken_from.get().is_some() {
+        steal::judge_theft(core);
+    }
+    now
 }
 
 /// What the fresh loop has to enqueue: the process to suspend and, if that is a detached piece, the
