@@ -520,8 +520,7 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
 
 /// Writes down that the turn of a process was suspended on the stack of `block`, by which it goes on from then on. Returns when, in clock ticks. The process
 /// is in nobody else's hand, and preemption is disabled.
-// By itself, for the size of an image: two call it.
-#[inline(never)]
+#[inline(always)]
 pub(super) fn write_down(core: &Core, process: &Header, block: &StackBlock) -> u64 {
     let now = clock::now();
     core.note_broken_turn(process, now, Kind::Suspended, || {
