@@ -104,7 +104,7 @@ pub(crate) struct Core {
     pub in_interrupt: Cell<bool>,
     /// That interrupt has met a turn, which its end may leave, or the end of the turn's section.
     pub has_met_turn: Cell<bool>,
-    /// Its loop waits for an interrupt, and does no more to its queues than to look at them. What is urgent and raised meanwhile asks for no attention.
+    /// Its loop dozes or sleeps, and does no more to its queues than to look at them. What is urgent and raised meanwhile asks for no attention.
     pub waits: Cell<bool>,
     /// What a preemption or a crash leaves to the fresh core loop.
     pub handover: Cell<Handover>,

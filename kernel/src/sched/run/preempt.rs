@@ -10,7 +10,8 @@
 //! 3. the core starts a new loop on the fresh stack, which unmasks interrupts, because the rest may take long;
 //! 4. a resident is asked to detach the piece of work that was interrupted; an ordinary process stands for itself. Where there is
 //!    nothing to detach the turn goes on;
-//! 5. what is suspended comes into a queue: any earlier, and another core could resume it while this one still uses its stack.
+//! 5. what is suspended comes into a queue: any earlier, and another core could resume it while this one still uses its stack. What makes way for something
+//!    urgent may come there behind that one's turn (`run/beneath.rs`).
 //!
 //! On its reserve a core resumes what is suspended, which needs no stack, and gives turns to what is urgent and to what has
 //! ended turns by itself before; what is new waits until a stack is free (`run/reserve.rs`). So however many new
