@@ -70,12 +70,16 @@ impl Pl011 {
         self.write_register(CONTROL, control | ENABLED_FOR_OUTPUT);
     }
 
+    // In line, or a line of output is held for longer: this crate is optimised for size.
+    #[inline(always)]
     fn read(&self, register: usize) -> u32 {
         let address = self.base.load(Ordering::Relaxed) + register;
         // SAFETY: `set_base` was given a PL011's address.
         unsafe { core::ptr::with_exposed_provenance::<u32>(address).read_volatile() }
     }
 
+    // As above.
+    #[inline(always)]
     fn write_register(&self, register: usize, value: u32) {
         let address = self.base.load(Ordering::Relaxed) + register;
         // SAFETY: as in `read`.

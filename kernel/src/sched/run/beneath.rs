@@ -34,7 +34,9 @@ pub(super) unsafe fn may_lie(core: &ThisCore<'_>, interrupted: &Interrupted) -> 
         && table.detach.is_none()
         && table.piece.is_none()
         && (process.is_pinned() || !wake::some_core_is_idle())
-        // What the loop sees to before any turn.
+        // What comes from a queue the loop takes.
+        && !core.queue.has_urgent()
+        // What it sees to before any turn.
         && !core.on_reserve.get()
         && !give_back::is_wanted(core)
         && !remains::is_wanted(core)
@@ -55,6 +57,8 @@ pub(super) unsafe fn leave(core: &ThisCore<'_>, interrupted: &Interrupted) -> Op
         at: now,
         is_young: interrupted.turn.slices() == 0,
     });
+    // What has asked so far is seen below, as in the core's loop.
+    StackBlock::current().preempt().clear_request();
     // As where the core has waited (`idle`).
     let chosen = if core.queue.wants_urgent_look() { None } else { core.take_chosen() };
     if chosen.is_some() {
