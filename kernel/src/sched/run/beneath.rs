@@ -23,7 +23,7 @@ use crate::sched::run::{due, ending, give_back, preempt, remains};
 /// Whether a turn that was interrupted may lie beneath that of what is urgent.
 ///
 /// # Safety
-/// As [`preempt::finish`](super::preempt::finish).
+/// As [`preempt::finish`].
 #[inline(always)]
 pub(super) unsafe fn may_lie(core: &ThisCore<'_>, interrupted: &Interrupted) -> bool {
     // SAFETY: the turn was interrupted, so its process is alive.
@@ -46,7 +46,7 @@ pub(super) unsafe fn may_lie(core: &ThisCore<'_>, interrupted: &Interrupted) -> 
 /// into its queue.
 ///
 /// # Safety
-/// As [`preempt::finish`](super::preempt::finish), of a turn that [`may_lie`] beneath another.
+/// As [`preempt::finish`], of a turn that [`may_lie`] beneath another.
 #[inline(always)]
 pub(super) unsafe fn leave(core: &ThisCore<'_>, interrupted: &Interrupted) -> Option<Runnable> {
     // SAFETY: by contract; it was interrupted, so it is alive.
