@@ -7,8 +7,8 @@
 //! 3. looks again at everything a waker could have changed before it could see the announcement;
 //! 4. dozes for a short while (WFE), announces that it sleeps, looks again, and sleeps (WFI, ended by an
 //!    SGI or the timer);
-//! 5. goes on when something has come. While it dozes or sleeps an interrupt's handler may use its queues. What an interrupt has chosen has the next turn; what it has raised for somebody urgent, for which it has set no flag because
-//!    the core waits, is carried out first;
+//! 5. goes on when something has come. While it dozes or sleeps an interrupt's handler may use its queues. What an interrupt has chosen has the next
+//!    turn; what it has raised for somebody urgent, for which it has set no flag because the core waits, is carried out first;
 //! 6. begins anew after `share.wait_us` while others are busy, because what it saw waiting may leave by then; the next
 //!    time after twice as long, `share.looks` times. Then it sleeps until it is woken, and executes nothing.
 

@@ -91,7 +91,7 @@ fn timer_fired(core: &'static Core, now: u64) {
     if resident.is_some() {
         // This has taken long, with interrupts masked. The next one, if any is wanted, does what is to follow.
         core.has_judged.set(true);
-        if core.in_turn.turn().wants_interrupt() || kill::is_any_pending() {
+        if core.in_turn.turn().wants_interrupt() || kill::is_any_pending() || core.beneath.is_some() {
             return comparator::arm_if_earlier(now);
         }
     }
