@@ -294,12 +294,14 @@ kernel_test! {
             let crashes = Spawn::new().pinned(other).start(async move {
                 while until.at() == 0 {
                     let leaves = Spawn::new().pinned(other).start(async {
-                        let left: Vec<Box<[u64; 64]>> = (0..500).map(|number| Box::new([number; 64])).collect();
+                        let left: Vec<Box<[u64; 8]>> = (0..500).map(|number| Box::new([number; 8])).collect();
                         if !hint::black_box(&left).is_empty() {
                             panic!("expected: it leaves what it owns");
                         }
                     })?;
                     ensure_eq!(leaves.await, Err(JoinError::Crashed), "what its handle says");
+                    // Wants a collection, however much memory there is.
+                    ensure!(Vec::<u8>::new().try_reserve(isize::MAX as usize).is_err(), "that much was free");
                 }
                 Ok::<_, Failure>(())
             })?;
