@@ -5,9 +5,10 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hint;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 
+use magpie::actor::{Actor, Config, Context, Executor, Hook, Receive, Signal};
 use magpie::arch::CoreId;
 use magpie::interrupt::Interrupt;
 use magpie::sched::{self, JoinError, JoinHandle, Priority, ProcessRef, ProcessState, Spawn};
@@ -15,7 +16,7 @@ use magpie::time::Instant;
 use magpie::{stats, time};
 use magpie_tests::{Failure, HANGS_AFTER, amount, comes, ensure, ensure_eq, kernel_test};
 
-use crate::interrupts::{ask, cores, line};
+use crate::interrupts::{ask, claimed, cores, line};
 
 /// The first of the lines of these tests: one for each core.
 const LINE: u32 = 20;
@@ -237,12 +238,96 @@ kernel_test! {
     }
 }
 
+/// Its line has asked.
+#[derive(Clone, Copy)]
+struct Asked;
+
+static ASKED: Signal<Asked> = Signal::new();
+
+/// One more short behaviour in the same turn.
+struct More;
+
+/// Handles one message after another from when its line asks until what lies beneath goes on elsewhere.
+struct Busy {
+    interrupt: Interrupt,
+    steps: Arc<Steps>,
+    /// The turns of its core when the first was handled.
+    turns: u64,
+    /// Whether all were handled in the same one.
+    in_one_turn: Arc<AtomicBool>,
+}
+
+/// What it notes when it handles the first.
+const ABOVE: u32 = 1;
+/// What the other notes when it goes on.
+const ELSEWHERE: u32 = 2;
+
+impl Actor for Busy {
+    fn started() -> Option<Hook<Self>> {
+        Some(|busy, context| {
+            if busy.interrupt.raises(&ASKED).is_err() {
+                context.end();
+            }
+            // Is seen by who waits until this is ready.
+            ASKED.send_to(context.address().recipient(), Asked);
+        })
+    }
+}
+
+impl Receive<Asked> for Busy {
+    type Reply = ();
+
+    fn receive(&mut self, _: Asked, context: &mut Context<Self>) {
+        self.turns = stats::core(CoreId::BOOT).context_switches();
+        self.steps.note(ABOVE);
+        self.receive(More, context);
+    }
+}
+
+impl Receive<More> for Busy {
+    type Reply = ();
+
+    fn receive(&mut self, _: More, context: &mut Context<Self>) {
+        if self.steps.at() == ABOVE && context.address().send(More).is_ok() {
+            return;
+        }
+        let is_the_same = self.turns == stats::core(CoreId::BOOT).context_switches();
+        self.in_one_turn.store(is_the_same, Ordering::Release);
+        context.end();
+    }
+}
+
+/// Processes that keep all other cores busy until an urgent one runs on this core: until then no core is idle.
+fn keep_busy(core: CoreId, steps: &Arc<Steps>) -> Result<Vec<JoinHandle<Waited>>, Failure> {
+    let others = cores().filter(|other| *other != core);
+    let busy = others.map(|other| {
+        let until = steps.clone();
+        Spawn::new().pinned(other).start(async move { until.wait_in_turn(ABOVE) })
+    });
+    Ok(busy.collect::<Result<_, _>>()?)
+}
+
+/// Has the line ask in a turn on this core, and notes when it goes on.
+fn asks_and_goes_on(core: CoreId, steps: &Arc<Steps>) -> Result<JoinHandle<Result<(), Failure>>, Failure> {
+    let beneath = steps.clone();
+    Ok(sched::spawn(async move {
+        // The core has nothing else to do, so it comes and takes this.
+        let begun = Instant::now();
+        while sched::current_core() != Some(core) {
+            ensure!(begun.elapsed() < HANGS_AFTER, "the core never took it");
+            sched::yield_now().await;
+        }
+        ask(LINE);
+        beneath.wait_in_turn(ABOVE)?;
+        beneath.note(ELSEWHERE);
+        Ok(())
+    })?)
+}
+
 kernel_test! {
     /// The urgent turn goes on for ever, and another core has nothing to do by then: what lies beneath goes on there.
     #[cores(2)]
     async fn it_goes_on_elsewhere() -> Outcome {
-        const ABOVE: u32 = 1;
-        const ELSEWHERE: u32 = 2;
         for _ in 0..amount("turns", 20) {
             let core = cores().last().ok_or("no core")?;
             let steps = Arc::new(Steps::default());
@@ -252,32 +337,47 @@ kernel_test! {
                 above.wait_in_turn(ELSEWHERE)
             })
             .await?;
-            // Until then no core is idle, so nobody would look for it.
-            let others: Vec<_> = cores().filter(|other| *other != core).collect();
-            let mut busy = Vec::new();
-            for other in others {
-                let until = steps.clone();
-                busy.push(Spawn::new().pinned(other).start(async move { until.wait_in_turn(ABOVE) })?);
-            }
-            let beneath = steps.clone();
-            let beneath = sched::spawn(async move {
-                // The core has nothing else to do, so it comes and takes this.
-                let begun = Instant::now();
-                while sched::current_core() != Some(core) {
-                    ensure!(begun.elapsed() < HANGS_AFTER, "the core never took it");
-                    sched::yield_now().await;
-                }
-                ask(LINE);
-                spin_until(|| beneath.at() >= ABOVE)?;
-                beneath.note(ELSEWHERE);
-                Ok::<_, Failure>(())
-            })?;
-            beneath.await??;
+            let busy = keep_busy(core, &steps)?;
+            asks_and_goes_on(core, &steps)?.await??;
             ensure_eq!(driver.await, Ok(Some(Ok(()))), "what became of the urgent one");
             for busy in busy {
                 busy.await??;
             }
         }
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// So it is above a worker's turn, which goes on with one short behaviour after another: what lies beneath does not wait for its end.
+    #[cores(2)]
+    async fn it_goes_on_before_a_workers_turn_ends() -> Outcome {
+        // No turn ends because of how many it has handled.
+        let config = Config::default().workers(1).priority(Priority::High).reductions(u64::MAX);
+        let executor = Executor::start(&config)?;
+        let mut was_before = false;
+        for _ in 0..amount("turns", 20) {
+            // The first worker is the first core's.
+            let core = CoreId::BOOT;
+            let steps = Arc::new(Steps::default());
+            let in_one_turn = Arc::new(AtomicBool::new(false));
+            let interrupt = Interrupt::claim(line(LINE))?;
+            interrupt.route(core)?;
+            let busy = keep_busy(core, &steps)?;
+            let above = Busy { interrupt, steps: steps.clone(), turns: 0, in_one_turn: in_one_turn.clone() };
+            executor.handle().spawn(above)?;
+            comes(|| ASKED.has_recipient(), "it does not wait for its line").await?;
+            asks_and_goes_on(core, &steps)?.await??;
+            for busy in busy {
+                busy.await??;
+            }
+            comes(|| claimed(LINE).is_none(), "it has not ended").await?;
+            ASKED.send_to_nobody();
+            was_before |= in_one_turn.load(Ordering::Acquire);
+        }
+        executor.stop().await;
+        // By chance its time may be over now and then.
+        ensure!(was_before, "it went on when the worker's turn had ended, always");
         Ok(())
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn cores() -> impl Iterator<Item = CoreId> {
     (0..machine::cores()).filter_map(CoreId::new)
 }
 
-fn claimed(index: u32) -> Option<interrupt::Claimed> {
+pub(crate) fn claimed(index: u32) -> Option<interrupt::Claimed> {
     interrupt::all().find(|claimed| claimed.line.number == line(index).number)
 }
 
