@@ -10,6 +10,7 @@ mod deadlines;
 mod dispatch;
 mod endurance;
 mod fairness;
+mod left_in_vain;
 mod load;
 mod long_waits;
 mod offline;

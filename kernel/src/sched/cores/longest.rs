@@ -231,7 +231,7 @@ impl Core {
     pub(crate) fn note_interrupt(&self, name: Name, began: u64, now: u64) {
         // Relaxed: see `set_tracing`.
         if is_longer(began, now, self.open.longest_interrupt.load(Ordering::Relaxed)) {
-            // What was taken without an exception has interrupted nothing.
+            // Where the loop waits, it has interrupted nothing.
             let place = if self.waits.get() { 0 } else { place_in(StackBlock::current()) };
             self.note_longer_interrupt(name, now.saturating_sub(began), now, place);
         }

@@ -1,15 +1,16 @@
 //! A turn that is left for something urgent lies beneath that one's turn, and comes into a queue behind it.
 //!
 //! A turn that an interrupt ends is written down and goes into a queue before its core does anything else (`preempt::finish`): any later, and nobody
-//! could find it. What is urgent waited for that. So where nobody would look for it, the urgent turn comes first. That is so while no core is
-//! idle, or for what is bound to its core. It is put into its queue
+//! could find it. What is urgent waited for that. So where nobody would look for it, the urgent turn comes first. That is so for what is not urgent
+//! itself, while no core is idle, or for what is bound to its core. It is put into its queue
 //!
 //! - when the urgent turn has ended, or was crashed or suspended, before the core's loop does anything else;
 //! - at the first end of a slice that the urgent turn sees, or at the end of the section that it is in then. So another core finds it after a slice,
 //!   however long that turn goes on.
 //!
-//! Meanwhile it is suspended as any other: who looks at processes, at stacks or for blocks in use finds it, and one that kills it leaves that in its
-//! word. It lies beneath one turn only: where that is left in turn, it is put into its queue first.
+//! Meanwhile it is suspended as any other: who looks at stacks or for blocks in use finds it, and one that kills it leaves that in its word. It is
+//! listed with its queue, if it was not before, as what runs in its first slice is not. It lies beneath one turn only: where that is left in turn, it is put
+//! into its queue first. Nor does a turn that was suspended go on above it, because that leaves the loop which would see to it.
 
 use crate::mem::stack::StackBlock;
 use crate::sched::cores::beneath::Left;
@@ -18,7 +19,7 @@ use crate::sched::cores::{Core, ThisCore, roll_call};
 use crate::sched::place::{enqueue, wake};
 use crate::sched::process::Runnable;
 use crate::sched::run::attention::{self, First};
-use crate::sched::run::{due, ending, give_back, preempt, remains};
+use crate::sched::run::{due, ending, give_back, preempt, remains, slice};
 
 /// Whether a turn that was interrupted may lie beneath that of what is urgent.
 ///
@@ -30,6 +31,8 @@ pub(super) unsafe fn may_lie(core: &ThisCore<'_>, interrupted: &Interrupted) -> 
     let process = unsafe { interrupted.process.as_ref() };
     let table = process.vtable();
     interrupted.reason.is_urgent()
+        // What is urgent itself waits in a queue, where it is compared with what it was left for.
+        && !process.priority().is_urgent()
         // A resident, or a piece of its work, has more to be done with.
         && table.detach.is_none()
         && table.piece.is_none()
@@ -79,17 +82,21 @@ pub(super) fn put_into_queue(core: &ThisCore<'_>) {
     }
 }
 
-/// The same in an interrupt that has met the turn above.
+/// The same in an interrupt that has met the turn above, which goes on for longer: another core that is idle is called.
 ///
 /// # Safety
 /// Interrupts are masked, and the turn on the stack of `block` was interrupted with preemption enabled.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn put_into_queue_masked(block: &StackBlock) {
+pub(super) unsafe fn put_into_queue_masked(core: &Core, block: &StackBlock) {
+    if !core.beneath.is_some() {
+        return;
+    }
     // What it changes it guards, and the end of that must not come here again. What it requests is considered by the caller.
     block.preempt().reset(1);
     // SAFETY: the turn was in the middle of nothing, by contract, and preemption is disabled as long as this lives.
     queue(&unsafe { ThisCore::of_loop() }, false);
+    slice::look_at_once(core);
     block.preempt().reset(0);
 }
 

@@ -60,7 +60,8 @@ pub(crate) unsafe fn run() {
     }
 }
 
-/// Gives something urgent its turn for which another was left, which lies beneath it: see `run/beneath.rs`. It was not suspended.
+/// Gives something urgent its turn for which another was left, which lies beneath it: see `run/beneath.rs`. It was woken just now, and not suspended in a
+/// turn.
 ///
 /// # Safety
 /// The caller is the core's loop, which begins on this stack.
@@ -288,6 +289,7 @@ fn begin_turn(core: &ThisCore<'_>, process: Runnable) -> Option<NonNull<Header>>
             // It ends at the first interrupt, which comes at once.
             StackBlock::current().preempt().request();
         }
+        debug_assert!(!core.beneath.is_some(), "a suspended turn goes on above another");
         // SAFETY: this is the core's own loop; the process was taken from a queue, suspended on that stack. Does not return.
         unsafe { resume::resume(core.core(), stack) }
     }

@@ -81,10 +81,13 @@ pub(crate) unsafe fn consider(frame: *mut Frame) {
             // SAFETY: the section that ran out of stack has ended, and its process must not go on.
             unsafe { crash::end_overflowed(&*frame) };
         }
-        // Chosen before the section ran out of stack. It goes on, shielded, for nobody knows how long.
+        // It goes on, shielded, for nobody knows how long: what was chosen before the section ran out of stack does not wait for it, nor what lies beneath.
         if block.preempt().is_enabled() {
             // SAFETY: by contract.
-            unsafe { take_back_choice(block) };
+            unsafe {
+                take_back_choice(block);
+                beneath::put_into_queue_masked(core, block);
+            }
         }
         return;
     }
@@ -190,7 +193,7 @@ unsafe fn end_lying(core: &Core, block: &StackBlock, frame: *mut Frame) {
     // SAFETY: by contract.
     unsafe {
         if block.preempt().is_enabled() {
-            beneath::put_into_queue_masked(block);
+            beneath::put_into_queue_masked(core, block);
         } else {
             postpone(core, block, frame);
         }
@@ -440,6 +443,8 @@ unsafe fn lend_stack(
         // The next attempt is two slices away, or with the next interrupt.
         core.in_turn.begin_again();
         block.preempt().reset(0);
+        // SAFETY: by contract; interrupts are masked.
+        unsafe { beneath::put_into_queue_masked(core, block) };
         if reason.is_urgent() {
             // SAFETY: by contract; interrupts are masked.
             unsafe {

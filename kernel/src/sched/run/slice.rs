@@ -229,6 +229,15 @@ fn look_for_waiting(core: &Core, now: u64, is_resident: bool) {
     }
 }
 
+/// Something waits here, and has for long enough: where another core is idle, the next interrupt, which comes at once, calls it.
+pub(super) fn look_at_once(core: &Core) {
+    if cores::count() > 1 && wake::some_core_is_idle() {
+        let now = clock::now();
+        core.next_look.set(now);
+        comparator::arm_if_earlier(now);
+    }
+}
+
 /// Something waits here while another core is idle.
 fn call_or_look_again(core: &Core, now: u64, was_waiting: bool) {
     if was_waiting {
