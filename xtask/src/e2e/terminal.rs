@@ -11,6 +11,10 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// The editor asks the terminal for pasted text in brackets when it begins with a line, and no more when that has ended.
+const LINE_BEGINS: &str = "\x1b[?2004h";
+const LINE_ENDS: &str = "\x1b[?2004l";
+
 /// How long something may take to appear.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -62,9 +66,16 @@ impl Terminal {
         self.wait(text, |text_so_far, at| text_so_far[at..].find(text).map(|found| at + found + text.len()))
     }
 
-    /// Waits until this has appeared so often in all.
-    pub fn expect_times(&mut self, text: &str, times: usize) -> Result<()> {
-        self.wait(text, |text_so_far, at| (text_so_far.matches(text).count() >= times).then_some(at))
+    /// Waits until so many lines were begun to be edited in all.
+    pub fn expect_lines(&mut self, count: usize) -> Result<()> {
+        self.wait(LINE_BEGINS, |text, at| (text.matches(LINE_BEGINS).count() >= count).then_some(at))
+    }
+
+    /// Waits until a line is being edited.
+    pub fn expect_line(&mut self) -> Result<()> {
+        self.wait(LINE_BEGINS, |text, at| {
+            (text.matches(LINE_BEGINS).count() > text.matches(LINE_ENDS).count()).then_some(at)
+        })
     }
 
     fn wait(&mut self, text: &str, find: impl Fn(&str, usize) -> Option<usize>) -> Result<()> {
@@ -101,6 +112,7 @@ impl Terminal {
             }
             thread::sleep(Duration::from_millis(20));
         }
+        self.shows("");
         bail!("it does not end\n{:?}", self.text)
     }
 
