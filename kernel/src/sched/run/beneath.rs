@@ -37,24 +37,22 @@ pub(super) unsafe fn may_lie(core: &ThisCore<'_>, interrupted: &Interrupted) -> 
         && table.detach.is_none()
         && table.piece.is_none()
         && (process.is_pinned() || !wake::some_core_is_idle())
-        // What comes from a queue the loop takes.
-        && !core.queue.has_urgent()
         // What it sees to before any turn.
         && !core.on_reserve.get()
         && !give_back::is_wanted(core)
         && !remains::is_wanted(core)
 }
 
-/// Leaves the turn, and returns what is urgent and has the next one; `None` if the loop is to look for that. Then the turn that was left has been put
-/// into its queue.
+/// Leaves the turn, which was interrupted at `now`, and returns what is urgent and has the next one; `None` if the loop is to look for that, as it does for what
+/// waits in a queue. Then the turn that was left has been put into its queue.
 ///
 /// # Safety
 /// As [`preempt::finish`], of a turn that [`may_lie`] beneath another.
 #[inline(always)]
-pub(super) unsafe fn leave(core: &ThisCore<'_>, interrupted: &Interrupted) -> Option<Runnable> {
+pub(super) unsafe fn leave(core: &ThisCore<'_>, interrupted: &Interrupted, now: u64) -> Option<Runnable> {
     // SAFETY: by contract; it was interrupted, so it is alive.
     let process = unsafe { interrupted.process.as_ref() };
-    let now = preempt::write_down(core, process, interrupted.block);
+    preempt::write_down(core, process, interrupted.block, now);
     core.beneath.put(&Left {
         process: interrupted.process,
         at: now,

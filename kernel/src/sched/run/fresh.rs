@@ -7,53 +7,67 @@ use crate::mem::stack::{self, StackBlock, StackRef};
 use crate::sched::cores::handover::{Handover, Interrupted};
 use crate::sched::cores::{Core, ThisCore};
 use crate::sched::run::{beneath, core_loop, post_mortem, preempt, reserve, stop};
-use crate::stats::Activity;
+use crate::stats::{Activity, Name};
 
 /// Where the core's loop begins.
 pub(crate) extern "C" fn enter(_: usize) -> ! {
     // SAFETY: the stack's preemption count is 1, and this becomes the core's loop.
     let core = unsafe { ThisCore::of_loop() };
-    let handover = core.handover.take();
-    if !matches!(handover, Handover::Turn(_)) {
-        // What crashed may have been a handler. After a preemption time counts as running anyway.
-        core.enter(Activity::Running);
-    }
-    let masked = (core.take_masked(), clock::now());
-    // SAFETY: the loop runs with interrupts unmasked; nothing here relies on them being masked.
-    unsafe { irq::enable() };
-    match &handover {
-        Handover::Turn(interrupted) => core.note_masked(masked, || "a preemption", Some(interrupted.block)),
-        Handover::Nothing | Handover::Crashed(_) | Handover::WrittenDown(..) => {
-            core.note_masked(masked, || "a crash", None)
+    match core.handover.take() {
+        Handover::Turn(interrupted) => {
+            // Time counts as running anyway.
+            let now = begin(&core, || "a preemption", Some(interrupted.block));
+            // SAFETY: left by the interrupt, for the loop that it has begun here.
+            unsafe { leave(&core, &interrupted, now) };
         }
-    }
-    // The turn above it was interrupted in turn, or has crashed.
-    beneath::put_into_queue(&core);
-    match handover {
-        Handover::Nothing => {}
-        // SAFETY: left by the crash, whose code does not go on; this is the core's loop, which begins here.
-        Handover::Crashed(crashed) => unsafe { post_mortem::end(&core, crashed) },
-        // SAFETY: as above, and on the same stack.
-        Handover::WrittenDown(process, exit) => unsafe { post_mortem::end_here(&core, process, exit) },
-        // SAFETY: this is the core's loop, which begins here.
-        Handover::Turn(interrupted) => unsafe { leave(&core, interrupted) },
+        Handover::Nothing => begin_after_crash(&core),
+        Handover::Crashed(crashed) => {
+            begin_after_crash(&core);
+            // SAFETY: left by the crash, whose code does not go on; this is the core's loop, which begins here.
+            unsafe { post_mortem::end(&core, crashed) };
+        }
+        Handover::WrittenDown(process, exit) => {
+            begin_after_crash(&core);
+            // SAFETY: as above, and on the same stack.
+            unsafe { post_mortem::end_here(&core, process, exit) };
+        }
     }
     // SAFETY: the core's block was set at its start, this stack's block by `start_on`, and the count is 1.
     unsafe { core_loop::run() };
     stop::core_stopped()
 }
 
-/// Deals with a turn that was interrupted, and gives what is urgent its own first if it may.
+/// The loop begins, with interrupts unmasked: what lay beneath the turn that it was left in comes into its queue, because that was interrupted in turn, or has
+/// crashed. Returns when, in clock ticks.
+#[inline(always)]
+fn begin(core: &ThisCore<'_>, name: Name, interrupted: Option<&StackBlock>) -> u64 {
+    let (masked_at, now) = (core.take_masked(), clock::now());
+    // SAFETY: the loop runs with interrupts unmasked; nothing here relies on them being masked.
+    unsafe { irq::enable() };
+    core.note_masked((masked_at, now), name, interrupted);
+    beneath::put_into_queue(core);
+    now
+}
+
+/// The same after a crash.
+#[inline(never)]
+fn begin_after_crash(core: &ThisCore<'_>) {
+    // What crashed may have been a handler.
+    core.enter(Activity::Running);
+    begin(core, || "a crash", None);
+}
+
+/// Deals with a turn that was interrupted, at `now`, and gives what is urgent its own first if it may.
 ///
 /// # Safety
 /// As [`preempt::finish`].
 #[inline(always)]
-unsafe fn leave(core: &ThisCore<'_>, interrupted: Interrupted) {
+unsafe fn leave(core: &ThisCore<'_>, interrupted: &Interrupted, now: u64) {
     // SAFETY: by contract; who takes a turn for the loop that begins here is part of it.
     unsafe {
-        if !beneath::may_lie(core, &interrupted) {
+        if !beneath::may_lie(core, interrupted) {
             preempt::finish(core, interrupted);
-        } else if let Some(urgent) = beneath::leave(core, &interrupted) {
+        } else if let Some(urgent) = beneath::leave(core, interrupted, now) {
             core_loop::run_above(core, urgent);
         }
     }

@@ -466,8 +466,8 @@ unsafe fn lend_stack(
 ///
 /// # Safety
 /// The caller is the core's loop, keeps nothing that needs dropping, and was just started to go on in the place of that turn.
-pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
-    let Interrupted { process, block, reason, mut turn } = interrupted;
+pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: &Interrupted) {
+    let &Interrupted { process, block, reason, mut turn } = interrupted;
     // What is urgent does not wait for the look, unless the turn goes on.
     let looks = reason.looks() && !reason.is_urgent();
     // SAFETY: by contract; the turn holds no lock, because preemption was enabled, and its process is alive.
@@ -503,7 +503,8 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
         unsafe { resume::resume(core.core(), NonNull::from(block)) }
     };
     block.set_process(ptr::from_ref::<Header>(&suspended).cast_mut().cast());
-    let now = write_down(core, &suspended, block);
+    let now = clock::now();
+    write_down(core, &suspended, block, now);
     core.statistics.preemptions.bump();
     if suspended.run_state().is_ending() {
         ending::note();
@@ -524,11 +525,10 @@ pub(crate) unsafe fn finish(core: &ThisCore<'_>, interrupted: Interrupted) {
     }
 }
 
-/// Writes down that the turn of a process was suspended on the stack of `block`, by which it goes on from then on. Returns when, in clock ticks. The process
-/// is in nobody else's hand, and preemption is disabled.
+/// Writes down that the turn of a process was suspended at `now`, in clock ticks, on the stack of `block`, by which it goes on from then on. The process is in
+/// nobody else's hand, and preemption is disabled.
 #[inline(always)]
-pub(super) fn write_down(core: &Core, process: &Header, block: &StackBlock) -> u64 {
-    let now = clock::now();
+pub(super) fn write_down(core: &Core, process: &Header, block: &StackBlock, now: u64) {
     core.note_broken_turn(process, now, Kind::Suspended, || {
         let (table, process) = (process.vtable(), NonNull::from(process));
         // SAFETY: preemption is disabled, and what is suspended is nobody else's yet.
@@ -540,7 +540,6 @@ pub(super) fn write_down(core: &Core, process: &Header, block: &StackBlock) -> u
     if core.taken_from.get().is_some() {
         steal::judge_theft(core);
     }
-    now
 }
 
 /// What the fresh loop has to enqueue: the process to suspend and, if that is a detached piece, the

@@ -213,6 +213,8 @@ fn look_for_waiting(core: &Core, now: u64, is_resident: bool) {
     }
     let was_waiting = core.next_look.replace(0) != 0;
     if is_resident {
+        // As between the looks of one that sees that others are idle: not with each end of short slices.
+        core.looks_from.set(now + settings::ticks_inline(Setting::ShareWaitMicroseconds) / 2);
         return core.in_turn.ask_to_look(was_waiting);
     }
     // Notes what it sees, so that the core that is called finds how long it has been so.
