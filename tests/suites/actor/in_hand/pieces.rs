@@ -107,7 +107,8 @@ impl Receive<CountedPiece> for Sender {
     }
 }
 
-/// Send counted messages so often, but not before the test says so, which it does when this was suspended; and say when that is done.
+/// Send counted messages so often, and on until one was refused, but not before the test says so, which it does when this was suspended; and say when that is
+/// done.
 struct LatePiece(u64);
 
 impl Receive<LatePiece> for Sender {
@@ -118,11 +119,15 @@ impl Receive<LatePiece> for Sender {
         while self.seen.second_mail.load(Ordering::Relaxed) == 0 {
             core::hint::spin_loop();
         }
-        for _ in 0..rounds {
+        let began = Instant::now();
+        let mut round = 0;
+        // How much is handled between two slices is chance, and so is whether there was room for all.
+        while round < rounds || (self.seen.refused() == 0 && began.elapsed() < HANGS_AFTER) {
             for other in &self.others {
                 let refused = other.send(Counted::new(&self.seen)).is_err();
                 self.seen.refused.fetch_add(u64::from(refused), Ordering::Relaxed);
             }
+            round += 1;
         }
         self.seen.spinning.store(2, Ordering::Relaxed);
     }
@@ -354,7 +359,7 @@ kernel_test! {
             yielders.stop().await?;
             sched::out_of_work().await;
             let made = seen.made.load(Ordering::Relaxed);
-            ensure_eq!(made, 500 * nodes.len() as u64, "messages made in round {round}");
+            ensure!(made >= 500 * nodes.len() as u64, "{made} messages made in round {round}");
             ensure!(seen.refused() > 0, "memory was not used up in round {round}");
             ensure_eq!(seen.handled() + seen.refused(), made, "messages handled or refused in round {round}");
             ensure_eq!(seen.dropped.load(Ordering::Relaxed), made, "messages dropped in round {round}");
