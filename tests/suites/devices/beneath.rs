@@ -14,7 +14,7 @@ use magpie::interrupt::Interrupt;
 use magpie::sched::{self, JoinError, JoinHandle, Priority, ProcessRef, ProcessState, Spawn};
 use magpie::time::Instant;
 use magpie::{stats, time};
-use magpie_tests::{Failure, HANGS_AFTER, amount, comes, ensure, ensure_eq, kernel_test};
+use magpie_tests::{Failure, HANGS_AFTER, HeapExhauster, amount, comes, ensure, ensure_eq, kernel_test};
 
 use crate::interrupts::{ask, claimed, cores, line};
 
@@ -251,6 +251,7 @@ struct More;
 struct Busy {
     interrupt: Interrupt,
     steps: Arc<Steps>,
+    since: Instant,
     /// The turns of its core when the first was handled.
     turns: u64,
     /// Whether all were handled in the same one.
@@ -288,7 +289,8 @@ impl Receive<More> for Busy {
     type Reply = ();
 
     fn receive(&mut self, _: More, context: &mut Context<Self>) {
-        if self.steps.at() == ABOVE && context.address().send(More).is_ok() {
+        let waits = self.steps.at() == ABOVE && self.since.elapsed() < HANGS_AFTER;
+        if waits && context.address().send(More).is_ok() {
             return;
         }
         let is_the_same = self.turns == stats::core(CoreId::BOOT).context_switches();
@@ -364,7 +366,8 @@ kernel_test! {
             let interrupt = Interrupt::claim(line(LINE))?;
             interrupt.route(core)?;
             let busy = keep_busy(core, &steps)?;
-            let above = Busy { interrupt, steps: steps.clone(), turns: 0, in_one_turn: in_one_turn.clone() };
+            let (steps_above, seen) = (steps.clone(), in_one_turn.clone());
+            let above = Busy { interrupt, steps: steps_above, since: Instant::now(), turns: 0, in_one_turn: seen };
             executor.handle().spawn(above)?;
             comes(|| ASKED.has_recipient(), "it does not wait for its line").await?;
             asks_and_goes_on(core, &steps)?.await??;
@@ -378,6 +381,34 @@ kernel_test! {
         executor.stop().await;
         // By chance its time may be over now and then.
         ensure!(was_before, "it went on when the worker's turn had ended, always");
+        Ok(())
+    }
+}
+
+kernel_test! {
+    /// With memory used up it goes on all the same, behind an urgent turn of several slices.
+    #[machine("the kernel's heap")]
+    async fn memory_is_used_up() -> Outcome {
+        const USED_UP: u32 = 1;
+        for _ in 0..amount("turns", 5) {
+            for core in cores() {
+                let steps = Arc::new(Steps::default());
+                let driver = driver(0, core, Priority::High, || spin_for(LONG)).await?;
+                let until = steps.clone();
+                let beneath = Spawn::new().pinned(core).start(async move {
+                    while until.at() < USED_UP {
+                        sched::yield_now().await;
+                    }
+                    ask(LINE);
+                    spin_for(SHORT);
+                })?;
+                let exhauster = HeapExhauster::everything(16);
+                steps.note(USED_UP);
+                let ended = (driver.await, beneath.await);
+                drop(exhauster);
+                ensure_eq!(ended, (Ok(Some(())), Ok(())), "what became of them");
+            }
+        }
         Ok(())
     }
 }

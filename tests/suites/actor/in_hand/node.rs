@@ -20,6 +20,8 @@ pub(super) struct Seen {
     pub(super) dropped: AtomicU64,
     /// How often somebody has begun to spin, and how often it gave up.
     pub(super) spinning: AtomicU64,
+    /// How often it was sent to all with memory used up.
+    pub(super) late_rounds: AtomicU64,
     pub(super) gave_up: AtomicU64,
     /// In how many rounds a second mail was sent.
     pub(super) second_mail: AtomicU64,

@@ -129,6 +129,7 @@ impl Receive<LatePiece> for Sender {
             }
             round += 1;
         }
+        self.seen.late_rounds.store(round, Ordering::Relaxed);
         self.seen.spinning.store(2, Ordering::Relaxed);
     }
 }
@@ -359,7 +360,9 @@ kernel_test! {
             yielders.stop().await?;
             sched::out_of_work().await;
             let made = seen.made.load(Ordering::Relaxed);
-            ensure!(made >= 500 * nodes.len() as u64, "{made} messages made in round {round}");
+            let rounds = seen.late_rounds.load(Ordering::Relaxed);
+            ensure!(rounds >= 500, "it has sent {rounds} times in round {round}");
+            ensure_eq!(made, rounds * nodes.len() as u64, "messages made in round {round}");
             ensure!(seen.refused() > 0, "memory was not used up in round {round}");
             ensure_eq!(seen.handled() + seen.refused(), made, "messages handled or refused in round {round}");
             ensure_eq!(seen.dropped.load(Ordering::Relaxed), made, "messages dropped in round {round}");
