@@ -1,4 +1,4 @@
-//! A `High` turn is left for a timer that may wake something more urgent, and does not: it goes on before what is not due before, and is not lost.
+//! A `High` turn is left for a timer that may wake something more urgent, and wakes an equal: the turn goes on before that, and neither is lost.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -26,35 +26,6 @@ const fn sometime(round: u64) -> Duration {
 
 const SPINS: Duration = Duration::from_micros(300);
 
-/// A process like the first sleeps and spins on each core, beside one like the other that sleeps: that one waits for the end of each turn.
-async fn is_not_overtaken(first: Spawn, other: Spawn) -> Result<(), Failure> {
-    // The end of a slice would change their order, and put right what is lost.
-    let _long = Changed::no_preemption()?;
-    let rounds = amount("rounds", 300);
-    for core in (0..machine::cores()).filter_map(CoreId::new) {
-        let in_turn = Arc::new(AtomicBool::new(false));
-        let turn = in_turn.clone();
-        let first = first.pinned(core).start(async move {
-            for round in 0..rounds {
-                time::sleep(sometime(round)).await;
-                turn.store(true, Ordering::Release);
-                spin_for(SPINS);
-                turn.store(false, Ordering::Release);
-            }
-        })?;
-        let other = other.pinned(core).start(async move {
-            for round in 0..rounds {
-                time::sleep(sometime(round * 5)).await;
-                ensure!(!in_turn.load(Ordering::Acquire), "it has overtaken a turn");
-            }
-            Ok::<(), Failure>(())
-        })?;
-        first.await?;
-        other.await??;
-    }
-    Ok(())
-}
-
 /// From now on the timers of `High` processes preempt `High` turns.
 async fn use_max() -> Result<(), Failure> {
     Spawn::new().priority(Priority::Max).start(async {})?.await?;
@@ -62,17 +33,34 @@ async fn use_max() -> Result<(), Failure> {
 }
 
 kernel_test! {
-    /// What is due before goes on before what has no deadline.
-    async fn what_is_due_before_is_not_overtaken() -> Outcome {
-        is_not_overtaken(HIGH.deadline(Duration::from_secs(3600)), HIGH).await
-    }
-}
-
-kernel_test! {
-    /// Of two that are equal the one that has a turn goes on.
+    /// Of two that are equal the one that has a turn goes on: the other, which sleeps beside it, waits for the end of each turn.
     async fn an_equal_is_not_overtaken() -> Outcome {
+        // The end of a slice would change their order, and put right what is lost.
+        let _long = Changed::no_preemption()?;
+        let rounds = amount("rounds", 300);
         use_max().await?;
-        is_not_overtaken(HIGH, HIGH).await
+        for core in (0..machine::cores()).filter_map(CoreId::new) {
+            let in_turn = Arc::new(AtomicBool::new(false));
+            let turn = in_turn.clone();
+            let first = HIGH.pinned(core).start(async move {
+                for round in 0..rounds {
+                    time::sleep(sometime(round)).await;
+                    turn.store(true, Ordering::Release);
+                    spin_for(SPINS);
+                    turn.store(false, Ordering::Release);
+                }
+            })?;
+            let equal = HIGH.pinned(core).start(async move {
+                for round in 0..rounds {
+                    time::sleep(sometime(round * 5)).await;
+                    ensure!(!in_turn.load(Ordering::Acquire), "it has overtaken a turn");
+                }
+                Ok::<(), Failure>(())
+            })?;
+            first.await?;
+            equal.await??;
+        }
+        Ok(())
     }
 }
 
