@@ -6,8 +6,10 @@ pub use magpie_xtask::build::{
 };
 use magpie_xtask::build::{KERNEL_PACKAGE, build_named};
 
-use anyhow::Result;
-use std::process::Command;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 /// The package whose `[[test]]`s are the in-kernel suites.
 pub const TESTS_PACKAGE: &str = "magpie-tests";
@@ -26,7 +28,9 @@ const HOST_PACKAGES: [&str; 11] = [
     "xtask",
 ];
 /// The packages that are for the host alone.
-const TOOL_PACKAGES: [&str; 2] = ["magpie-xtask", "xtask"];
+const TOOL_PACKAGES: [&str; 3] = ["magpie-xtask", "xtask", STEP_PACKAGE];
+/// The plugin that holds a guest's cores in step.
+const STEP_PACKAGE: &str = "magpie-step";
 
 /// What there is of this tree's packages.
 pub trait Packages {
@@ -46,6 +50,34 @@ impl Packages for Workspace {
         let (tests, others): (Vec<_>, Vec<_>) = all.partition(|name| *name == TESTS_PACKAGE);
         (others, tests.first().copied())
     }
+}
+
+/// Builds the plugin that holds a guest's cores in step, for this host.
+pub fn build_step() -> Result<PathBuf> {
+    if !cfg!(target_os = "linux") {
+        bail!(
+            "cores are held in step on Linux only: the plugin takes the place of a function of its C library"
+        );
+    }
+    let mut command = cargo();
+    command.args([
+        "build",
+        "--quiet",
+        "--package",
+        STEP_PACKAGE,
+        "--message-format",
+        "json-render-diagnostics",
+    ]);
+    let built = command.stderr(Stdio::inherit()).output().context("cargo cannot be started")?;
+    if !built.status.success() {
+        bail!("building {STEP_PACKAGE} failed; the compiler's messages are above");
+    }
+    let messages = String::from_utf8_lossy(&built.stdout);
+    let mut files = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let is_plugin = |message: &Value| message["target"]["name"] == "magpie_step";
+    let found = files.find(|message| is_plugin(message) && message["filenames"][0].is_string());
+    let file = found.and_then(|message| message["filenames"][0].as_str().map(PathBuf::from));
+    file.context("cargo built no plugin")
 }
 
 /// Builds in-kernel suites as programs for the host, with the `cargo test` that is begun in `command`.

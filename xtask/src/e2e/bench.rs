@@ -23,6 +23,7 @@ pub const CASES: &[Case] = &[
     ("bench::a_page_has_the_figures", page),
     ("bench::sweeps_a_grid_of_settings", sweep),
     ("bench::short_slices_cost_little", bounds::short_slices),
+    ("bench::cores_are_held_in_step", bounds::in_step),
     ("bench::thefts_in_vain_are_rare", bounds::thefts_in_vain),
     ("bench::crowds_stay_beside_idle_cores", bounds::crowds_stay),
     ("bench::collections_take_no_longer_on_several_cores", bounds::collections),

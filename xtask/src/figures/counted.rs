@@ -1,6 +1,6 @@
-//! Instructions for each operation, on several numbers of cores.
+//! Instructions for each operation, or the time that cores which are held in step take for one, on several numbers of cores.
 //!
-//! QEMU runs all cores on one thread and lets a nanosecond pass for each instruction of any of them (`-icount
+//! For instructions QEMU runs all cores on one thread and lets a nanosecond pass for each instruction of any of them (`-icount
 //! shift=0,sleep=off`). So virtual time is the sum of what all cores execute: a core that waits costs nothing, one that
 //! spins or is woken for nothing does.
 //!
@@ -21,20 +21,15 @@ fn job(machine: &Machine) -> String {
     format!("benchmarks, {} core{}", machine.cores, if machine.cores == 1 { "" } else { "s" })
 }
 
-/// Runs benchmarks on machines, with these settings, each so many times.
+/// Runs benchmarks on machines, with these settings, for figures of a kind, each so many times.
 pub fn count(
     bench: &mut Bench<'_>,
     machines: &[Machine],
     specs: &[Spec],
     arguments: &str,
-    repeat: u32,
+    (kind, repeat): (Kind, u32),
 ) -> Result<Vec<Row>> {
-    let row = |spec: &Spec| Row {
-        label: spec.text().to_owned(),
-        kind: Kind::Counted,
-        variant: None,
-        cells: Vec::new(),
-    };
+    let row = |spec: &Spec| Row { label: spec.text().to_owned(), kind, variant: None, cells: Vec::new() };
     let mut rows: Vec<Row> = specs.iter().map(row).collect();
     progress::expect(machines.iter().map(job));
     for machine in machines {

@@ -6,8 +6,9 @@
 //!   "worst": { "benchmark": "bank", "cores": 8, "ratio": 3.0 }, "one_core": 1.0, "figures": [FIGURE, ...] }, ...] }
 //! ```
 //!
-//! A figure is of one benchmark on one machine, the median of `runs`. `kind` is `icount` or `wall`;
-//! `ns_per_operation` of the first are instructions of all cores together, of the second the host's time. `goal` and
+//! A figure is of one benchmark on one machine, the median of `runs`. `kind` is `icount`, `in-step` or `wall`;
+//! `ns_per_operation` of the first are instructions of all cores together, of the second the time of cores that execute one in each, of the
+//! third the host's time. `goal` and
 //! `best_peer` are instructions on one core, `ratio_goal` is the most that `ratio_to_one_core` may be. `latency` says how late samples came,
 //! in nanoseconds: their mean is `ns_per_operation` then, and the goal is one of the latest; its `histogram` has pairs, of where a bucket begins and
 //! how many samples are in it. `counters` are what the kernel counted in the whole run, not for an

@@ -21,10 +21,12 @@ pub use boot::{Bench, Broken};
 pub use counted::count;
 pub use json::{document, sweep_document};
 pub use page::page;
-pub use row::Row;
+pub use row::{Kind, Row};
 pub use spec::Spec;
 #[cfg(test)]
 pub use sweep::MAX_COMBINATIONS;
 pub use sweep::{Grid, sweep};
-pub use table::{activity, comparison, histograms, instructions, latencies, sweep_table, wall_clock};
+pub use table::{
+    activity, comparison, histograms, in_step, instructions, latencies, sweep_table, wall_clock,
+};
 pub use wall::{RUNS_IN_A_BOOT, clock, compare};

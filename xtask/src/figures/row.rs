@@ -8,6 +8,8 @@ use super::measured::Measured;
 pub enum Kind {
     /// Nanoseconds of virtual time: the instructions of all cores together.
     Counted,
+    /// Nanoseconds of cores that run at once and execute an instruction in each, a median.
+    InStep,
     /// Nanoseconds of the host's time, a median; only ratios mean anything.
     Wall,
 }
@@ -17,6 +19,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Counted => "icount",
+            Self::InStep => "in-step",
             Self::Wall => "wall",
         }
     }

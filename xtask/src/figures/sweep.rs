@@ -7,7 +7,7 @@
 
 use super::boot::Bench;
 use super::counted::count;
-use super::row::Row;
+use super::row::{Kind, Row};
 use super::spec::Spec;
 use crate::failure::usage;
 use crate::machine::Machine;
@@ -149,7 +149,7 @@ pub fn sweep(
     let mut trials: Vec<Trial> = Vec::new();
     for (index, settings) in combinations.into_iter().enumerate() {
         progress(format!("{} of {count_all}: {settings}", index + 1));
-        let rows = count(bench, machines, specs, &settings, repeat)?;
+        let rows = count(bench, machines, specs, &settings, (Kind::Counted, repeat))?;
         trials.push(Trial::new(settings, rows));
     }
     let first = trials.first().map_or(Vec::new(), |trial| trial.rows.clone());

@@ -30,10 +30,19 @@ pub fn instructions(rows: &[Row], cores: &[u32]) -> String {
 
 /// Nanoseconds for each operation, by cores.
 pub fn wall_clock(rows: &[Row], cores: &[u32]) -> String {
+    nanoseconds(rows, cores, 0)
+}
+
+/// The same of cores that are held in step.
+pub fn in_step(rows: &[Row], cores: &[u32]) -> String {
+    nanoseconds(rows, cores, 1)
+}
+
+fn nanoseconds(rows: &[Row], cores: &[u32], decimals: usize) -> String {
     let mut text = heading(rows, cores);
     let _ = writeln!(text, " {:>8}", "worst");
     for row in rows {
-        let _ = writeln!(text, "{} {:>8}", figures(row, name_width(rows), cores, 0), worst(row));
+        let _ = writeln!(text, "{} {:>8}", figures(row, name_width(rows), cores, decimals), worst(row));
     }
     text
 }

@@ -3,16 +3,19 @@
 //! Two kinds of figures. *Instructions per operation* on several numbers of cores (`--cores`), counted by QEMU
 //! (`-icount shift=0`), all cores together: they do not depend on the host. *Wall clock* (`--smp`): comparisons of
 //! stealing mailboxes and of the dispatch schemes of processes, or with `--wall` whatever is named; of those only the
-//! ratios mean anything. `--sweep` tries settings of the kernel, by instructions.
+//! ratios mean anything. `--in-step` is between the two: how long the named benchmarks take on cores that run at once, and of which each executes an
+//! instruction in a nanosecond. `--sweep` tries settings of the kernel, by instructions.
 //!
 //! This file has the options, and prints. Which options fit together is in [`plan`]; how figures are got and shown, in
 //! `figures/`.
 
 mod plan;
 
-use crate::build::{Features, Image, Workspace, build_application, check_output, write_flat, write_whole};
+use crate::build::{
+    Features, Image, Workspace, build_application, build_step, check_output, write_flat, write_whole,
+};
 use crate::failure::{INTERRUPTED, SUCCESS};
-use crate::figures::{self, Bench, Broken, Grid, Row, Spec};
+use crate::figures::{self, Bench, Broken, Grid, Kind, Row, Spec};
 use crate::machine::{Machine, catch_interrupts};
 use crate::masked::{Stretch, Traced, trace};
 use crate::progress::Progress;
@@ -38,6 +41,10 @@ pub struct Options {
     /// Wall clock of the named benchmarks, in place of instructions
     #[arg(long)]
     wall: bool,
+    /// How long the named benchmarks take on cores that execute an instruction a nanosecond, each, and are held in step: in place of
+    /// instructions of all cores together. On Linux, with QEMU 9.1 or newer
+    #[arg(long)]
+    in_step: bool,
     /// Also show what the kernel did for each operation: turns, wake-ups, steals, waits
     #[arg(long)]
     activity: bool,
@@ -52,12 +59,12 @@ pub struct Options {
     #[arg(long)]
     json: bool,
     /// Also write a page about the figures, which any browser opens, into this file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["wall", "masked", "sweep"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["wall", "masked", "sweep", "in_step"])]
     report: Option<PathBuf>,
     /// Values of a kernel setting to try, like sched.doze_us=0,20,100; several make a grid
     #[arg(long, value_name = "SETTING=N,...")]
     sweep: Vec<String>,
-    /// How often to run each benchmark, in wall clock how many boots; the median is printed [default: 1, in wall clock 3]
+    /// How often to run each benchmark, in wall clock how many boots; the median is printed [default: 1, in wall clock and in step 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..100))]
     repeat: Option<u32>,
     /// Use the portable primitives in place of the hand-written exclusives
@@ -127,6 +134,7 @@ pub fn execute(options: &Options) -> Result<u8> {
     let done = match &plan.task {
         Task::Sweep(grid) => sweep(options, &plan, grid, &mut bench),
         Task::Wall => wall(options, &plan, &mut bench),
+        Task::InStep => in_step(options, &plan, &mut bench),
         Task::Measure | Task::Masked => measure(options, &plan, &mut bench),
     };
     match done {
@@ -137,7 +145,8 @@ pub fn execute(options: &Options) -> Result<u8> {
 
 fn measure(options: &Options, plan: &Plan, bench: &mut Bench<'_>) -> Result<()> {
     let progress = Progress::begin(Workspace::load()?.target().join("bench-times.json"), !options.json);
-    let mut rows = figures::count(bench, &plan.counted, &plan.specs, "", options.counted_runs())?;
+    let mut rows =
+        figures::count(bench, &plan.counted, &plan.specs, "", (Kind::Counted, options.counted_runs()))?;
     // How long it takes depends on what was named.
     if options.benchmarks.is_empty() {
         progress.keep(false);
@@ -183,6 +192,26 @@ fn wall(options: &Options, plan: &Plan, bench: &mut Bench<'_>) -> Result<()> {
     }
     println!("{}", wall_heading(options.wall_runs() * figures::RUNS_IN_A_BOOT));
     print!("{}", figures::wall_clock(&rows, &cores_of(&plan.clocked)));
+    print_activity(options, &rows);
+    Ok(())
+}
+
+fn in_step(options: &Options, plan: &Plan, bench: &mut Bench<'_>) -> Result<()> {
+    let plugin = build_step()?;
+    let held = |machine: &Machine| Machine { in_step: Some(plugin.clone()), ..machine.clone() };
+    let machines: Vec<_> = plan.counted.iter().map(held).collect();
+    let runs = options.wall_runs();
+    let rows = figures::count(bench, &machines, &plan.specs, "", (Kind::InStep, runs))?;
+    if options.json {
+        print!("{}", figures::document(&bench.machinery, &rows));
+        return Ok(());
+    }
+    println!("ns per operation on cores held in step, an instruction a ns on each, medians of {runs}:");
+    print!("{}", figures::in_step(&rows, &cores_of(&machines)));
+    print_latencies(&rows);
+    if options.histogram {
+        print!("{}", figures::histograms(&rows));
+    }
     print_activity(options, &rows);
     Ok(())
 }

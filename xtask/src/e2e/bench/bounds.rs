@@ -143,6 +143,44 @@ pub(super) fn short_slices(bench: &Bench<'_>) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
+/// Many actors that send each other little: what several cores are for.
+const MANY_SENDERS: &str = "executor:1000:40:10";
+/// What these take on two cores and on four for what they take on one, at most: 0.67 and 0.38 as measured.
+const MOST_IN_STEP: [f64; 2] = [0.8, 0.5];
+
+/// On cores held in step time is theirs: on one core as many nanoseconds as instructions, on several so much less as more is done at once; and in
+/// slices of 50 µs no more than a twentieth longer.
+pub(super) fn in_step(bench: &Bench<'_>) -> Result<Outcome> {
+    if !cfg!(target_os = "linux") {
+        return Ok(Outcome::Skipped("cores are held in step on Linux only".into()));
+    }
+    let figures = |words: &[&str]| {
+        let text = measure(bench, &[&[MANY_SENDERS], words].concat())?;
+        let row = columns(&text, MANY_SENDERS)?;
+        row.iter()
+            .take(3)
+            .map(|word| word.parse::<f64>().with_context(|| text.clone()))
+            .collect::<Result<Vec<_>>>()
+    };
+    let counted = figures(&["--cores", "1,2,4"])?;
+    let clocked = figures(&["--cores", "1,2,4", "--in-step"])?;
+    ensure!(
+        (clocked[0] / counted[0] - 1.0).abs() <= 0.05,
+        "one core executes {} instructions for a message, in {} ns",
+        counted[0],
+        clocked[0]
+    );
+    for (most, several) in MOST_IN_STEP.into_iter().zip(&clocked[1..]) {
+        let ratio = several / clocked[0];
+        ensure!(ratio <= most, "several cores take {ratio:.2} times as long as one, not {most}: {clocked:?}");
+    }
+    let short = figures(&["--cores", "1,2,4", "--in-step", "--append", "sched.slice_us=50"])?;
+    for (short, long) in short.iter().zip(&clocked) {
+        ensure!(short / long <= MOST_FOR_SHORT_SLICES, "slices of 50 us: {short} ns for {long}");
+    }
+    Ok(Outcome::Passed)
+}
+
 /// By how much a row costs more on 2, 4 and 8 cores than on one, in instructions of all; and what was printed.
 fn ratios(bench: &Bench<'_>, spec: &str) -> Result<([f64; 3], String)> {
     let text = measure(bench, &[spec, "--cores", "1,2,4,8"])?;

@@ -32,6 +32,8 @@ pub enum Task {
     Measure,
     /// Clock the specs.
     Wall,
+    /// Clock the specs on the counted machines, by the time of cores that are held in step.
+    InStep,
     /// Count the specs on each point of the grid.
     Sweep(Grid),
     /// Trace the specs for stretches with interrupts masked.
@@ -49,6 +51,10 @@ impl Plan {
             _ if options.masked => {
                 return Err(usage("--masked traces instructions; leave out --wall and --sweep"));
             }
+            _ if options.in_step && (options.wall || !options.sweep.is_empty()) => {
+                return Err(usage("--in-step is a clock of its own; leave out --wall and --sweep"));
+            }
+            (false, true) if options.in_step => Task::InStep,
             (false, true) => Task::Measure,
             (true, true) => Task::Wall,
             (false, false) => Task::Sweep(Grid::parse(&options.sweep)?),
@@ -59,7 +65,10 @@ impl Plan {
         if options.wall && !named {
             return Err(usage("--wall takes the names of benchmarks, as in: bench thread-ring --wall"));
         }
-        if options.masked && (!named || options.json || options.activity) {
+        if task == Task::InStep && !named {
+            return Err(usage("--in-step takes the names of benchmarks, as in: bench executor --in-step"));
+        }
+        if options.masked && (!named || options.json || options.activity || options.in_step) {
             return Err(usage(
                 "--masked takes the names of benchmarks, and shows nothing else, as in: bench wake-hogs:20 --masked",
             ));
@@ -80,12 +89,12 @@ impl Plan {
         let counted = match task {
             Task::Wall => Vec::new(),
             Task::Masked => machines("--cores", options.cores.as_deref().unwrap_or(&MASKED_CORES), true)?,
-            Task::Measure | Task::Sweep(_) => {
-                machines("--cores", options.cores.as_deref().unwrap_or(&CORES), true)?
+            Task::Measure | Task::Sweep(_) | Task::InStep => {
+                machines("--cores", options.cores.as_deref().unwrap_or(&CORES), task != Task::InStep)?
             }
         };
         let clocked = match task {
-            Task::Sweep(_) | Task::Masked => Vec::new(),
+            Task::Sweep(_) | Task::Masked | Task::InStep => Vec::new(),
             Task::Measure if named => Vec::new(),
             _ => machines("--smp", options.smp.as_deref().unwrap_or(&SMP), false)?,
         };
@@ -170,6 +179,13 @@ mod tests {
     }
 
     #[test]
+    fn in_step_cores_run_at_once() {
+        let plan = plan("big --in-step --cores 2,4").unwrap();
+        assert_eq!((&plan.task, cores_of(&plan.counted), plan.clocked.len()), (&Task::InStep, vec![2, 4], 0));
+        assert!(plan.counted.iter().all(|machine| !machine.icount));
+    }
+
+    #[test]
     fn parts_can_be_left_out_but_not_all() {
         assert!(plan("--cores 0").unwrap().counted.is_empty());
         assert!(plan("--smp 0").unwrap().clocked.is_empty());
@@ -188,6 +204,10 @@ mod tests {
             ("big --sweep sched.doze_us=1 --cores 1", "with one"),
             ("big --sweep doze=1", "a point"),
             ("big --activity --uncounted", "give one of them"),
+            ("--in-step", "takes the names"),
+            ("big --in-step --wall", "leave out"),
+            ("big --in-step --masked", "shows nothing else"),
+            ("big --in-step --smp 2", "as --cores"),
             ("big --cores 65", "--cores 64"),
             ("big --cores 0", "nothing to do"),
             ("big --wall --smp 65", "--smp 64"),

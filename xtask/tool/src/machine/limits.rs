@@ -9,7 +9,7 @@ use crate::failure::usage;
 use anyhow::Result;
 use clap::ValueEnum;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Most cores with a GICv2.
 const MAX_CORES_GICV2: u32 = 8;
@@ -58,6 +58,8 @@ pub struct Machine {
     pub icount: bool,
     /// Whether QEMU writes a line for each instruction.
     pub is_traced: bool,
+    /// The plugin that holds the cores in step, if one is to.
+    pub in_step: Option<PathBuf>,
     /// How a debugger may come, if one may.
     pub debugger: Option<Debugger>,
     /// What hangs on it, on `virt` only.
@@ -98,6 +100,7 @@ impl Machine {
             cpu: "cortex-a72".into(),
             icount: false,
             is_traced: false,
+            in_step: None,
             debugger: None,
             attached: Attached::default(),
         })
@@ -114,6 +117,7 @@ impl Machine {
             cpu: "cortex-a72".into(),
             icount: false,
             is_traced: false,
+            in_step: None,
             debugger: None,
             attached: Attached::default(),
         }

@@ -74,6 +74,10 @@ pub fn guest_command(qemu: &Path, guest: &Guest) -> Command {
     } else {
         command.args(["-accel", "tcg,thread=multi"]);
     }
+    if let Some(plugin) = &machine.in_step {
+        // It is asked for the time in place of the C library.
+        command.env("LD_PRELOAD", plugin).arg("-plugin").arg(plugin);
+    }
     command.args(["-display", "none", "-serial", "stdio", "-monitor", "none"]);
     command.args(["-semihosting", "-no-reboot"]);
     command.args(machine.debugger.into_iter().flat_map(Debugger::arguments));
@@ -158,6 +162,19 @@ mod tests {
         let mut machine = Machine::raspi4b();
         machine.attached.line = Some(Net::default());
         assert!(line(machine, None, "seed=1").ends_with("-append semihosting net=line seed=1"));
+    }
+
+    #[test]
+    fn cores_in_step_have_a_thread_each_and_the_plugin_twice() {
+        let mut machine = Machine::new(2, Size::from_mebibytes(512), None).unwrap();
+        machine.in_step = Some("step.so".into());
+        let guest = Guest::new(machine, Image { elf: "k".into(), flat: "k".into() }, Duration::from_secs(1));
+        let command = guest_command(Path::new("qemu"), &guest);
+        let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+        assert!(words.join(" ").contains("-accel tcg,thread=multi -plugin step.so -display none"));
+        let preloaded =
+            command.get_envs().find(|(name, _)| *name == "LD_PRELOAD").and_then(|(_, value)| value);
+        assert_eq!(preloaded.unwrap(), "step.so");
     }
 
     #[test]
