@@ -8,6 +8,7 @@
 //! - [`step`] says who has come how far, and who waits.
 //! - [`clock`] is the time that QEMU asks for: this library is loaded before the C library (`LD_PRELOAD`), and so takes the place of its
 //!   `clock_gettime`.
+//! - [`main_loop`] is that of QEMU, where timers fire: at the end of each window.
 //! - [`plugin`] has what it needs of QEMU.
 //!
 //! It is no model of a processor: there are no caches, every instruction takes as long as any other, and what two cores do within a window comes
@@ -16,6 +17,7 @@
 #![cfg(target_os = "linux")]
 
 mod clock;
+mod main_loop;
 mod plugin;
 mod step;
 
@@ -25,7 +27,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-/// How many instructions a core executes before it waits for the others. Timers fire that much too late, at most.
+/// How many instructions a core executes before it waits for the others. Timers fire that much too late.
 const WINDOW: u64 = 500;
 
 /// A core that is not in step for so long is waited for no more: QEMU may be holding it up until the others stop.
@@ -68,6 +70,8 @@ fn keep_going() {
         thread::sleep(PATIENCE);
         let mut step = step::lock();
         if step.window() == last && step.somebody_waits() {
+            main_loop::send_away();
+            clock::advance(WINDOW);
             step.next();
         }
         last = step.window();
@@ -85,6 +89,9 @@ pub unsafe extern "C" fn qemu_plugin_install(
     _: c_int,
     _: *const *const c_char,
 ) -> c_int {
+    if !main_loop::begin() {
+        return 1;
+    }
     step::nap_exactly();
     EXECUTED.get_or_init(Counter::new);
     clock::begin();

@@ -1,6 +1,6 @@
 //! Which cores take part, and how many of them have come to the end of the window. Each core has a thread in QEMU, which waits here.
 
-use crate::{WINDOW, clock};
+use crate::{WINDOW, clock, main_loop};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -24,9 +24,12 @@ pub struct Step {
     /// How many of these wait for the end of the window.
     arrived: usize,
     window: u64,
+    /// One of them sees to the end of the window.
+    is_ending: bool,
 }
 
-static STEP: Mutex<Step> = Mutex::new(Step { awake: Vec::new(), active: 0, arrived: 0, window: 1 });
+static STEP: Mutex<Step> =
+    Mutex::new(Step { awake: Vec::new(), active: 0, arrived: 0, window: 1, is_ending: false });
 static NEXT: Condvar = Condvar::new();
 
 /// The only one. A thread that has panicked has ended QEMU.
@@ -47,7 +50,8 @@ impl Step {
             if self.active == 0 {
                 clock::runs_by_itself();
             } else if self.is_complete() {
-                self.next();
+                // One of those that wait. This one has a lock that the main loop takes.
+                NEXT.notify_all();
             }
         }
     }
@@ -81,11 +85,11 @@ impl Step {
         self.arrived > 0 && self.arrived >= self.active
     }
 
-    /// The next window begins, for all who wait.
+    /// The next window begins, for all who wait. The clock has been put forward.
     pub fn next(&mut self) {
         self.arrived = 0;
         self.window += 1;
-        clock::advance(WINDOW);
+        self.is_ending = false;
         NEXT.notify_all();
     }
 }
@@ -96,16 +100,24 @@ pub fn arrive(core: usize) {
     step.is_awake(core);
     step.arrived += 1;
     let window = step.window;
-    if step.is_complete() && step.active < step.awake.len() {
-        drop(step);
-        thread::sleep(NAP);
-        step = lock();
-    }
-    // Not of a later one: then this core has been waited for already.
-    if step.window == window && step.is_complete() {
-        return step.next();
-    }
     while step.window == window {
-        step = NEXT.wait(step).unwrap_or_else(PoisonError::into_inner);
+        if step.is_complete() && !step.is_ending {
+            step.is_ending = true;
+            clock::advance(WINDOW);
+            let some_rest = step.active < step.awake.len();
+            // What is due now may wake others, which take this lock.
+            drop(step);
+            main_loop::go_round();
+            if some_rest {
+                thread::sleep(NAP);
+            }
+            step = lock();
+            // Unless they were out of step, and had to go on.
+            if step.window == window {
+                step.next();
+            }
+        } else {
+            step = NEXT.wait(step).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 }
