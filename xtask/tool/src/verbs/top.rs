@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,9 @@ const ENOUGH_COLUMNS: u16 = 80;
 const TOO_NARROW: &str = "(80 columns show all) ";
 /// What the kernel is asked for.
 const WORDS: &str = "trace series=0.25";
-const COMMANDS: &[u8] = b"series 0.25\ntrace start\n";
+const COMMANDS: &str = "series 0.25\ntrace start\n";
+/// If no statistics come for so long it is asked once more: a board that has begun meanwhile, or was not listening yet, knows of nothing.
+const ASK_AGAIN: Duration = Duration::from_secs(3);
 
 /// What the thread that listens hands on.
 enum Said {
@@ -95,6 +97,7 @@ pub fn execute(options: Options) -> Result<u8> {
     let is_over = stop.clone();
     let (typist, typed) = mpsc::channel();
     let can_ask = options.replay.is_none();
+    let is_built = can_ask && options.port.is_none();
     let source: Source = if let Some(path) = options.replay {
         let frames = tape::frames(&path)?;
         Box::new(move |sender| replay(frames, sender, &is_over))
@@ -119,12 +122,19 @@ pub fn execute(options: Options) -> Result<u8> {
         // Nobody may be left to hear it.
         let _ = sender.send(Said::Over(status));
     });
-    // What is built is said before the terminal is taken over.
-    let Ok(first) = receiver.recv() else { return Err(anyhow!("the thread that listens is gone")) };
+    // What is built is said before the terminal is taken over. A board may have nothing to say.
+    let first = if is_built {
+        receiver.recv().map_err(RecvTimeoutError::from)
+    } else {
+        receiver.recv_timeout(ASK_AGAIN)
+    };
+    if matches!(first, Err(RecvTimeoutError::Disconnected)) {
+        return Err(anyhow!("the thread that listens is gone"));
+    }
     let mut terminal = ratatui::init();
     thread::spawn(leave_when_told);
     let pages = Pages::new(can_ask);
-    let shown = show(&mut terminal, pages, Some(first), &receiver, can_ask.then_some(&typist), &mut recorder);
+    let shown = show(&mut terminal, pages, first.ok(), &receiver, can_ask.then_some(&typist), &mut recorder);
     ratatui::restore();
     recorder.map_or(Ok(()), tape::Writer::finish)?;
     // Relaxed: a flag on its own.
@@ -187,7 +197,7 @@ fn show(
     recorder: &mut Option<tape::Writer>,
 ) -> Result<Option<u8>> {
     let mut status = None;
-    let (mut asked, mut heard) = (None::<Instant>, Instant::now());
+    let (mut asked, mut heard, mut counted) = (None::<Instant>, Instant::now(), Instant::now());
     let tell = |line: &str| {
         if let Some(typist) = typist {
             // Nobody may be left to take it.
@@ -203,6 +213,9 @@ fn show(
             taken += 1;
             match said {
                 Said::Record(sequence, record, frame) => {
+                    if matches!(record, Record::Values(..)) {
+                        counted = Instant::now();
+                    }
                     if let Some(recorder) = recorder {
                         recorder.take(&frame)?;
                     }
@@ -221,6 +234,10 @@ fn show(
         }
         if heard.elapsed() >= QUIET {
             pages.quiet();
+        }
+        if status.is_none() && counted.elapsed() >= ASK_AGAIN {
+            counted = Instant::now();
+            COMMANDS.lines().for_each(tell);
         }
         if let Some(question) = pages.question()
             && asked.is_none_or(|asked| asked.elapsed() >= ASK)
@@ -281,7 +298,7 @@ fn listen(
     is_over: &AtomicBool,
 ) -> Result<u8> {
     let mut port = port::open_now(name, baud)?;
-    port.write_all(COMMANDS).context("the port takes nothing")?;
+    port.write_all(COMMANDS.as_bytes()).context("the port takes nothing")?;
     watch(
         port,
         lines,
