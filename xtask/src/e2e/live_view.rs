@@ -1,8 +1,9 @@
 //! The live view as a user has it: in a terminal, of 80 columns and 24 rows first and of more later, with keys pressed. See `tmux`.
 
+use super::pty::{self, Damage};
 use super::push::on_socket;
 use super::tmux::{PATIENCE, Tmux};
-use super::{Bench, Case, Outcome, pty};
+use super::{Bench, Case, Outcome};
 use crate::build::{Features, build_application, write_flat};
 use crate::machine::{Guest, Machine, Size};
 use crate::setup::Qemu;
@@ -36,7 +37,9 @@ fn at_a_port(bench: &Bench<'_>) -> Result<Outcome> {
     let guest = Guest { arguments, ..Guest::new(machine, image, bench.limit) };
     let socket = bench.folder.join("top.sock");
     let _board = on_socket(&qemu, &guest, &socket, "off")?;
-    let port = pty::to(&socket, None)?;
+    // What it is asked first is lost, as where it still boots.
+    let lost = Damage { one_of: 1, changes: false, until: 25 };
+    let port = pty::to(&socket, Some(lost))?;
     let words = format!("top --port '{}' --elf '{}'", port.display(), elf.display());
     let Some(tmux) = Tmux::start(bench.folder.join("tmux-port"), &words)? else { return Ok(Tmux::missing()) };
     tmux.expect(&["Magpie: 2 cores", "busiest, by time"])?;
